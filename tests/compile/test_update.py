@@ -10,6 +10,7 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
+from bylaw.compile.rejection import rejections
 from bylaw.compile.staging import place, recover, stage
 from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, with_words
 from bylaw.compile.writing import digests, merged, planned
@@ -18,6 +19,7 @@ from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
+from bylaw.trace import Call, Message, Trajectory
 from tests.command import bylaw
 from tests.compile import shop
 from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source, tools_file
@@ -111,6 +113,54 @@ def test_what_a_person_edited_stays(pack: Path) -> None:
     path.write_text(path.read_text().replace("more than 30 days ago", "too late, says Ines"))
     compiled(pack, Silent(), earlier=read_work(pack))
     assert "too late, says Ines" in path.read_text()
+
+
+def test_an_edit_that_uses_a_shared_function_stays(pack: Path) -> None:
+    path = pack / "guards/refunds.py"
+    text = path.read_text().replace('return deny("more than 30 days ago")', "return too_late()")
+    text = text.replace('return deny("more than may be refunded at once")', "return too_late()")
+    path.write_text(f'{text}\n\ndef too_late():\n    return deny("too late, says Ines")\n')
+    work = compiled(pack, Silent(), earlier=read_work(pack))
+    assert path.read_text().count("def too_late") == 1
+    assert path.read_text().count("return too_late()") == 2
+    assert "too late, says Ines" in work.checks["refund-limit"].code
+    compiled(pack, Silent(), earlier=read_work(pack))
+
+
+def test_a_rejected_check_is_asked_for_again_with_the_note_and_what_stands_beside_it(pack: Path) -> None:
+    note = "the limit is for the whole day, not for one call"
+    bylaw(pack.parent, "review", pack, "--reject", "refund-limit", "--note", note, "--by", "Ines")
+    earlier = read_work(pack)
+    rejected = rejections(pack, earlier, Document(POLICY))
+    assert rejected.keys() == {"refund-limit"}
+    chat = Scripted(
+        sort=_sorted("refund-limit"),
+        guards=LIMIT.replace("more than may be refunded at once", "more than may be refunded in a day"),
+        cases=_only("refund-limit", "500.0"),
+    )
+    given = Source(Document(POLICY), "Shop", CARDS, earlier=earlier, rejected=rejected)
+    work, _ = compile_pack(given, chat)
+    assert {request.name for asked in chat.rounds for request in asked} == {"sort", "guards", "cases"}
+    shown = chat.asked("guards")[0].messages[1].content.partition("The policies:")[2]
+    assert f"Ines rejected an earlier check of this policy: {note}" in shown
+    assert "The rejected check was: def refund_limit(call, facts): amount = money(call.amount) if" in shown
+    assert "Beside it stands refund-window: A refund is made at most 30 days after delivery." in shown
+    assert "30 days" not in shown.replace("at most 30 days after delivery", ""), "no other policy is asked for"
+    written(pack, work, assemble(given, work, name="shop"))
+    assert standings(pack)["refund-limit"] == "lapsed"
+    assert rejections(pack, read_work(pack), Document(POLICY)) == {}
+    compiled(pack, Silent(), earlier=read_work(pack))
+
+
+def test_the_calls_that_a_rejected_check_flagged_are_shown(tmp_path: Path) -> None:
+    made = {**shop.compiled()[1]}
+    seen = {"conversation": "talk", "step": 1, "why": "more than may be refunded at once"}
+    noted = {"policies": {"refund-limit": {"in_logs": {"violation": {"calls": 1, "first": [seen]}}}}}
+    pack = written(tmp_path / "shop", shop.compiled()[0], {**made, "compiled.yaml": json.dumps(noted)})
+    bylaw(tmp_path, "review", pack, "--reject", "refund-limit", "--note", "no", "--by", "Ines")
+    events = (Message("user", "Hello."), Call("refund", {"order_id": "A1", "amount": "900.00"}))
+    found = rejections(pack, read_work(pack), Document(POLICY), [Trajectory("talk", events)])
+    assert "refund({'order_id': 'A1', 'amount': '900.00'}): violation, more than may be" in found["refund-limit"]
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,15 @@ def test_sentences_that_nobody_decided_on_stand_together() -> None:
     assert policies.endswith(f"      # policy.md:1\n{listed}")
 
 
+def test_a_sentence_that_stands_twice_is_listed_once_and_listed_everywhere(tmp_path: Path) -> None:
+    text = "# Desk\n\nBe kind. A loan is renewed only once.\n\n## Fees\n\nBe kind. A loan is renewed only once.\n"
+    (tmp_path / "policy.md").write_text(text)
+    init_pack([openai(tmp_path / "log.jsonl", visits(20))], tmp_path / "policy.md", tmp_path / "desk")
+    pack = sound(tmp_path / "desk")
+    assert (tmp_path / "desk" / "policies.yaml").read_text().count("- Be kind.") == 1
+    assert [entry.state for entry in covered_sentences(pack)] == ["listed"] * 4
+
+
 @pytest.mark.parametrize("twice", ['An order is "returned" only once.', "An order is returned only once\\."])
 def test_a_sentence_that_no_docstring_holds_is_quoted_in_policies(tmp_path: Path, twice: str) -> None:
     made = skeleton(map(order_log, range(6)), Document(twice, name="policy.md"), name="x")

@@ -93,6 +93,7 @@ def compile_command(
     from bylaw.compile.forecast import forecast
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
+    from bylaw.compile.rejection import rejections
     from bylaw.compile.report import told_lines
     from bylaw.compile.staging import faults_of, place, recover, stage
     from bylaw.compile.tools import read_tools, with_logs
@@ -132,7 +133,10 @@ def compile_command(
         print(f'calls in the logs have their own times; checks are tried on {stated.by_day}, by "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
-    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known)
+    rejected = rejections(out, earlier, reading.document, trajectories) if earlier is not None else {}
+    for each in rejected:
+        print(f"{each} was rejected, and is asked for again")
+    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, rejected)
     if dry_run:
         print("\n".join(forecast(source, paid)))
         return 0

@@ -212,7 +212,7 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         count = len(summary["unreviewed_policies"])
         notes.append(f"Nobody has accepted {count:,} of the pack's policies yet; see `bylaw review`.")
     if summary["stale_policies"]:
-        notes.append(f"The document has changed under these policies: {', '.join(summary['stale_policies'])}")
+        notes.append(f"The document does not say what these policies cite: {', '.join(summary['stale_policies'])}")
     for change in summary["changed_policy"]:
         count = sum(change["trajectories"].values())
         notes.append(

@@ -1,6 +1,7 @@
 """The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -49,7 +50,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
             rules.append(check)
             part = "rules"
         cases.setdefault(part, []).extend(_timed(check, source))
-    files |= {f"guards/{part}.py": "\n\n".join(codes) for part, codes in guards.items()}
+    files |= {f"guards/{part}.py": _once_each(codes) for part, codes in guards.items()}
     if work.lookups is not None and work.lookups.codes:
         files["lookups/found.py"] = work.lookups.text
     if rules:
@@ -133,6 +134,20 @@ def _record(
         record["weights"] = weighed.record
     unfound = work.lookups.failed if work.lookups is not None else {}
     return {**record, "facts_that_nothing_shows": unfound} if unfound else record
+
+
+def _once_each(codes: Sequence[str]) -> str:
+    """The guards of one file; a function that several of them share stands once."""
+    kept: list[str] = []
+    seen: set[str] = set()
+    for code in codes:
+        functions = [each for each in ast.parse(code).body if isinstance(each, ast.FunctionDef)]
+        if any(each.name in seen for each in functions):
+            own = (f"{ast.get_source_segment(code, each)}\n" for each in functions if each.name not in seen)
+            code = "\n\n".join(own)
+        seen |= {each.name for each in functions}
+        kept.append(code)
+    return "\n\n".join(kept)
 
 
 def _file(document: Document, offset: int) -> dict[str, str]:

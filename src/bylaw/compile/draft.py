@@ -19,3 +19,5 @@ class Draft(Listed, frozen=True):
 
     refers: str = ""
     """What other documents say that its sentences refer to: where that changes, its check is asked for again."""
+    remark: str = ""
+    """What is told of it for one update alone, such as why its check was rejected."""

@@ -54,7 +54,7 @@ class Asking(Struct, frozen=True):
     def digest(self) -> str:
         """What is the same as long as nothing that bears on the policy alone has changed."""
         things = [line for line in self.things.splitlines() if not line.startswith("Request[")]
-        return digest_of(_bound(self.draft, self.policy.tools), self.tools, *things, self.now)
+        return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
         """Whether an earlier check was made of just this, and still loads."""
@@ -281,7 +281,8 @@ def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) 
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
-    others = f"{asking.draft.definition} {asking.draft.description} {asking.draft.refers} {asking.general}"
+    draft = asking.draft
+    others = f"{draft.definition} {draft.description} {draft.refers} {draft.remark} {asking.general}"
     missing, instead = replaced_numbers(asking.draft.quotes, others, code, str(cases))
     if missing:
         wrong.append(

@@ -7,6 +7,7 @@ drafts ──sort──▶ kinds and tools ──write_guards, write_rules──
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
@@ -55,6 +56,8 @@ class Source(Struct, frozen=True):
     """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
     labels: Mapping[str, Sequence[Label]] | None = None
     """By conversation which calls were safe: weights of rules are learned from them."""
+    rejected: Mapping[str, str] = {}
+    """By policy why its check was rejected, and what to tell beside it: it is asked for again."""
 
     @property
     def tried_at(self) -> str:
@@ -163,10 +166,13 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     )
     if work.first is None:
         return work
+    remarked = (replace(draft, remark=source.rejected.get(draft.id, "")) for draft in work.first.drafts)
+    work.first = replace(work.first, drafts=tuple(remarked))
     if not work.first.drafts:
         why = f": {work.first.dropped[0]}" if work.first.dropped else ""
         raise CompileError(f"no policy was found in the document{why}", hint="ask another model")
     kinds = source.earlier.kinds if source.earlier is not None else {}
+    kinds = {name: kind for name, kind in kinds.items() if name not in source.rejected}
     early = sort(desk, work.first.drafts, source.cards, kinds)
     work.second = cover(desk, source.document, source.title, work.first)
     if work.second is not None and source.earlier is not None:
@@ -203,6 +209,7 @@ def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
 def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequence[Draft]) -> None:
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
+    earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
     for made in (
         write_guards(desk, bench, drafts, work.kinds, general, earlier),
         write_rules(desk, bench, drafts, work.kinds, general, earlier),
@@ -223,8 +230,10 @@ def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
     """The checks of an earlier compile; none where a way of reading the document, which all were shown, is gone."""
     if earlier is None:
         return {}
-    standing = set(work.drafts)
-    readings = {draft for draft in earlier.drafts if (kind := earlier.kinds.get(draft.id)) and kind.general}
+    standing = {replace(draft, remark="") for draft in work.drafts}
+    readings = {
+        replace(draft, remark="") for draft in earlier.drafts if (kind := earlier.kinds.get(draft.id)) and kind.general
+    }
     return earlier.checks if readings <= standing else {}
 
 

@@ -52,7 +52,8 @@ def write_rules(
 ) -> dict[str, Check] | None:
     """A check for every policy of kind rule, asked for where none stands yet; None while an answer is missing."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
-    digests = {each.id: digest_of(told_policy(each), told_tools(bench.cards, bench.cards)) for each in bound}
+    tools = told_tools(bench.cards, bench.cards)
+    digests = {each.id: digest_of(told_policy(replace(each, remark="")), tools) for each in bound}
     checks = {name: earlier[name] for name in digests if name in earlier and earlier[name].shown == digests[name]}
     bound = [draft for draft in bound if draft.id not in checks]
     missing = False

@@ -88,6 +88,7 @@ def told(draft: Draft) -> str:
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
+    cited += "".join(f"\n  {each}" for each in draft.remark.splitlines())
     return f"{draft.id}\n  {draft.definition}\n  Applies to: {draft.scope}{more}{cited}\n{quotes}"
 
 

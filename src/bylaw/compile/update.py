@@ -78,11 +78,12 @@ def read_work(root: Path) -> Work:
 def edited(work: Work, folder: PackFolder) -> Work:
     """The work with guards, rules and cases as they stand in the pack's folder now."""
     functions = _functions(folder)
+    policies = {function_name(name) for name in work.checks}
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
     cases = list(_listed(folder))
     made: dict[str, Check] = {}
     for name, check in work.checks.items():
-        code, own = functions.get(function_name(name)), _rules_of(name, rules)
+        code, own = _with_shared(function_name(name), functions, policies), _rules_of(name, rules)
         if check.code and code is not None and ast.dump(ast.parse(code)) != ast.dump(ast.parse(check.code)):
             check = replace(check, code=code)
         if check.rules is not None and own["rules"] and own != check.rules:
@@ -154,6 +155,22 @@ def _functions(folder: PackFolder) -> dict[str, str]:
             if isinstance(node, ast.FunctionDef):
                 found[node.name] = f"{ast.get_source_segment(text, node)}\n"
     return found
+
+
+def _with_shared(name: str, functions: Mapping[str, str], policies: set[str]) -> str | None:
+    """A guard as it stands now, and after it the functions that it calls and that are no guards."""
+    if name not in functions:
+        return None
+    found, wanted = dict[str, str](), [name]
+    while wanted:
+        each = wanted.pop(0)
+        if each in found:
+            continue
+        found[each] = functions[each]
+        calls = [part.func for part in ast.walk(ast.parse(functions[each])) if isinstance(part, ast.Call)]
+        names = [called.id for called in calls if isinstance(called, ast.Name)]
+        wanted += [called for called in names if called in functions and called not in policies]
+    return "\n\n".join(found.values())
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
