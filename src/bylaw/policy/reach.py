@@ -18,10 +18,8 @@ LARGEST = 16_000_000
 _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
 
 
-class OutsideError(BylawError):
+class OutsideError(YamlError):
     """A pack names a file that is not its own, or one that is too large to be read."""
-
-    code = "BY405"
 
 
 class Reach:
