@@ -10,6 +10,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 def server() -> Generator[str]:
     """The address of a server that runs until the end of the `with`, with the settings it comes with."""
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
+    # It outlives us: also where we are killed, its input ends, and nothing of the server is left.
+    keeper = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE, start_new_session=True)
     if os.geteuid() == 0:
         os.chown(folder, _user().pw_uid, _user().pw_gid)
     try:
@@ -32,12 +35,9 @@ def server() -> Generator[str]:
         _run(folder, "initdb", "-A", "trust", "-U", "bylaw")
         address = f"postgresql://bylaw@/postgres?host={folder}"
         start(address)
-        try:
-            yield address
-        finally:
-            _run(folder, "pg_ctl", "-m", "fast", "-w", "stop")
+        yield address
     finally:
-        shutil.rmtree(folder)
+        keeper.communicate()
 
 
 def start(address: str) -> None:
@@ -45,6 +45,14 @@ def start(address: str) -> None:
     folder = _home(address)
     where = f"-c listen_addresses= -c unix_socket_directories={folder}"
     _run(folder, "pg_ctl", "-o", where, "-l", folder / "log", "-w", "start")
+
+
+def _end(folder: Path) -> None:
+    """Stop the server of a folder, if it runs, and remove the folder."""
+    if (folder / "data" / "postmaster.pid").exists():
+        with suppress(RuntimeError):
+            _run(folder, "pg_ctl", "-m", "fast", "-w", "stop")
+    shutil.rmtree(folder)
 
 
 def crash(address: str) -> None:
@@ -173,3 +181,8 @@ def _identity() -> dict[str, Any]:
     if os.geteuid() != 0:
         return {}
     return {"user": _user().pw_uid, "group": _user().pw_gid, "extra_groups": []}
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    _end(Path(sys.argv[1]))

@@ -136,7 +136,7 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
     if status not in FROM[change.status]:
         return f"approval `{change.approval}` is {status}: it cannot become {change.status}"
     if change.status in ("approved", "rejected") and time >= expires:
-        return f"approval `{change.approval}` has expired: nobody is waiting for it any more"
+        return f"approval `{change.approval}` has expired: nobody waits for it any more"
     kept = encode(_kept(bytes(body)).after(change, time))
     cursor.execute(
         "UPDATE approvals SET status = ?, body = ? WHERE tenant = ? AND id = ?",
