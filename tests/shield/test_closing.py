@@ -16,6 +16,7 @@ ORDER = {"order_id": "7", "returned": True}
 REFUND = {"order_id": "7"}
 BY_MANAGER = {
     **FILES,
+    "policy.md": FILES["policy.md"].rstrip() + " Only a manager.\n",
     "entities.yaml": FILES["entities.yaml"] + "context:\n  manager: boolean\n  desk: object\n",
     "guards/manager.py": 'def manager(call: refund, facts):\n    """Only a manager."""\n'
     '    return permit() if facts.context().manager else deny("not a manager")\n',
