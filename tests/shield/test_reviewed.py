@@ -67,7 +67,7 @@ def test_rejecting_one_lets_that_one_go_and_no_other_and_everything_says_so(
     assert repr(shield) == "<shield of shop 0: enforce; 1 of 2 policies not enforced>"
     checked = bylaw(by_hand.parent, "check", by_hand).stdout
     assert "1 not enforced: paid-only (rejected)" in checked
-    assert "enforced 1, not accepted 1" in checked
+    assert "1 enforced, 1 not accepted" in checked
     listed = bylaw(by_hand.parent, "check", by_hand, "--sentences").stdout
     assert "not accepted: paid-only (guard)" in listed
     assert "enforced: returned-first (guard)" in listed
@@ -75,7 +75,7 @@ def test_rejecting_one_lets_that_one_go_and_no_other_and_everything_says_so(
         (by_hand / "policies.yaml").read_text()
         + "  - {id: about-paying, kind: knowledge, spans: [Refund paid orders]}\n"
     )
-    assert "enforced 1, not accepted 1" in bylaw(by_hand.parent, "check", by_hand).stdout, "knowledge enforces nothing"
+    assert "1 enforced, 1 not accepted" in bylaw(by_hand.parent, "check", by_hand).stdout, "knowledge enforces nothing"
 
 
 def test_an_author_who_goes_on_writing_is_not_held_back_by_an_old_review(by_hand: Path) -> None:
