@@ -138,7 +138,7 @@ _OPENINGS = ('{"', '[{"', "[]")
 """How nearly all JSON begins."""
 _JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
 _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
-_PART = {"type", "text", "annotations", "meta", "_meta"}
+_PART = {"type", "text", "content", "annotations", "meta", "_meta"}
 
 
 _NOTE = "\n\n[bylaw] "
@@ -185,10 +185,10 @@ def _unwrapped(value: Any) -> Any:
     if type(value) is not dict:
         return value
     record: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-    if "text" in record:
+    parts = record.get("content")
+    if "text" in record or type(parts) is str:
         text = _part_text(record)
         return record if text is None else decode_text(text)
-    parts = record.get("content")
     if type(parts) is not list or record.get("isError"):
         return record
     inner = record.get("structuredContent")
@@ -231,5 +231,5 @@ def _part_text(part: Any) -> str | None:
     if type(part) is not dict:
         return None
     fields = cast("dict[str, Any]", part)
-    text = fields.get("text")
+    text = fields["text"] if "text" in fields else fields.get("content")
     return text if fields.get("type") == "text" and type(text) is str and fields.keys() <= _PART else None

@@ -257,8 +257,7 @@ def part_text(part: Any) -> str | None:
         case str():
             return part
         case {"type": "text" | "input_text" | "output_text" | "refusal", **rest}:
-            text = rest.get("text", rest.get("refusal"))
-            return text if isinstance(text, str) else ""
+            return _said(rest)
         case {"type": str(), "content": str(text)}:
             return text
         case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "resource" | "blob"}:
@@ -269,6 +268,17 @@ def part_text(part: Any) -> str | None:
             return text
         case _:
             return None
+
+
+def _said(part: dict[str, Any]) -> str | None:
+    """The words of a text part, under whichever name they stand; None where it has words that cannot be read."""
+    for name in ("text", "refusal", "content"):
+        match part.get(name):
+            case str(text) | {"value": str(text)}:
+                return text
+            case list() as inner:
+                return plain_text(inner)
+    return "" if all(part.get(name) is None for name in ("text", "refusal", "content")) else None
 
 
 def plain_text(content: Any) -> str:

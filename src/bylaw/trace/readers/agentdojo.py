@@ -94,7 +94,9 @@ def _follow(messages: list[DojoMessage], transcript: Transcript) -> None:
                 answered = message.tool_call
                 id = message.tool_call_id or (answered.id if answered else None)
                 # A failed call shows the model the error in place of a content.
-                content = message.error if message.error and not message.content else message.content
+                content = message.content
+                if message.error and not (content if isinstance(content, str) else plain_text(content)):
+                    content = message.error
                 transcript.answer(
                     content,
                     text_id(id),
