@@ -272,13 +272,14 @@ def part_text(part: Any) -> str | None:
 
 def _said(part: dict[str, Any]) -> str | None:
     """The words of a text part, under whichever name they stand; None where it has words that cannot be read."""
-    for name in ("text", "refusal", "content"):
-        match part.get(name):
-            case str(text) | {"value": str(text)}:
-                return text
-            case list() as inner:
-                return plain_text(inner)
-    return "" if all(part.get(name) is None for name in ("text", "refusal", "content")) else None
+    words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
+    match words:
+        case str(text) | {"value": str(text)}:
+            return text
+        case list():
+            return plain_text(words)
+        case _:
+            return None
 
 
 def plain_text(content: Any) -> str:
