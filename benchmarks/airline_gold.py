@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.tau_airline import open_tasks, open_world, tools
 from bylaw.packs.tau_airline.lookup import Refusal
 from bylaw.packs.tau_airline.tasks import Task

@@ -25,12 +25,12 @@ from msgspec import Struct
 from bylaw.answering import Answerer, Plans
 from bylaw.answering.history import History, call_text
 from bylaw.answering.memory import Remembered
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError, schema_of
 from bylaw.llm.prompt import render
 from bylaw.llm.recorded import Recordings
+from bylaw.pack import Pack
 from bylaw.shield.deciding import Decider, outcome
 
 Shape = TypeVar("Shape")

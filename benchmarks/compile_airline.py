@@ -17,11 +17,11 @@ from typing import Any
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
 from bylaw.compile.check import UNANSWERED
-from bylaw.engine.case import CaseResult, run_cases
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.verdict import WORST_FIRST
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.yaml import read_yaml_file
+from bylaw.review.case import CaseResult, run_cases
 
 MARK = "<!-- airline -->"
 PAGE = """

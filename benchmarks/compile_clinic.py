@@ -16,11 +16,11 @@ from typing import Any
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
-from bylaw.engine.check import check
-from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.review import COMPILED
+from bylaw.pack import Pack, load_pack
+from bylaw.pack.review import COMPILED
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.policy.yaml import read_yaml_file
+from bylaw.review.check import check
 
 LABELS = Path(__file__).parent / "labels" / "clinic_policies.jsonl"
 CRITERIA = ("strict", "determined")

@@ -26,7 +26,6 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.lookups import Lookups, fields_read, write_lookups
 from bylaw.compile.search import ModelSearch
 from bylaw.compile.tools import read_tools, with_logs
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.interval import wilson
@@ -36,6 +35,7 @@ from bylaw.llm import Chat, Pending
 from bylaw.llm.batch import Batch
 from bylaw.llm.recorded import Recorded, Recordings
 from bylaw.llm.source import at_hand
+from bylaw.pack import Pack
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.trace import Call, Trajectory, read

@@ -21,7 +21,7 @@ from typing import Any
 from airline_draw import transcript
 from near_miss_search import LABELS, Place, drawn_airline, is_write
 
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.packs.tau_airline.world import AirlineWorld
 from bylaw.trace import Call, Result, Trajectory
 

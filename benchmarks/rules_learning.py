@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator import simulate
 from bylaw.rule.learning import LabelledAct, accuracy, learn
 from bylaw.rule.monitors import MonitorSet

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.cli.logs import log_files, trajectories
-from bylaw.engine.pack import Pack, load_pack
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.folder import read_folder
 from bylaw.scan import Scan, Survey, scan
 from bylaw.trace import Trajectory

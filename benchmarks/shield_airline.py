@@ -18,8 +18,8 @@ from typing import Any
 from airline_results import TASKS, conversations, run_files
 
 from bylaw.engine.finished import is_judged, verdicts
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.settlement import CallVerdict
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.tau_airline import open_tasks, open_world
 from bylaw.policy.posture import Postures
 from bylaw.shield import Decision, Shield

@@ -18,7 +18,7 @@ from typing import Literal
 from clinic_shielded import Approver, ShieldedPlay, Talk
 from msgspec import Struct, field
 
-from bylaw.engine.pack import Pack, load_pack
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator.agents import AGENTS, Agent
 from bylaw.packs.clinic.simulator.conversation import Mess
 from bylaw.packs.clinic.simulator.generate import clinic

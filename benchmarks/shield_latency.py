@@ -17,8 +17,8 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.shield import Shield
 from bylaw.trace import Call, Event, Message, Result

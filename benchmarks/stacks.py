@@ -21,7 +21,7 @@ from typing import Any
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.trace import Message, Result, Trajectory, read
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from answers.measured import SHOWN, Results, Ruled, Settled
 from answers.sites import SEED, Site
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack, load_pack
 
 PAGE = Path(__file__).with_suffix(".md")
 

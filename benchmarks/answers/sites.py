@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bylaw.engine.act import Act
 from bylaw.engine.conduct import Conduct
-from bylaw.engine.pack import Pack, load_pack
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator import dialogue
 from bylaw.packs.clinic.simulator.generate import clinic, simulate
 from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.rule.act import Act
 from bylaw.trace import Call, Event, Identities, Message, Result, Trajectory, read
 
 HERE = Path(__file__).parent

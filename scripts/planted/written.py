@@ -3,17 +3,17 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("a review of one policy binds the whole pack", "engine/review.py",
+    Bug("a review of one policy binds the whole pack", "pack/review.py",
         'unsigned: Standing = "open" if is_compiled(root) else "unreviewed"', 'unsigned: Standing = "open"',
         "shield/test_reviewed.py"),
-    Bug("an acceptance holds for a check that was changed since", "engine/review.py",
+    Bug("an acceptance holds for a check that was changed since", "pack/review.py",
         "is_same = (signature.sentence, signature.check) == (sides.sentence, sides.check)",
         "is_same = signature.sentence == sides.sentence",
         "compile/test_review.py"),
-    Bug("an acceptance does not cover what a guard calls", "engine/review.py",
+    Bug("an acceptance does not cover what a guard calls", "pack/review.py",
         "node = own.get(name) or others.get(name)", "node = own.get(name) if name == function else None",
         "policy/test_shared_functions.py compile/test_review.py"),
-    Bug("an acceptance does not cover what a guard calls in another file", "engine/review.py",
+    Bug("an acceptance does not cover what a guard calls in another file", "pack/review.py",
         "node = own.get(name) or others.get(name)", "node = own.get(name)",
         "policy/test_shared_functions.py"),
     Bug("what a pack leaves out of a record is lost over its base", "policy/yaml.py",

@@ -16,13 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bylaw.engine.check import CheckReport, check
     from bylaw.engine.conversation import Conversation
     from bylaw.engine.finished import Verdicts, verdicts
     from bylaw.engine.judgement import Judgement
-    from bylaw.engine.pack import Pack, load_pack
     from bylaw.engine.settlement import CallVerdict
     from bylaw.errors import BylawError
+    from bylaw.pack import Pack, load_pack
+    from bylaw.review.check import CheckReport, check
     from bylaw.shield import Decision, Shield
     from bylaw.trace import Call, Message, Result, Trajectory, read
 
@@ -52,18 +52,18 @@ _HOMES = {
     "BylawError": "bylaw.errors",
     "Call": "bylaw.trace",
     "CallVerdict": "bylaw.engine.settlement",
-    "CheckReport": "bylaw.engine.check",
+    "CheckReport": "bylaw.review.check",
     "Conversation": "bylaw.engine.conversation",
     "Decision": "bylaw.shield",
     "Judgement": "bylaw.engine.judgement",
     "Message": "bylaw.trace",
-    "Pack": "bylaw.engine.pack",
+    "Pack": "bylaw.pack",
     "Result": "bylaw.trace",
     "Shield": "bylaw.shield",
     "Trajectory": "bylaw.trace",
     "Verdicts": "bylaw.engine.finished",
-    "check": "bylaw.engine.check",
-    "load_pack": "bylaw.engine.pack",
+    "check": "bylaw.review.check",
+    "load_pack": "bylaw.pack",
     "read": "bylaw.trace",
     "verdicts": "bylaw.engine.finished",
 }

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack, load_pack
 from bylaw.packs.tau_airline import open_world
 from bylaw.policy.document import Document
+from bylaw.review.case import CaseResult, run_cases, untested
 from bylaw.trace import Call, Trajectory, read
 from tests.airline.reading import WRITES, Reading, read_through
 from tests.engine.clinic import guards_of

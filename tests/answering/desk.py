@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from bylaw.engine.pack import Pack
 from bylaw.llm import Answer, Request
+from bylaw.pack import Pack
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",

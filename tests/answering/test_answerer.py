@@ -9,10 +9,10 @@ import pytest
 from bylaw import Shield
 from bylaw.answering import Answerer, Plan, Plans
 from bylaw.answering.memory import Outcome
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.llm import Answer
+from bylaw.pack import Pack
 from bylaw.shield.decision import Decision
 from bylaw.trace import Call, Event, Message
 

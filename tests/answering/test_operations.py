@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bylaw.answering.history import History
 from bylaw.answering.operation import Check, Plan, Search, Use, Verify
 from bylaw.answering.running import Claim, verified
-from bylaw.engine.act import Act
 from bylaw.engine.asking import Quote
+from bylaw.rule.act import Act
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.parser import parse
 from bylaw.rule.semantics import values_of

@@ -15,8 +15,8 @@ from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
-from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 from tests.audit.desk import SECRETS, everything, secretive, spellings, write_desk
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, call, look, record, ship, user
 from tests.audit.sharded import LINES, Inline, Killed, rows, sharded, table, written

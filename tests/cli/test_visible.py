@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bylaw.cli.visible import all_visible, clean, visible
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.shield import Shield
 from tests import command
 from tests.audit.logs import HASTY, Shop, record

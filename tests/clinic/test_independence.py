@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 import bylaw.packs.clinic.simulator as simulator
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from bylaw.packs.clinic.simulator.desk import READS, WRITES
 from bylaw.packs.clinic.simulator.needs import ALTERS
 from bylaw.packs.clinic.simulator.truth import POLICIES

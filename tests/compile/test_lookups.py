@@ -3,7 +3,7 @@
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
 from bylaw.engine.finished import verdicts
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import THINGS, Scripted, source
 

@@ -18,10 +18,10 @@ from bylaw.compile.reference import with_references
 from bylaw.compile.staging import place
 from bylaw.compile.update import MadeOf, read_work, records
 from bylaw.compile.writing import digests, planned
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import load_pack
 from bylaw.llm import Request
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
+from bylaw.review.coverage import covered_sentences
 from tests.compile.shop import Scripted
 from tests.compile.test_update import Silent
 from tests.policy.handbook import articles, letters, rule_of

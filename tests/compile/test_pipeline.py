@@ -13,13 +13,13 @@ from bylaw.compile.check import Check
 from bylaw.compile.numeral import replaced_numbers
 from bylaw.compile.pipeline import CompileError, compile_pack
 from bylaw.compile.things import Things
-from bylaw.engine.check import check
-from bylaw.engine.pack import Pack
 from bylaw.errors import PackError
 from bylaw.llm import Answer, Request
+from bylaw.pack import Pack
 from bylaw.policy.document import Document
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
+from bylaw.review.check import check
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.compile.shop import (
     CARDS,

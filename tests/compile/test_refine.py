@@ -15,10 +15,10 @@ from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.compile.refine import refine
 from bylaw.compile.staging import place
 from bylaw.compile.update import MadeOf, read_work, records
-from bylaw.engine.check import check
-from bylaw.engine.pack import Pack
 from bylaw.llm import Request
+from bylaw.pack import Pack
 from bylaw.policy.yaml import read_yaml
+from bylaw.review.check import check
 from bylaw.scan.written import dump
 from tests.compile.shop import CARDS, RULES, Scripted, compiled, source
 

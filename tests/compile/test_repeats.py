@@ -15,11 +15,11 @@ from bylaw.compile.section import sections
 from bylaw.compile.span import covered
 from bylaw.compile.staging import place
 from bylaw.compile.update import MadeOf, read_work, records
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import load_pack
 from bylaw.llm import Request
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
+from bylaw.review.coverage import covered_sentences
 from tests.compile.shop import CARDS, Scripted
 from tests.compile.test_update import Silent
 

@@ -7,10 +7,10 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
-from bylaw.engine.check import check
-from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.review import held_to, standings
+from bylaw.pack import Pack, load_pack
+from bylaw.pack.review import held_to, standings
 from bylaw.policy.posture import Postures
+from bylaw.review.check import check
 from bylaw.shield import Shield
 from tests.command import bylaw
 from tests.compile.shop import Scripted, compiled, source

@@ -11,8 +11,8 @@ from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
 from bylaw.compile.search import ModelSearch
 from bylaw.engine.finished import verdicts
-from bylaw.engine.pack import Pack
 from bylaw.llm import Answer, Request
+from bylaw.pack import Pack
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import Scripted, source
 

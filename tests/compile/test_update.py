@@ -14,9 +14,9 @@ from bylaw.compile.rejection import rejections
 from bylaw.compile.staging import place, recover, stage
 from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, with_words
 from bylaw.compile.writing import digests, merged, planned
-from bylaw.engine.review import sides_of, standings
 from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings
+from bylaw.pack.review import sides_of, standings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
 from bylaw.trace import Call, Message, Trajectory

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
+from bylaw.compile.lesson import Label
 from bylaw.compile.pipeline import Source, compile_pack
 from bylaw.compile.staging import place
-from bylaw.engine.lesson import Label
-from bylaw.engine.pack import Pack
-from bylaw.engine.review import standings
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
+from bylaw.pack.review import standings
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.command import bylaw

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from tests.conftest import Demo
 
 from .walkthrough import ROOT, walk

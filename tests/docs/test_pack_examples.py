@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bylaw.engine.pack import load_pack
 from bylaw.facts.database import open_snapshot
+from bylaw.pack import load_pack
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.yaml import read_yaml_file
 

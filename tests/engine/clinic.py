@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.rules import Rules
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import Snapshot
+from bylaw.pack import Pack, load_pack
+from bylaw.pack.rules import Rules
 from bylaw.packs.clinic.simulator.generate import clinic as simulated_clinic
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.packs.clinic.simulator.world import build

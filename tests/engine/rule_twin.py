@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from bylaw.engine.act import Act, says_something
-from bylaw.engine.pack import Pack
 from bylaw.facts.call_record import record_of
 from bylaw.facts.ledger import Ledger
+from bylaw.pack import Pack
+from bylaw.rule.act import Act, says_something
 from bylaw.rule.monitor import Monitor
 from bylaw.trace import Call, Event, Message, Result
 

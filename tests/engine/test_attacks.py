@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
+from bylaw.pack import Pack, load_pack
 from bylaw.trace import Call, Event, Result
 
 NIGHT = 1714532400.0

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import load_pack
 from bylaw.errors import BylawError
+from bylaw.pack import load_pack
+from bylaw.review.case import CaseResult, run_cases, untested
+from bylaw.review.coverage import covered_sentences
 from tests.policy.shop import FILES, load
 
 from .clinic import pack as clinic

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.facts.world import Snapshot
+from bylaw.pack import Pack
 from bylaw.trace import Call, Event, Message, Result
 from tests.audit.logs import Shop, look, record, ship, user
 from tests.policy.shop import FILES, load

@@ -3,8 +3,8 @@
 import gc
 from collections.abc import Sequence
 
-from bylaw.engine.pack import load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import load_pack
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.trace import Call, Event
 

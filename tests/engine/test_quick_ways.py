@@ -12,11 +12,11 @@ import pytest
 
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.needed import is_equal
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.guard import evaluate
+from bylaw.pack import Pack
 from bylaw.trace import Call, Event
 
 from .clinic import conversations, guards, guards_of, pack, world

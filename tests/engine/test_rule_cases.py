@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.case import CaseResult, run_cases
+from bylaw.review.case import CaseResult, run_cases
 from tests.policy.shop import FILES, faults, load
 
 RULES = """\

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
 from bylaw.audit.shelf import Shelf
-from bylaw.engine.act import Act
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.pack import Pack
-from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.engine.session import Session
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.pack import Pack
+from bylaw.pack.rules import TURNS, Predicate, Rules
 from bylaw.policy.folder import READY
+from bylaw.rule.act import Act
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
 from tests.examples import examples

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
+from bylaw.pack import Pack, load_pack
 from bylaw.trace import Call, Result
 
 FILES = {

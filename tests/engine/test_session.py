@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.world import Snapshot
+from bylaw.pack import Pack
 from bylaw.trace import Call, Message, Result
 from tests.policy.shop import FILES, load
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.case import CaseResult, run_cases
+from bylaw.review.case import CaseResult, run_cases
 from tests.policy.shop import FILES, load
 
 ENTITIES = FILES["entities.yaml"].replace(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from bylaw.engine.act import Act
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
+from bylaw.pack import Pack
+from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment
 from bylaw.trace import Call, Event, Message
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import UNSEEN
 from bylaw.facts.world import Snapshot
+from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result
 
 FILES = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result
 
 FILES = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import PackError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import ABSENT, UNSEEN
+from bylaw.pack import Pack, load_pack
 from tests.policy.shop import FILES, faults, load, write_pack
 
 DATA: dict[str, Any] = {

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from bylaw.audit.private import Private, WatchedWorld
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import WorldFacts
+from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result
 from tests.policy.shop import write_pack
 

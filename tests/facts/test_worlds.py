@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.statements import read_tools
 from bylaw.facts.database import open_snapshot  # pyright: ignore[reportPrivateUsage]
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.ledger import Ledger
@@ -16,6 +15,7 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
 from bylaw.facts.source import WorldFacts
 from bylaw.facts.world import Snapshot
+from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Result
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import PackError
+from bylaw.pack import Pack, load_pack
 
 FILES: dict[str, str] = {
     "pack.yaml": """\

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.check import check
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document, digest_of
+from bylaw.review.check import check
+from bylaw.review.coverage import covered_sentences
 from tests.policy.shop import FILES, edited, faults, load, write_pack
 
 

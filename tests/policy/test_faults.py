@@ -359,8 +359,8 @@ def test_a_rule_enforces_its_policy(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
-    from bylaw.engine.pack import load_pack
     from bylaw.errors import UsageError
+    from bylaw.pack import load_pack
 
     with pytest.raises(UsageError, match="so it is not a pack"):
         load_pack(write_pack(tmp_path, {"pack.yaml": None}))

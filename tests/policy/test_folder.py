@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from bylaw.audit.shelf import Shelf
-from bylaw.engine.pack import load_pack
 from bylaw.errors import PackError, UsageError
+from bylaw.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder, ready_packs
 from bylaw.trace import Trajectory
 from tests.policy.shop import FILES, write_pack

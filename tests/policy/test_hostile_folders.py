@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.shelf import Shelf
-from bylaw.engine.pack import load_pack
 from bylaw.errors import BylawError, PackError
+from bylaw.pack import load_pack
 
 FILES = {
     "pack.yaml": "format: 1\nname: p\ndocument: policy.md\n",

@@ -8,12 +8,12 @@ import pytest
 
 from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
-from bylaw.engine.check import check
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import load_pack
 from bylaw.errors import PackError
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.quote import places_of
+from bylaw.review.check import check
+from bylaw.review.coverage import covered_sentences
 from tests.command import bylaw
 from tests.policy.handbook import articles, pack_files
 from tests.policy.shop import FILES, edited, faults, load, write_pack

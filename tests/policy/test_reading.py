@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.engine.rules import RulesFile, WeightsFile
 from bylaw.facts.written import EntitiesFile
+from bylaw.pack.rules import RulesFile, WeightsFile
 from bylaw.policy.case import CasesFile
 from bylaw.policy.folder import Manifest
 from bylaw.policy.reading import MOST, read_record

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.entity import ABSENT
+from bylaw.pack import Pack
 from bylaw.trace.event import Call, Result
 from tests.policy.shop import FILES, edited, faults, load
 

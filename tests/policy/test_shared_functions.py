@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.case import CaseResult, run_cases
-from bylaw.engine.review import sides_of
+from bylaw.pack.review import sides_of
 from bylaw.policy.folder import read_folder
+from bylaw.review.case import CaseResult, run_cases
 from tests.policy.shop import faults, load, write_pack
 
 PAID = "def only_paid(call, facts):\n    return settled(facts.Order(call.order_id))\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.review import sides_of
+from bylaw.pack.review import sides_of
 from bylaw.policy.folder import read_folder
 from tests.policy.shop import FILES, faults, load, write_pack
 

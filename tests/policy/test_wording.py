@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from bylaw.engine.act import Act
 from bylaw.facts import testimony
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
+from bylaw.rule.act import Act
 from bylaw.trace import Message, Result
 from tests.policy.shop import faults, load
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bylaw.cli.rules import draw, rules_command
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from tests.command import bylaw
 
 PACKS = ("clinic", "tau-airline/tau1", "tau-airline/tau2")

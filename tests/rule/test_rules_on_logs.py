@@ -9,9 +9,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from bylaw.cli.rules import rules_command
-from bylaw.engine.lesson import Label, episodes, labelled
-from bylaw.engine.pack import load_pack
+from bylaw.compile.lesson import Label, episodes, labelled
 from bylaw.errors import PackError, UsageError
+from bylaw.pack import load_pack
 from bylaw.trace import Call, Message, Trajectory
 
 FILES = {

@@ -6,7 +6,7 @@ import pytest
 
 from bylaw import Conversation
 from bylaw.cli.init import init_pack
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.scan.confirmation import drafted_rules
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.statement import Policy
 from bylaw.scan.skeleton import skeleton

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.cli.init import init_pack, read_document
-from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import covered_sentences
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.document import Document
+from bylaw.review.case import CaseResult, run_cases, untested
+from bylaw.review.coverage import covered_sentences
 from bylaw.scan.skeleton import skeleton
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.audit.logs import CAREFUL, Shop, look, record, ship, user

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.scan.skeleton import skeleton
 from bylaw.trace import Call, Result, Trajectory

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bylaw import Shield
 from bylaw.cli.proxy import _taken_up  # pyright: ignore[reportPrivateUsage]
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.shield.history import read_history
 from bylaw.shield.lost import is_lost

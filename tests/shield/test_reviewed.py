@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bylaw import load_pack
-from bylaw.engine.review import told_unaccepted
+from bylaw.pack.review import told_unaccepted
 from bylaw.shield import Shield
 from bylaw.shield.backtest import backtest
 from bylaw.trace import Call, Trajectory

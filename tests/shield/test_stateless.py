@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.engine.finished import is_judged
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace import Call, Event, Message
 from tests.engine.clinic import conversations, pack

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bylaw import Shield
-from bylaw.engine.act import Act
 from bylaw.engine.asking import AnswerPredicate
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
+from bylaw.pack import Pack
+from bylaw.rule.act import Act
 from bylaw.shield.deciding import Decider, outcome
 from bylaw.shield.replay import replay
 from bylaw.trace import Call, Event, Message, Result, Trajectory

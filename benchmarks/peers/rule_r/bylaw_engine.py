@@ -4,8 +4,8 @@ from pathlib import Path
 
 from timing import measure
 
-from bylaw.engine.pack import load_pack
 from bylaw.engine.session import Session
+from bylaw.pack import load_pack
 from bylaw.trace import Call
 from bylaw.trace.document import Record
 from bylaw.trace.readers.openai import conversation

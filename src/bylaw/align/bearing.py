@@ -10,12 +10,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.act import turns
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
+from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
+from bylaw.rule.act import turns
 from bylaw.trace.event import Call, Event, Message, Result
 
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]

@@ -17,8 +17,8 @@ from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit
 from bylaw.align.tasks import load_tasks
-from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Pack
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bylaw.align.dataset import read_rows
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 
 WHAT = {
     "stage1": "tool calling with the policy in the system message; answers only",

@@ -5,7 +5,7 @@ from msgspec import Struct
 from bylaw.align.bearing import Bearing
 from bylaw.align.matcher import Reader
 from bylaw.align.stem import values_in
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 
 
 class Checked(Struct, frozen=True):

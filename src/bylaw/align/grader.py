@@ -12,10 +12,10 @@ from bylaw.align.output import Output, read_output
 from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.align.slot import Slot, f1
 from bylaw.align.stem import values_in
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.trace.event import Call
 
 Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]

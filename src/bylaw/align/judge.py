@@ -7,9 +7,9 @@ from msgspec import Meta, Struct
 
 from bylaw.align.matcher import Mentions
 from bylaw.align.written import request
-from bylaw.engine.pack import Pack
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import ChatError
+from bylaw.pack import Pack
 
 _Shape = TypeVar("_Shape")
 

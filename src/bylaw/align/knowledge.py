@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from bylaw.align.episode import ChatMessage
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
 from bylaw.guard import evaluate
+from bylaw.pack import Pack
 
 ARGUMENTS = {
     "patient_id": "P1",

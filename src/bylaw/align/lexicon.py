@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.align.stem import WORDS, Value, stem, stems, values_in
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 
 _CLASS = {stem(word): stem(line.split()[0]) for line in WORDS["same"] for word in line.split()}

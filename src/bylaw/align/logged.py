@@ -7,7 +7,7 @@ from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.output import write_call
 from bylaw.align.thought import think
 from bylaw.align.told import told_slots
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 
 NAME = "data.json"
 SCHEMA = "bylaw.align.data/1"

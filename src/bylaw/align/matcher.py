@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from bylaw.align.lexicon import Entry, Lexicon, beside, bounds, chosen
 from bylaw.align.stem import WORDS, Value, values_in
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 
 ALIKE = 0.5
 """How alike a rule-like statement must be to a policy to state it."""

@@ -7,11 +7,11 @@ from msgspec import Struct
 from bylaw.align.episode import Outcome
 from bylaw.align.prompt import pack_named
 from bylaw.align.scene import Task
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.entity import ABSENT, Key, NoValue
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord
+from bylaw.pack import Pack
 from bylaw.trace.event import Call
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.thought import compose
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call, Message
 

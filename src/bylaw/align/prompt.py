@@ -7,8 +7,8 @@ they follow a native tool format they were not trained on.
 from functools import cache
 from typing import Any, Literal, cast
 
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Tool
 
 PolicyPlace = Literal["context", "none"]

@@ -14,8 +14,8 @@ from msgspec import Struct
 from bylaw.audit.audited import Audited
 from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
-from bylaw.engine.pack import Criterion
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Criterion
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Message, Result
 
 _LONGEST = 1500

@@ -13,10 +13,10 @@ from bylaw.align.matcher import Matcher
 from bylaw.align.telling import conversation_text, policy_text
 from bylaw.align.thought import think
 from bylaw.align.written import ROUNDS, THRESHOLDS, Rubric, Turn, requests_for, write_thoughts
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.llm.meter import estimate
 from bylaw.llm.source import open_chat
+from bylaw.pack import Pack
 from bylaw.trace import Trajectory
 from bylaw.trace.event import Event
 

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from bylaw.align.bearing import Saw
-from bylaw.engine.pack import Pack
 from bylaw.facts.entity import ABSENT, Fact, Field
+from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of

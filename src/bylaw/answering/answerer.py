@@ -12,13 +12,13 @@ from bylaw.answering.history import History
 from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, Run
-from bylaw.engine.act import Act
 from bylaw.engine.asking import ANSWERABLE, Answered
-from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
+from bylaw.pack import Pack
+from bylaw.pack.rules import Predicate
+from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 from bylaw.trace.event import Event

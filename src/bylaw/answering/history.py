@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.answering.operation import By, Search
-from bylaw.engine.act import Act
 from bylaw.engine.asking import Quote
-from bylaw.engine.rules import SPEAKERS, Speaker
+from bylaw.pack.rules import SPEAKERS, Speaker
+from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from bylaw.audit.finding import Charge, Finding, read_criterion, read_findings
 from bylaw.audit.waiver import Waiver, Waivers
-from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
+from bylaw.pack import CRITERIA, Criterion
 
 COMPARISON_SCHEMA = "bylaw.comparison/1"
 

@@ -17,11 +17,11 @@ from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError
 from bylaw.facts.evidence import EvidenceCount
+from bylaw.pack import Pack
 from bylaw.trace.event import Call
 from bylaw.trace.format import Look
 from bylaw.trace.log_file import LogFile

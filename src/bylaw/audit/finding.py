@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.audit.line import FLAGGED
-from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 
 SEVERITIES = ("high", "medium", "low")
 """The gravest first."""

@@ -9,9 +9,9 @@ from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.line import writable
 from bylaw.audit.redaction import Cover
 from bylaw.engine.conduct import RuleFinding
-from bylaw.engine.pack import Criterion, Pack
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import WORST_FIRST
+from bylaw.pack import Criterion, Pack
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bylaw.audit.baseline import Standings
 from bylaw.audit.finding import Finding, Gate, read_broken_rules, read_call, read_criterion
-from bylaw.engine.pack import Criterion
+from bylaw.pack import Criterion
 
 # What XML 1.0 cannot hold, whatever way it is written.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

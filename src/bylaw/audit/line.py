@@ -9,11 +9,11 @@ from msgspec import Raw
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.needed import KnownFact, MissingFact
-from bylaw.engine.pack import Pack
 from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
+from bylaw.pack import Pack
 from bylaw.policy.statement import Citation
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import TaskOutcome, Trajectory

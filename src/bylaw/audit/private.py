@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from bylaw.engine.pack import Pack
 from bylaw.facts.entity import UNDECLARED, Field, Key, NoValue
 from bylaw.facts.observation import Observation, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import World, WorldRecord
+from bylaw.pack import Pack
 from bylaw.policy.pattern import compile_pattern
 from bylaw.trace.event import Call, Event, Message, Result
 

@@ -12,11 +12,11 @@ from msgspec import Raw
 from bylaw.audit.line import encode
 from bylaw.audit.private import Private, WatchedWorld, collect
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
-from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.errors import RecordError, UsageError
 from bylaw.facts.world import World
+from bylaw.pack import Pack
 from bylaw.trace.event import Event, decode_text
 
 Line = dict[str, Any]

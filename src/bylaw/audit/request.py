@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from bylaw.engine.conversation import OpenAnswers
-from bylaw.engine.pack import Criterion
 from bylaw.engine.session import Mode
+from bylaw.pack import Criterion
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.source import Columns
 

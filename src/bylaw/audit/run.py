@@ -14,8 +14,8 @@ from bylaw.audit.output import spare_earlier, written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
 from bylaw.audit.summary import policies_record, summarise
-from bylaw.engine.pack import Criterion
 from bylaw.errors import RecordError, UsageError
+from bylaw.pack import Criterion
 from bylaw.trace import Identities
 
 Progress = Callable[[int], None]

@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from bylaw.engine.pack import Pack, build_pack, load_pack
 from bylaw.errors import FormatError, PackError, UsageError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
+from bylaw.pack import Pack, build_pack, load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.trace.log_file import LogFile, RemoteFile

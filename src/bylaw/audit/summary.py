@@ -9,9 +9,9 @@ from bylaw.audit.line import whole_sentence, writable
 from bylaw.audit.request import Request, told_apart
 from bylaw.audit.tally import Tally
 from bylaw.engine.asking import TellsUnanswered
-from bylaw.engine.pack import CRITERIA, Pack
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import LookupEvidence
+from bylaw.pack import CRITERIA, Pack
 from bylaw.policy.statement import Citation
 from bylaw.rule.formula import atoms
 

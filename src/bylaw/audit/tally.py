@@ -6,10 +6,10 @@ from typing import Any
 
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.rate import rate
-from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.guard import no_such
+from bylaw.pack import CRITERIA, Criterion
 from bylaw.trace.trajectory import TaskOutcome
 
 REASONS = ("never_seen", "stale", "pending", "claimed")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bylaw.audit.redaction import Redaction
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Result
 
 _KEPT = 1 << 12

@@ -24,8 +24,8 @@ from bylaw.cli.logs import Logs, count_lines, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
 from bylaw.cli.visible import visible
 from bylaw.cli.word import Word, once
-from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.errors import RecordError, UsageError
+from bylaw.pack import CRITERIA, Criterion
 from bylaw.trace.log_file import LogFile
 
 _FILE = click.Path(path_type=Path)

@@ -13,8 +13,8 @@ from msgspec import Struct
 from bylaw.audit.finding import Finding, read_findings
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report
-from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 from bylaw.trace.source import Columns
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -9,10 +9,10 @@ from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
 from bylaw.cli.noted import left_out_of
 from bylaw.cli.word import once
-from bylaw.engine.check import check
-from bylaw.engine.pack import load_pack
 from bylaw.errors import PackError
+from bylaw.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder
+from bylaw.review.check import check
 
 
 @click.command("check")

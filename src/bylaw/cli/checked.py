@@ -8,11 +8,11 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.engine.check import CheckReport
-from bylaw.engine.coverage import Covered
-from bylaw.engine.review import told_unaccepted
 from bylaw.errors import BylawError
+from bylaw.pack.review import told_unaccepted
 from bylaw.policy.statement import DRAFTED_BY
+from bylaw.review.check import CheckReport
+from bylaw.review.coverage import Covered
 
 SCREEN = 24
 """Lines of a terminal that nobody has made larger."""

@@ -91,6 +91,7 @@ def compile_command(
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
     from bylaw.compile.forecast import forecast
+    from bylaw.compile.lesson import read_labels
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
     from bylaw.compile.rejection import rejections
@@ -99,7 +100,6 @@ def compile_command(
     from bylaw.compile.tools import read_tools, with_logs
     from bylaw.compile.update import MadeOf, read_made_of, read_work, records
     from bylaw.compile.writing import digests
-    from bylaw.engine.lesson import read_labels
     from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
@@ -192,7 +192,7 @@ def _planned(
     from bylaw.compile.things import entities_file
     from bylaw.compile.update import accepted_unenforced, with_words
     from bylaw.compile.writing import planned
-    from bylaw.engine.review import sides_of
+    from bylaw.pack.review import sides_of
     from bylaw.policy.folder import read_folder
 
     bases: dict[str, str] = {}

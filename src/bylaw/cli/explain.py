@@ -18,9 +18,9 @@ from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
 from bylaw.cli.visible import all_visible, clean
 from bylaw.cli.word import Word
-from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
 
 _STYLES = {

@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from bylaw.cli.logs import logs_argument, open_logs
-from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import load_pack
 from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.document_files import PARTED, TOO_LONG

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.review import COMPILED
+from bylaw.pack.review import COMPILED
 from bylaw.policy.reach import own_record
 from bylaw.policy.reading import Scalar
 from bylaw.policy.yaml import YamlError

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import click
 
 from bylaw.cli.answers import answers_options, open_answers
-from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
 

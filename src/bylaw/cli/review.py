@@ -18,9 +18,9 @@ from rich.text import Text
 from bylaw.cli.console import open_console
 from bylaw.cli.noted import Noted, noted_of
 from bylaw.cli.review_page import review_page
-from bylaw.engine.case import CaseResult, run_cases
-from bylaw.engine.pack import Pack, build_pack
-from bylaw.engine.review import (
+from bylaw.errors import PackError, UsageError
+from bylaw.pack import Pack, build_pack
+from bylaw.pack.review import (
     REVIEW,
     Sides,
     Signature,
@@ -32,11 +32,11 @@ from bylaw.engine.review import (
     told_unaccepted,
     unaccepted,
 )
-from bylaw.errors import PackError, UsageError
 from bylaw.policy.folder import READY, NothingEnforces, PackFolder, find_folder, read_folder
 from bylaw.policy.quote import is_named
 from bylaw.policy.reach import own_record, own_text
 from bylaw.policy.statement import Policy
+from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
 
 WEIGHTS = "weights.yaml"

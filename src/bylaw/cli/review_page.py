@@ -13,8 +13,8 @@ from typing import Any
 
 from bylaw.cli.noted import Noted, NotedCalls
 from bylaw.cli.visible import visible
-from bylaw.engine.pack import Pack
-from bylaw.engine.review import Signature, Standing
+from bylaw.pack import Pack
+from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
 from bylaw.scan.written import dump
 

@@ -11,9 +11,9 @@ from rich.table import Table
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.visible import visible
-from bylaw.engine.lesson import Lesson, episodes, read_labels, teach
-from bylaw.engine.pack import load_pack
+from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import UsageError
+from bylaw.pack import load_pack
 from bylaw.policy.folder import READY
 from bylaw.rule.learning import Learned, Loss
 from bylaw.trace import Trajectory

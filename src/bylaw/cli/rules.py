@@ -12,9 +12,9 @@ from rich.text import Text
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
 from bylaw.cli.rule_logs import learn_command, risk_command
-from bylaw.engine.act import Act
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack, load_pack
+from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 
 _pack_argument = click.argument("pack", help="A pack's folder, or the name of one that comes with Bylaw.")

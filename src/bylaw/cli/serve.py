@@ -8,8 +8,8 @@ import click
 
 from bylaw.cli.answers import answers_options, open_answers
 from bylaw.cli.visible import visible
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack, load_pack
 
 if TYPE_CHECKING:
     from bylaw.record import Log

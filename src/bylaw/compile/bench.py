@@ -10,14 +10,14 @@ from bylaw.compile.card import Card
 from bylaw.compile.identifier import function_name
 from bylaw.compile.inside import Schema, insides
 from bylaw.compile.things import Things, entities_file, tools_file
-from bylaw.engine.case import CaseResult, run_cases
-from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
+from bylaw.pack import Pack
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.reading import Read
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
+from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
 
 Case = dict[str, Any]

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from bylaw.engine.pack import Pack
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.observation import Observation, sightings, unreadable
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce
+from bylaw.pack import Pack
 from bylaw.trace import Call, Result, Trajectory
 
 _WORDS = 20

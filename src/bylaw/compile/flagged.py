@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bylaw.engine.finished import verdicts
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.trace import Trajectory
 
 _SHOWN = 3

@@ -25,10 +25,10 @@ from bylaw.compile.prompt import render
 from bylaw.compile.referee import Ruling, rule_on
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
-from bylaw.engine.case import CaseResult
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
+from bylaw.review.case import CaseResult
 
 TOGETHER = 4
 """Policies in one question."""

@@ -6,8 +6,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from bylaw.compile.bench import Bench, Case
-from bylaw.engine.case import CaseResult
 from bylaw.policy.statement import Policy
+from bylaw.review.case import CaseResult
 
 _SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

@@ -17,6 +17,7 @@ from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
 from bylaw.compile.identity import asks_who_it_is
 from bylaw.compile.kept import still_standing, under_old_names
+from bylaw.compile.lesson import Label
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
 from bylaw.compile.overlap import overlaps
 from bylaw.compile.refine import refine
@@ -24,7 +25,6 @@ from bylaw.compile.rules import write_rules
 from bylaw.compile.ruleset import Step
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
-from bylaw.engine.lesson import Label
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
 from bylaw.llm.source import at_hand

@@ -9,7 +9,7 @@ import msgspec
 from bylaw.compile.draft import Draft
 from bylaw.compile.pipeline import Work
 from bylaw.compile.span import first_place
-from bylaw.engine.review import COMPILED, read_signatures, standings
+from bylaw.pack.review import COMPILED, read_signatures, standings
 from bylaw.policy.document import Document
 from bylaw.policy.reach import own_record
 from bylaw.trace import Call, Trajectory

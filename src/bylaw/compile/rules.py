@@ -16,10 +16,10 @@ from bylaw.compile.prompt import render
 from bylaw.compile.referee import rule_on
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
-from bylaw.engine.case import OPEN, CaseResult, run_cases
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
+from bylaw.review.case import OPEN, CaseResult, run_cases
 from bylaw.scan.written import dump
 
 _TOGETHER = 8

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.check import Check
 from bylaw.compile.naming import Rules, named_apart
-from bylaw.engine.case import CaseResult, run_cases
-from bylaw.engine.rules import Rules as Book
 from bylaw.errors import BylawError
+from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
+from bylaw.review.case import CaseResult, run_cases
 from bylaw.rule.embedding import Embedder, HashedNgrams
 from bylaw.rule.structure import cluster, rule_vagueness, vagueness
 

@@ -16,13 +16,13 @@ from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request as AuditRequest
 from bylaw.compile.desk import Desk
 from bylaw.compile.prompt import render
-from bylaw.engine.pack import Pack
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
 from bylaw.facts.schema import FieldSearch, ShownResults
 from bylaw.facts.value import coerce
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.llm.source import at_hand
+from bylaw.pack import Pack
 
 Made = TypeVar("Made")
 _ROUNDS = 2

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from bylaw.engine.pack import build_pack
 from bylaw.errors import BylawError, PackError
+from bylaw.pack import build_pack
 from bylaw.policy.folder import NothingEnforces, read_folder
 
 _ASIDE = ".writing"

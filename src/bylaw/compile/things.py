@@ -16,9 +16,9 @@ from bylaw.compile.digest import digest_of
 from bylaw.compile.fit import misfits, section, widened, with_defaults
 from bylaw.compile.prompt import prompt_text, render
 from bylaw.compile.result import has_table
-from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.llm.chat import unfenced
+from bylaw.pack import Pack
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
 from bylaw.trace import Trajectory

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from bylaw.compile.check import Check
 from bylaw.compile.identifier import function_name
 from bylaw.compile.pipeline import Work
-from bylaw.engine.review import Sides, read_signatures, sides_of
 from bylaw.errors import UsageError
+from bylaw.pack.review import Sides, read_signatures, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.compile.check import Question
-from bylaw.engine.lesson import Label, Lesson, soft_rules, teach
-from bylaw.engine.pack import Pack
+from bylaw.compile.lesson import Label, Lesson, soft_rules, teach
+from bylaw.pack import Pack
 from bylaw.policy.yaml import read_yaml
 from bylaw.rule.rule import Rule
 from bylaw.scan.written import dump

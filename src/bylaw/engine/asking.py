@@ -6,14 +6,14 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.engine.act import Act
 from bylaw.engine.judgement import PolicyEvidence, moment_of
-from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate, Witness
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
+from bylaw.pack import Pack
+from bylaw.pack.rules import Predicate, Witness
+from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event
 
 ANSWERABLE = ("question", "consented")

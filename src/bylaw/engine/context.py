@@ -6,7 +6,7 @@ from copy import deepcopy
 from difflib import get_close_matches
 from typing import Any
 
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 
 _logger = logging.getLogger("bylaw")
 _told: set[tuple[str, str]] = set()

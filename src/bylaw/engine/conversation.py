@@ -16,13 +16,13 @@ from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.plain_data import as_content, as_object, check_name
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.pattern import compile_pattern
 from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Event, Message, Result

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.engine.conduct import RuleFinding
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World
+from bylaw.pack import Pack
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 

@@ -13,19 +13,19 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.act import Act
 from bylaw.engine.asking import Answered, AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
-from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry
+from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
+from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.trace.event import Call, Event, Result
 

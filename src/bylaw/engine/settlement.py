@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.needed import KnownFact, MissingFact, NeededFacts
-from bylaw.engine.pack import Pack
 from bylaw.engine.reason import Reason, fact_record
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
 from bylaw.engine.wording import policy_words
@@ -17,6 +16,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
+from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Approved
 

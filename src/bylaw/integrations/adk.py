@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 from google.adk.plugins.base_plugin import BasePlugin
 
-from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.recorded import gemini_answer

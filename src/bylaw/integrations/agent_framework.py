@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 from agent_framework import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 
-from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.undecided import undecided
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 

@@ -15,11 +15,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command
 
-from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text, read_content

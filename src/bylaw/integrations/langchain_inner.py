@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.callbacks.manager import BaseCallbackManager
 
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.integrations.nesting import carried
+from bylaw.pack import Pack
 
 
 def watch(config: Any, pack: Pack) -> None:

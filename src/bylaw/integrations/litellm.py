@@ -20,10 +20,10 @@ from litellm.integrations.custom_guardrail import CustomGuardrail
 from litellm.types.guardrails import GuardrailEventHooks
 from litellm.types.utils import CallTypes
 
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text

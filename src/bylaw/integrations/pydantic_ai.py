@@ -23,10 +23,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from bylaw.engine.conversation import OpenAnswers
-from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError
+from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import Entry

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from bylaw.engine.pack import Pack
-from bylaw.engine.review import held_to
 from bylaw.engine.verdict import Verdict
+from bylaw.pack import Pack
+from bylaw.pack.review import held_to
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Answer
 from bylaw.shield.replay import Replayed, replay

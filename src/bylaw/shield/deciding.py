@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.engine.pack import Pack
 from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
+from bylaw.pack import Pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment

@@ -6,8 +6,8 @@ from typing import Any, cast
 from msgspec import ValidationError, convert
 
 from bylaw.engine.context import copied
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.policy.folder import ManifestError
 from bylaw.policy.posture import Postures
 from bylaw.shield.history import writable

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.shield.decision import Answer, Ground, LookUp, Whom
 from bylaw.trace.event import NOT_DONE, Call
 

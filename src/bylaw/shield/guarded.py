@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield import door

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import astuple, replace
 
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError

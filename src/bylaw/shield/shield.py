@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from bylaw.engine.conversation import Conversation, OpenAnswers
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.review import held_to, told_unaccepted
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Pack, load_pack
+from bylaw.pack.review import held_to, told_unaccepted
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT

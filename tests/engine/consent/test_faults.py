@@ -6,7 +6,7 @@ import pytest
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
-from bylaw.engine.pack import load_pack
+from bylaw.pack import load_pack
 
 FAULTS = Path(__file__).parents[4] / "shared" / "faults"
 

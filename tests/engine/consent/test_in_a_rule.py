@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.act import Act
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.engine.wording import consent_words_for_agent
+from bylaw.pack import Pack, load_pack
+from bylaw.rule.act import Act
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Message
 

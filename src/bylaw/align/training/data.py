@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from bylaw.align.manifest import find_manifest
 from bylaw.align.prompt import pack_named
-from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 
 
 class Held(Struct, frozen=True):

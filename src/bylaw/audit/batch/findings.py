@@ -8,7 +8,7 @@ from bylaw.audit.batch.schema import arrow
 from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.line import FLAGGED
 from bylaw.audit.output import TABLES
-from bylaw.engine.pack import Criterion
+from bylaw.pack import Criterion
 
 _READ = ("finding", "kind", "name", "conversation", "agent", "step", "executed", "strict", "determined", "policies")
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from bylaw.audit.finding import SEVERITIES, lacked
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled
-from bylaw.engine.pack import Criterion
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
+from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.report.folder import JsonRecord, cut, spelled
-from bylaw.engine.pack import CRITERIA, Criterion
+from bylaw.pack import CRITERIA, Criterion
 
 ROWS = 400
 """The most rows of one chart or table."""

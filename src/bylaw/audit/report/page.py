@@ -20,8 +20,8 @@ from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conve
 from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, telling
 from bylaw.audit.report.folder import AuditFolder, JsonRecord
 from bylaw.audit.report.overview import overview, policies
-from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""

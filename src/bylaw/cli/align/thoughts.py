@@ -33,7 +33,7 @@ _FILE = click.Path(path_type=Path)
 def thoughts_command(logs: tuple[Path, ...], pack: str, out: Path | None, **options: Any) -> int:
     """Write what to think before each turn of recorded conversations, from the guards or a model."""
     from bylaw.align.thoughts import Options, make_thoughts
-    from bylaw.engine.pack import load_pack
+    from bylaw.pack import load_pack
 
     held = load_pack(pack)
     if not options["written"] and (options["llm"] or options["dry_run"]):

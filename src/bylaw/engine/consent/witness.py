@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from bylaw.engine.act import Act
 from bylaw.engine.consent.consent import Basis, Consent
 from bylaw.engine.consent.consents import Consents
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.rule.act import Act
 from bylaw.trace.event import Event, Message
 
 _CHANGES = ("write", "unknown")

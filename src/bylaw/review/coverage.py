@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from bylaw.engine.pack import Pack
+from bylaw.pack import Pack
 from bylaw.policy.document import Sentence
 from bylaw.policy.statement import Policy
 

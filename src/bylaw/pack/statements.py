@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
-from bylaw.engine.citing import Ambiguous, Citing, merged, spans_of
 from bylaw.errors import BylawError, meant
+from bylaw.pack.citing import Ambiguous, Citing, merged, spans_of
 from bylaw.policy.document import Document
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record

@@ -8,7 +8,6 @@ from typing import Any, Literal, Protocol, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.act import Act
 from bylaw.engine.consent import Basis, ConsentWitness
 from bylaw.errors import BylawError, FormulaError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
@@ -19,6 +18,7 @@ from bylaw.policy.pattern import PatternError, any_of, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
+from bylaw.rule.act import Act
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.formula import Always, Formula, atoms, is_propositional
 from bylaw.rule.rule import Rule, read_rule

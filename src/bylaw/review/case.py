@@ -8,9 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.case_subject import Subjects
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
@@ -23,7 +21,9 @@ from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate
+from bylaw.pack import Pack
 from bylaw.policy.case import WrittenCase, WrittenEvent
+from bylaw.review.case_subject import Subjects
 from bylaw.trace.event import Call, Event, Message, Result
 
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")

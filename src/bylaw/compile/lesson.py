@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from bylaw.engine.act import Act
 from bylaw.engine.conduct import binding_of
 from bylaw.engine.finished import verdicts
-from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
+from bylaw.rule.act import Act
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
 from bylaw.rule.learning import (

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.citing import Ambiguous
-from bylaw.engine.coverage import Covered, covered_sentences
-from bylaw.engine.pack import Pack
-from bylaw.engine.review import Standing
 from bylaw.errors import BylawError
+from bylaw.pack import Pack
+from bylaw.pack.citing import Ambiguous
+from bylaw.pack.review import Standing
+from bylaw.review.case import CaseResult, run_cases, untested
+from bylaw.review.coverage import Covered, covered_sentences
 from bylaw.rule.lint import LintFinding, lint
 
 

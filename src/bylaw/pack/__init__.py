@@ -1,0 +1,5 @@
+"""A pack read from its files and made ready: policies, tools, facts, guards, rules. Start at `load_pack` in `pack`."""
+
+from bylaw.pack.pack import CRITERIA, Criterion, Pack, build_pack, load_pack
+
+__all__ = ["CRITERIA", "Criterion", "Pack", "build_pack", "load_pack"]
