@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.policy.yaml import read_yaml
-from bylaw.scan.written import dump
+from bylaw.scan.written import dump, packed
 
 SIGNS = "ab c'\":-#\n,[]{}é😀|>%@`!&*?01.\\"
 TEXT = st.text(alphabet=SIGNS, max_size=150) | st.sampled_from(["yes", "null", "2024-01-01", "1e3", "~", "="])
@@ -33,3 +33,8 @@ def test_signs_outside_ascii_stay_readable_and_repeated_values_are_written_out()
     text = dump({"one": shared, "two": shared})
     assert text == "one:\n- Žluťoučký 😀\ntwo:\n- Žluťoučký 😀\n"
     assert read_yaml(text, file="x.yaml").data == {"one": shared, "two": shared}
+
+
+@given(DATA)
+def test_a_packed_file_reads_as_it_was(data: Any) -> None:
+    assert yaml.safe_load(packed(data)) == data

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from bylaw.compile.check import Check, Question
+from bylaw.compile.compact import compacted, count
 from bylaw.compile.draft import Draft
 from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
@@ -18,7 +19,7 @@ from bylaw.compile.span import first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.compile.weights import Weighed, learn_weights
 from bylaw.policy.document import Document
-from bylaw.scan.written import dump
+from bylaw.scan.written import packed
 
 _VERSION = "0.1.0"
 
@@ -30,11 +31,11 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
     manifest |= {"document": named_in_pack(source.document)} | ({"now": source.now} if source.now else {})
     files = {
-        "pack.yaml": dump(manifest),
+        "pack.yaml": packed(manifest),
         **{file.name: file.text for file in source.document.files},
         "tools.yaml": tools_file(source.cards, work.things),
         "entities.yaml": entities_file(work.things, work.request),
-        "policies.yaml": dump({"policies": [_policy(draft, work, source.document) for draft in drafts]}),
+        "policies.yaml": packed({"policies": [_policy(draft, work, source.document) for draft in drafts]}),
     }
     guards: dict[str, list[str]] = {}
     cases: dict[str, list[dict[str, Any]]] = {}
@@ -49,21 +50,21 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
         elif check.rules:
             rules.append(check)
             part = "rules"
-        cases.setdefault(part, []).extend(_timed(check, source))
+        cases.setdefault(part, []).extend(_told_cases(check, source))
     files |= {f"guards/{part}.py": _once_each(codes) for part, codes in guards.items()}
     if work.lookups is not None and work.lookups.codes:
         files["lookups/found.py"] = work.lookups.text
     if rules:
-        files["rules.yaml"] = dump(_merged(rules))
-    files |= {f"cases/{part}.yaml": dump(listed) for part, listed in cases.items()}
+        files["rules.yaml"] = packed(_merged(rules))
+    files |= {f"cases/{part}.yaml": packed(listed) for part, listed in cases.items()}
     on_trial = {**files, "policies.yaml": _on_trial(drafts, work, source.document)}
     said = flagged(on_trial, source.trajectories)
     weighed = learn_weights(on_trial, source.trajectories, source.labels) if source.labels is not None else None
     if weighed is not None:
         files["weights.yaml"] = weighed.weights
-    files["compiled.yaml"] = dump(_record(source, work, drafts, said, weighed))
+    files["compiled.yaml"] = packed(_record(source, work, drafts, said, weighed))
     if reading is not None and reading.is_made:
-        files["sources.yaml"] = dump({"places": [to_builtins(place) for place in reading.places]})
+        files["sources.yaml"] = packed({"places": [to_builtins(place) for place in reading.places]})
     return files
 
 
@@ -88,7 +89,7 @@ def _on_trial(drafts: list[Draft], work: Work, document: Document) -> str:
     held = {name for name, check in work.checks.items() if not check.failed}
     lacking = {"unenforced": {"accepted_by": "nobody", "reason": "on trial"}}
     made = [_policy(each, work, document) | ({} if each.id in held else lacking) for each in drafts]
-    return dump({"policies": made})
+    return packed({"policies": made})
 
 
 def _record(
@@ -110,7 +111,7 @@ def _record(
             body |= {
                 "failed": check.failed,
                 "repairs": check.repairs,
-                "cases": len(check.cases),
+                "cases": count(check.cases),
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
                 "mutants_found": f"{check.mutants[0]} of {check.mutants[1]}" if check.mutants[1] else "",
@@ -177,9 +178,10 @@ def _told_question(question: Question, check: Check | None, source: Source) -> d
     return {**body, "input": _at_a_time(question.input, check, source)}
 
 
-def _timed(check: Check, source: Source) -> list[dict[str, Any]]:
-    """Its cases, each with the time that it was tried at, where that matters."""
-    return [_at_a_time(case, check, source) for case in check.cases]
+def _told_cases(check: Check, source: Source) -> list[dict[str, Any]]:
+    """Its cases, each with the time it was tried at, where that matters; new ones as short as people write them."""
+    timed = [_at_a_time(case, check, source) for case in check.cases]
+    return timed if check.as_written else compacted(timed)
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from bylaw.errors import BylawError, PackError
 from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack
 from bylaw.policy.yaml import YamlError, read_yaml
-from bylaw.scan.written import dump
+from bylaw.scan.written import dump, packed
 from bylaw.trace import Trajectory
 
 LONGEST = 30_000
@@ -146,7 +146,7 @@ def tools_file(cards: Mapping[str, Card], things: Things) -> str:
                 "required": list(card.required),
             }
         tools[name] = body
-    return dump({"tools": tools})
+    return packed({"tools": tools})
 
 
 def entities_file(things: Things, request: Mapping[str, Any] | None = None) -> str:
@@ -154,7 +154,7 @@ def entities_file(things: Things, request: Mapping[str, Any] | None = None) -> s
     entities = dict(things.entities)
     if request:
         entities["Request"] = {"key": [], "fields": dict(request)}
-    return dump({"entities": entities, "observations": things.observations})
+    return packed({"entities": entities, "observations": things.observations})
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:

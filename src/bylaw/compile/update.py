@@ -90,7 +90,8 @@ def edited(work: Work, folder: PackFolder) -> Work:
             check = replace(check, rules=own)
         if not check.failed and (check.code or check.rules):
             mine = {name, *(str(each["id"]) for each in own["rules"])}
-            check = replace(check, cases=tuple(each for each in cases if each.get("policy", each.get("rule")) in mine))
+            own_cases = tuple(each for each in cases if each.get("policy", each.get("rule")) in mine)
+            check = replace(check, cases=own_cases, as_written=True)
         made[name] = check
     return replace(work, checks=made)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any, cast
 
 import yaml
@@ -42,6 +43,72 @@ def dump(data: Any) -> str:
 
 def _block(data: Any, dumper: Any) -> str:
     return str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110))
+
+
+def packed(data: Any) -> str:
+    """Data as people write it: what fits on a line stands on one, what does not is a block."""
+    node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
+    _pack(node, at=0, is_section=True, is_file=True)
+    return _serialized(node, width=_WIDE)
+
+
+def _serialized(node: yaml.Node, width: int) -> str:
+    return str(cast(Any, yaml).serialize(node, Dumper=_Plain, allow_unicode=True, width=width))
+
+
+def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
+    """Set a node on one line where it fits in what is left of it, or do so with its parts.
+
+    The sections of a file, and the entries of a list there, are blocks, so that one finds the next.
+    """
+    if isinstance(node, yaml.ScalarNode):
+        return
+    if not is_section and at + _length(node) <= _WIDE:
+        _in_a_line(node)
+        return
+    cast(Any, node).flow_style = False
+    if isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            _pack(each, at + 2, is_section=is_section and isinstance(each, yaml.MappingNode))
+    elif isinstance(node, yaml.MappingNode):
+        for name, part in node.value:
+            column = at + _length(name) + 2
+            fits = column + _length(part) <= _WIDE
+            inner = column if fits else at + 2 * isinstance(part, yaml.MappingNode)
+            _pack(part, inner, is_section=is_file)
+
+
+def _in_a_line(node: yaml.Node) -> None:
+    if isinstance(node, yaml.ScalarNode):
+        return
+    cast(Any, node).flow_style = True
+    for each in _parts(node):
+        _in_a_line(each)
+
+
+def _length(node: yaml.Node) -> int:
+    """How many characters a node takes on one line."""
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar_length(node.tag, str(node.value), node.style)
+    # `[a, b]` has two signs for every part, and so has `{a: b}` for its names and for their values.
+    parts = _parts(node)
+    return sum(map(_length, parts)) + 2 * max(len(parts), 1)
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    """The entries of a sequence, the names and values of a mapping."""
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in cast(list[tuple[yaml.Node, yaml.Node]], node.value) for part in pair]
+    return cast(list[yaml.Node], node.value)
+
+
+@cache
+def _scalar_length(tag: str, value: str, style: str | None) -> int:
+    """Of a scalar between brackets; one of several lines fits on none."""
+    if "\n" in value:
+        return _WIDE + 1
+    inside = yaml.SequenceNode("tag:yaml.org,2002:seq", [yaml.ScalarNode(tag, value, style=style)], flow_style=True)
+    return len(_serialized(inside, width=10_000).strip()) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
