@@ -31,6 +31,7 @@ from bylaw.trace import Call
 from tests.engine.test_conversation import FILES
 from tests.integrations.guide import run_section
 from tests.integrations.shop import TALK, USERS, Shop, check_log, check_talk, start_model, step, write_pack
+from tests.integrations.slow_log import LATE, longest_pause, slow_log
 
 NAMES = {"get_order": "mcp__shop__get_order", "refund": "mcp__shop__refund"}
 """What the model calls the tools of an MCP server by; the pack has the same names."""
@@ -233,3 +234,10 @@ def test_the_lines_of_the_reference_run(tmp_path: Path, monkeypatch: pytest.Monk
     told = asyncio.run(run_section("Claude Agent SDK", {"options": desk.options, "shield": desk.guard.session.shield}))
     assert told["message"].result == "Order 7 is refunded."
     assert desk.shop.ran == ["get_order 7", "refund 7"]
+
+
+def test_the_loop_goes_on_while_the_log_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, log = Desk(tmp_path, monkeypatch), slow_log(tmp_path, monkeypatch)
+    desk.guard = ShieldHooks(Shield(write_pack(tmp_path, PACK), log=log).session("c1"))
+    assert asyncio.run(longest_pause(desk.talk(USERS[0]))) < 0.7 * LATE
+    assert "refund 7" in desk.shop.ran

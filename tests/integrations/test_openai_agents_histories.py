@@ -196,6 +196,37 @@ def test_an_agent_that_a_plain_tool_runs_under_the_same_hooks_is_an_inner_one(tm
     assert [each.text for each in said if each.by == "user"] == ["Hello"]
 
 
+@pytest.mark.parametrize("way", ["run", "streamed", "sync", "task", "own hooks"])
+def test_so_is_one_that_it_runs_without_them(tmp_path: Path, way: str) -> None:
+    talk, hooks = Talk(tmp_path), Counting()
+    specialist = talk.agent(greedy, name="specialist")
+
+    async def run(input: str) -> str:
+        match way:
+            case "run":
+                return (await Runner.run(specialist, input)).final_output
+            case "own hooks":
+                return (await Runner.run(specialist, input, hooks=hooks)).final_output
+            case "task":
+                return (await asyncio.create_task(Runner.run(specialist, input))).final_output
+            case _:
+                streamed = Runner.run_streamed(specialist, input)
+                async for _ in streamed.stream_events():
+                    pass
+                return streamed.final_output
+
+    def in_thread(input: str) -> str:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        return Runner.run_sync(specialist, input).final_output
+
+    tool = function_tool(in_thread if way == "sync" else run, name_override="ask_specialist")
+    result = talk.run(talk.agent(asks, tools=[tool]), "Hello")
+    assert "Not allowed, and not done (refund)" in result.final_output
+    assert talk.rentals.ran == []
+    assert hooks.tools == []
+
+
 def test_a_local_tool_that_is_no_function_is_refused_when_the_agent_is_protected(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     tool = LocalShellTool(executor=lambda _: "done")

@@ -5,7 +5,7 @@
 It stands before the tools of all agents of the app. The history is the session's own events: after a restart, or in
 another worker, the shield knows what they show. A callback of an agent's own (`before_tool_callback`) is run after the
 plugins: one that changes arguments there changes a call that was allowed. An agent that is a tool of another
-(`AgentTool`) is an inner one: its calls are decided on in the outer conversation.
+(`AgentTool`), or that a tool runs by itself, is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
 
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
@@ -26,7 +27,7 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.recorded import gemini_answer
 
-UNWATCHED = "Not done: `{}` runs an agent whose calls nobody decides on: leave out `include_plugins=False`."
+UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
 OWN = "adk_request_"
 """How the names of calls begin that ADK makes for itself, to ask for a confirmation or a credential."""
 
@@ -47,8 +48,8 @@ class ShieldPlugin(BasePlugin):
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
-        if getattr(tool, "include_plugins", True) is False:
-            return {"error": UNWATCHED.format(tool.name)}
+        if self.is_idle:
+            return None
         decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
         if not decision.allowed:
             return {"error": decision.feedback}
@@ -58,6 +59,11 @@ class ShieldPlugin(BasePlugin):
         self._hold(tool)
         return None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether what runs here is none of its business."""
+        return False
+
     def _hold(self, tool: Any) -> None:
         """A callback of an agent's own comes after this plugin: what it has changed is decided anew, at the tool."""
         run = tool.run_async
@@ -65,6 +71,8 @@ class ShieldPlugin(BasePlugin):
             return
 
         async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+            if self.is_idle:
+                return await run(args=args, tool_context=tool_context)
             decided = self._decided.pop(_place(tool_context), None)
             if decided is not None and decided != args:
                 decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
@@ -74,7 +82,7 @@ class ShieldPlugin(BasePlugin):
             found = carried()
             follower = found.follower if found is not None else self._followers.known(_key(tool_context.session))
             if follower is None:
-                return {"error": UNWATCHED.format(tool.name)}
+                return {"error": UNHEARD.format(tool.name)}
             token = begin(tool.name, tool_context.function_call_id or "", follower)
             try:
                 result = await run(args=args, tool_context=tool_context)
@@ -137,6 +145,36 @@ class ShieldPlugin(BasePlugin):
                 follower.answered(place[1], "", captured=False)
         follower.follow(parts)
         return follower
+
+
+class _InnerPlugin(ShieldPlugin):
+    """Stands before the tools of a runner that was made without the shield, while a shielded tool runs it."""
+
+    @property
+    def is_idle(self) -> bool:
+        return carried() is None
+
+
+def _watch() -> None:
+    """See to it that a runner that a shielded tool makes use of has the shield among its plugins."""
+    for name in ("run_async", "run_live"):
+        given: Any = getattr(Runner, name)
+        if not hasattr(given, "bylaw"):
+            setattr(Runner, name, _watched(given))
+
+
+def _watched(run: Any) -> Any:
+    def watched(self: Any, *given: Any, **more: Any) -> Any:
+        outer, manager = carried(), self.plugin_manager
+        if outer is not None and not any(isinstance(each, ShieldPlugin) for each in manager.plugins):
+            manager.register_plugin(_InnerPlugin(outer.follower.session.shield))
+        return run(self, *given, **more)
+
+    watched.bylaw = run
+    return watched
+
+
+_watch()
 
 
 def _key(session: Any) -> str:

@@ -4,18 +4,26 @@
 
 Two middlewares that work together: one hears what the model is told and what it asks for, the other stands before the
 functions. Conversations are the framework's sessions; a run without one is a conversation of its own. An agent that a
-function of another runs is an inner one: its calls are decided on in the outer conversation.
+function of another runs is an inner one, with the middleware or without: its calls are decided on in the outer
+conversation.
 """
 # pyright: basic, reportMissingImports=false
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from agent_framework import AgentMiddleware, ChatMiddleware, FunctionMiddleware
+from agent_framework import (
+    AgentMiddleware,
+    AgentMiddlewareLayer,
+    ChatMiddleware,
+    FunctionInvocationLayer,
+    FunctionMiddleware,
+)
 
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
@@ -27,7 +35,6 @@ from bylaw.trace.event import with_note
 
 _RUN: ContextVar[Follower | None] = ContextVar("run", default=None)
 """The conversation of the run that is going on."""
-UNWATCHED = "it runs agent `{}`, whose calls nobody decides on: give that agent the shield's middleware too"
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
@@ -62,7 +69,7 @@ class _Run(AgentMiddleware):
         _RUN.set(follower)
         await call_next()
         if context.stream:
-            context.stream_cleanup_hooks.append(follower.end)
+            context.stream_cleanup_hooks.append(partial(asyncio.to_thread, follower.end))
         else:
             await asyncio.to_thread(follower.end)
 
@@ -106,9 +113,6 @@ class _Tool(FunctionMiddleware):
         follower = outer.follower if outer is not None else _RUN.get()
         id = str(context.metadata.get("call_id") or "")
         name, arguments = context.function.name, _plain(context.arguments)
-        if unwatched := _unwatched(context.function):
-            context.result = f"Not done: {UNWATCHED.format(unwatched)}."
-            return
         decision = await asyncio.to_thread(self._decide, follower, id, name, arguments, agent)
         if not decision.allowed:
             context.result = decision.feedback
@@ -122,7 +126,7 @@ class _Tool(FunctionMiddleware):
         except BaseException:
             # The run was broken off: it may have been carried out or not.
             if follower is not None:
-                follower.answered(id, "", captured=False, agent=agent)
+                await asyncio.shield(asyncio.to_thread(follower.answered, id, "", captured=False, agent=agent))
             raise
         finally:
             if token is not None:
@@ -138,15 +142,33 @@ class _Tool(FunctionMiddleware):
         return follower.decide(id, tool, arguments, agent=agent)
 
 
-def _unwatched(function: Any) -> str:
-    """The name of the agent that a function of `agent.as_tool()` runs, where nothing stands before its functions."""
-    func: Any = getattr(function, "func", None)
-    names = getattr(getattr(func, "__code__", None), "co_freevars", ())
-    if getattr(func, "__name__", "") != "_agent_wrapper" or "self" not in names:
-        return ""
-    agent = func.__closure__[names.index("self")].cell_contents
-    given = getattr(agent, "middleware", None) or ()
-    return "" if any(isinstance(each, _Tool) for each in given) else str(getattr(agent, "name", None) or "of the tool")
+def _watch() -> None:
+    """See to it that functions that run while another is being carried out are decided on, whoever runs them."""
+    run: Any = AgentMiddlewareLayer.run
+    pipeline: Any = FunctionInvocationLayer._get_function_middleware_pipeline
+    if hasattr(run, "bylaw"):
+        return
+
+    def watched_run(self: Any, *given: Any, **more: Any) -> Any:
+        outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]
+        if outer is not None and not any(isinstance(each, _Tool) for each in own):
+            guard = ShieldMiddleware(outer.follower.session.shield)
+            more["middleware"] = [*(more.get("middleware") or ()), *guard.all]
+        return run(self, *given, **more)
+
+    def watched_pipeline(self: Any, runtime_middleware: Any) -> Any:
+        outer, given = carried(), list(runtime_middleware)
+        if outer is not None and not any(isinstance(each, _Tool) for each in (*self.function_middleware, *given)):
+            # A client that is asked without an agent.
+            given.append(_Tool(outer.follower.session.shield))
+        return pipeline(self, given)
+
+    watched_run.bylaw = run
+    AgentMiddlewareLayer.run = watched_run
+    FunctionInvocationLayer._get_function_middleware_pipeline = watched_pipeline
+
+
+_watch()
 
 
 def _plain(arguments: Any) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class ShieldHooks:
         """Calls that were let through and have no answer yet."""
         self._advice: dict[str, str] = {}
         self._host = HostHooks()
+        self._order = anyio.Lock()
+        """What is heard is told to the session in the order in which it comes."""
 
     def protect(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         """The options with the shield among their hooks."""
@@ -76,21 +78,38 @@ class ShieldHooks:
     async def _hear(self, message: Any) -> None:
         if getattr(message, "parent_tool_use_id", None):
             return
-        if isinstance(message, AssistantMessage):
-            self._hear_agent(message)
-        elif isinstance(message, UserMessage) and isinstance(message.content, list):
-            for block in message.content:
-                if isinstance(block, ToolResultBlock) and block.tool_use_id in self._made:
-                    self._made.discard(block.tool_use_id)
-                    content, error = read_content(block.content), True if block.is_error else None
-                    self.session.result(content, id=block.tool_use_id, error=error)
-        elif isinstance(message, ResultMessage):
-            self._end_turn()
-            for id in self._made:
-                # It may have been carried out or not.
-                self.session.result("", id=id, captured=False)
-            self._made.clear()
-            await anyio.to_thread.run_sync(self.session.flush)
+        match message:
+            case AssistantMessage():
+                await self._in_turn(partial(self._hear_agent, message))
+                for block in message.content:
+                    if isinstance(block, ToolUseBlock):
+                        self._event(block.id).set()
+            case UserMessage(content=list()):
+                await self._in_turn(partial(self._hear_results, message))
+            case ResultMessage():
+                await self._in_turn(self._end)
+            case _:
+                pass
+
+    async def _in_turn(self, work: Callable[[], None]) -> None:
+        """Do what may wait for the log, one after the other, while the event loop goes on."""
+        async with self._order:
+            await anyio.to_thread.run_sync(work)
+
+    def _hear_results(self, message: UserMessage) -> None:
+        for block in message.content:
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._made:
+                self._made.discard(block.tool_use_id)
+                content, error = read_content(block.content), True if block.is_error else None
+                self.session.result(content, id=block.tool_use_id, error=error)
+
+    def _end(self) -> None:
+        self._end_turn()
+        for id in self._made:
+            # It may have been carried out or not.
+            self.session.result("", id=id, captured=False)
+        self._made.clear()
+        self.session.flush()
 
     def _hear_agent(self, message: AssistantMessage) -> None:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
@@ -102,9 +121,6 @@ class ShieldHooks:
             self._turn[1].__enter__()
         elif text:
             self.session.agent(text)
-        for block in message.content:
-            if isinstance(block, ToolUseBlock):
-                self._event(block.id).set()
 
     def _end_turn(self) -> None:
         if self._turn is not None:
@@ -116,12 +132,15 @@ class ShieldHooks:
 
     async def _user(self, told: Any, _id: Any, _context: Any) -> Any:
         try:
-            self._end_turn()
-            self.session.user(told["prompt"])
+            await self._in_turn(partial(self._hear_user, told["prompt"]))
         except Exception as error:
             tell(error, "a message of the user could not be followed")
             self.session.lacks = f"part of the conversation could not be read: {error}"
         return {}
+
+    def _hear_user(self, text: str) -> None:
+        self._end_turn()
+        self.session.user(text)
 
     async def _before(self, told: Any, id: Any, _context: Any) -> Any:
         tool, arguments = told.get("tool_name", ""), told.get("tool_input") or {}

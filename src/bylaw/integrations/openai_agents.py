@@ -3,8 +3,9 @@
     guard = ShieldHooks(shield.session("conv-17"))
     result = await Runner.run(guard.protect(agent), "Refund order 7", hooks=guard)
 
-Agents that are handed over to, and agents that are tools of others, are protected with it: what an inner agent calls is
-decided on in the same conversation. Tools that OpenAI runs on its own servers never come by here; see the guide.
+Agents that are handed over to, that are tools of others, or that a function tool runs, are protected with it: what an
+inner agent calls is decided on in the same conversation. Tools that OpenAI runs on its own servers never come by here;
+see the guide.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -22,7 +23,7 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
-from bylaw.integrations.openai_agents_inner import both, is_agent_tool, with_agent
+from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
 from bylaw.shield import Decision, Guarded
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
@@ -38,9 +39,9 @@ HOSTED = frozenset(
 class ShieldHooks(RunHooks):
     """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns."""
 
-    def __init__(self, session: Guarded) -> None:
+    def __init__(self, session: Guarded, *, follower: Follower | None = None) -> None:
         self.session = session
-        self.follower = Follower(session)
+        self.follower = follower or Follower(session)
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
         self._protected: dict[int, tuple[Any, ...]] = {}
@@ -179,6 +180,9 @@ class ShieldHooks(RunHooks):
         inner = inner_agent(id)
         self._decided.pop((inner, id), None)
         await asyncio.to_thread(self.follower.answered, id, _shown(result), agent=inner)
+
+
+watch(lambda follower: ShieldHooks(follower.session, follower=follower))
 
 
 def _shown(result: Any) -> str:

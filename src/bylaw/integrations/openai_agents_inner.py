@@ -1,7 +1,8 @@
-"""Agents that are tools of other agents in the OpenAI Agents SDK: their runs are put under the same hooks.
+"""Agents inside the tools of other agents in the OpenAI Agents SDK: their runs are put under the same hooks.
 
 `agent.as_tool(...)` keeps the agent and its hooks inside a function, which is rebuilt around the protected agent. Where
-the SDK keeps them elsewhere one day, protecting the outer agent fails and says so.
+the SDK keeps them elsewhere one day, protecting the outer agent fails and says so. An agent that a function tool runs
+by itself is protected when its run begins.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -11,8 +12,11 @@ from types import CellType, FunctionType
 from typing import Any
 
 from agents import FunctionTool, RunHooks
+from agents.run import AgentRunner
 
 from bylaw.errors import UsageError
+from bylaw.integrations.follower import Follower
+from bylaw.integrations.nesting import carried
 
 
 def is_agent_tool(tool: FunctionTool) -> bool:
@@ -78,3 +82,26 @@ class _Both(RunHooks):
     async def on_tool_end(self, *given: Any) -> None:
         for each in self._hooks:
             await each.on_tool_end(*given)
+
+
+def watch(guard_of: Callable[[Follower], Any]) -> None:
+    """See to it that a run that begins while a call is being carried out is under hooks that decide."""
+    for name in ("run", "run_streamed"):
+        given: Any = getattr(AgentRunner, name)
+        if not hasattr(given, "bylaw"):
+            setattr(AgentRunner, name, _watched(given, guard_of))
+
+
+def _watched(run: Any, guard_of: Callable[[Follower], Any]) -> Any:
+    def watched(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
+        outer = carried()
+        if outer is not None:
+            guard = guard_of(outer.follower)
+            hooks = options.get("hooks")
+            if not any(isinstance(each, type(guard)) for each in getattr(hooks, "_hooks", (hooks,))):
+                starting_agent = guard.protect(starting_agent)
+                options["hooks"] = both(guard, hooks)
+        return run(self, starting_agent, input, **options)
+
+    watched.bylaw = run
+    return watched

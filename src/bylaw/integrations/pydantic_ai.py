@@ -4,8 +4,8 @@
 
 It stands right before the tools, whichever toolset they are from, so no hook can change a call that it has allowed. The
 history is the run's own messages: after a restart, or in another worker, the shield knows what they show. Tools that
-the model's provider runs on its own servers never come by here. An agent that a tool of another runs, with the
-capability too, is an inner one: its calls are decided on in the outer conversation.
+the model's provider runs on its own servers never come by here. An agent that a tool of another runs is an inner one,
+with the capability or without: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -26,6 +26,7 @@ from pydantic_core import to_jsonable_python
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.pydantic_ai_inner import watch
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -85,10 +86,12 @@ class _Shielded(WrapperToolset):
 
     async def get_tools(self, ctx: Any) -> Any:
         found = await super().get_tools(ctx)
-        self.shield.tools.update(found)
+        self.shield.tools.update(name for name, tool in found.items() if not _is_output(tool))
         return found
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        if _is_output(tool):
+            return await super().call_tool(name, tool_args, ctx, tool)
         follower, decision = await asyncio.to_thread(self.shield.decide, ctx, name, tool_args)
         if not decision.allowed:
             return decision.feedback
@@ -110,6 +113,24 @@ class _Shielded(WrapperToolset):
         if not decision.feedback or isinstance(result, ToolReturn):
             return result
         return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
+
+
+def _shielded(toolset: Any, shield: Shield) -> Any:
+    """The tools of an agent that a shielded tool runs, each behind a decision, whoever made that agent."""
+    within = toolset
+    while within is not None:
+        if isinstance(within, _Shielded):
+            return toolset
+        within = getattr(within, "wrapped", None)
+    return _Shielded(toolset, ShieldCapability(shield))
+
+
+watch(_shielded)
+
+
+def _is_output(tool: Any) -> bool:
+    """Whether it is only how an agent gives its output."""
+    return tool.tool_def.kind == "output"
 
 
 def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> dict[str, Any]:
