@@ -24,7 +24,7 @@ from bylaw.packs.clinic.simulator.tasks import Task
 from bylaw.packs.clinic.simulator.users import UserKind
 from bylaw.packs.clinic.simulator.wants import Clinic, Want
 from bylaw.record import Log
-from bylaw.shield import Decision, Guarded, Question
+from bylaw.shield import Decision, LiveSession, Question
 from bylaw.trace import Message
 
 ROUNDS = 12
@@ -49,7 +49,7 @@ class Asked(Struct, frozen=True):
 class Talk(Conversation):
     """A conversation that is told to a shield as it happens. A call that is refused never reaches the desk."""
 
-    def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess, session: Guarded | None) -> None:
+    def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess, session: LiveSession | None) -> None:
         super().__init__(clinic, rng, mess)
         self.session = session
         self.decisions: list[Decision] = []

@@ -16,7 +16,7 @@ from service_traffic import name_of
 from bylaw.record.batch import Batch
 from bylaw.record.journal import Journal
 from bylaw.service.app import Service
-from bylaw.shield.guarded import Guarded
+from bylaw.shield import LiveSession
 
 _notes: dict[Any, list[Any]] = {}
 """By the task that answers, the name of its request and the stamps so far."""
@@ -70,7 +70,7 @@ def _begun(self: Any, *rest: Any) -> None:
 
 
 _plain_answered, Service.answered = Service.answered, _answered  # type: ignore[method-assign]
-_plain_attempted, Guarded._attempt_alone = Guarded._attempt_alone, _attempted  # type: ignore[method-assign]
+_plain_attempted, LiveSession._attempt_alone = LiveSession._attempt_alone, _attempted  # type: ignore[method-assign]
 _plain_handed_over, Journal._hand_over = Journal._hand_over, _handed_over  # type: ignore[method-assign]
 _plain_told_loop, Journal._tell_loop = Journal._tell_loop, _told_loop  # type: ignore[method-assign]
 _plain_begun, Batch.__init__ = Batch.__init__, _begun  # type: ignore[method-assign]

@@ -28,7 +28,7 @@ class EveryAdapter:
         def fail(*_: Any, **__: Any) -> None:
             raise RuntimeError("out of order")
 
-        monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
+        monkeypatch.setattr("bylaw.shield.LiveSession.decide", fail)
         desk = self.desk(tmp_path)
         asyncio.run(desk.talk(USERS[0]))
         assert desk.shop.ran == []

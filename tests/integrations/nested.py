@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bylaw.shield import Guarded
+from bylaw.shield import LiveSession
 from bylaw.trace.event import Call, Message
 from tests.integrations.rental import PUT_REFUND, REFUND
 from tests.integrations.shop import start_model
@@ -26,7 +26,7 @@ def model(folder: Path, *, argument: str = "input", puts: bool = False) -> str:
     return start_model(folder, *talks)[1]
 
 
-def check_refused(session: Guarded, ran: list[str]) -> None:
+def check_refused(session: LiveSession, ran: list[str]) -> None:
     """The user never agreed: what the outer agent says of them counts for nothing."""
     assert ran == []
     events = session.trajectory().events

@@ -9,7 +9,7 @@ import msgspec
 
 from bylaw import Pack
 from bylaw.engine.session import Session
-from bylaw.shield import Guarded
+from bylaw.shield import LiveSession
 from bylaw.trace import Call, Event, Trajectory, read
 from tests.engine.test_conversation import FILES
 
@@ -118,7 +118,7 @@ def check_talk(script: Script, shop: Shop) -> None:
     assert "not returned" in heard[6][-1]
 
 
-def check_log(session: Guarded, log: Path, files: Files = FILES) -> None:
+def check_log(session: LiveSession, log: Path, files: Files = FILES) -> None:
     """What the session has seen, and knows as refused, is what the framework's own log shows."""
     (recorded,) = [each for each in read(log) if isinstance(each, Trajectory)]
     live = session.trajectory()

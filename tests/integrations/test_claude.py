@@ -143,7 +143,7 @@ def test_a_shield_that_fails_lets_no_write_through(tmp_path: Path, monkeypatch: 
         raise RuntimeError("out of order")
 
     desk = Desk(tmp_path, monkeypatch)
-    monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
+    monkeypatch.setattr("bylaw.shield.LiveSession.decide", fail)
     asyncio.run(desk.talk(USERS[0]))
     assert "refund 7" not in desk.shop.ran
     assert "out of order" in str(desk.script.requests[1])
@@ -155,7 +155,7 @@ def test_a_shield_that_takes_too_long_lets_no_write_through(tmp_path: Path, monk
     desk = Desk(tmp_path, monkeypatch, {"id": "c1", "turns": [{"user": "", "steps": [
         step(1, ("refund", "7")), step(2, text="Hm.")]}]})  # fmt: skip
     desk.guard = ShieldHooks(desk.guard.session, patience=0.5, limit=0.5)
-    monkeypatch.setattr("bylaw.shield.Guarded.decide", lambda *_, **__: time.sleep(3))
+    monkeypatch.setattr("bylaw.shield.LiveSession.decide", lambda *_, **__: time.sleep(3))
     asyncio.run(desk.talk("Refund 7."))
     assert desk.shop.ran == []
     assert desk.said() == "Hm."

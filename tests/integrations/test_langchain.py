@@ -133,7 +133,7 @@ def test_a_shield_that_fails_lets_nothing_through(tmp_path: Path, monkeypatch: p
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
+    monkeypatch.setattr("bylaw.shield.LiveSession.decide", fail)
     desk = Desk(tmp_path, memory=InMemorySaver())
     desk.say(USERS[0])
     assert desk.shop.ran == []

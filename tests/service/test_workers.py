@@ -31,9 +31,9 @@ from bylaw.record.verify import verify
 from bylaw.service.desk import Desk
 from bylaw.service.request import DecideAnswer, DecideRequest
 from bylaw.service.request import Event as Happened
-from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import read_history
-from bylaw.shield.kept import Kept
+from bylaw.shield.state import SessionState
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.command import PROCESS, environment
 from tests.engine.test_conversation import FILES
@@ -43,7 +43,7 @@ WORKERS = 3
 AT_ONCE = 24
 
 
-def tell(session: Guarded, event: Message | Call | Result, step: int, refused: set[int]) -> Decision | None:
+def tell(session: LiveSession, event: Message | Call | Result, step: int, refused: set[int]) -> Decision | None:
     match event:
         case Message(by="user"):
             session.user(event.text)
@@ -65,7 +65,7 @@ def said(decision: Decision | None) -> Any:
     return decision and (decision.id, decision.answer, decision.allowed, decision.feedback, decision.grounds)
 
 
-def talk_through(trajectory: Trajectory, sessions: list[Guarded], rng: random.Random) -> list[Any]:
+def talk_through(trajectory: Trajectory, sessions: list[LiveSession], rng: random.Random) -> list[Any]:
     """What is said of each event, each told to one of the sessions."""
     found: list[Any] = []
     refused: set[int] = set()
@@ -89,8 +89,8 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
 ) -> None:
     pack, rng = load_pack("clinic"), random.Random(5)
     loads: list[str] = []
-    load = Kept._load  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(Kept, "_load", lambda kept, **more: (loads.append(kept.id), load(kept, **more))[1])
+    load = SessionState._load  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(SessionState, "_load", lambda kept, **more: (loads.append(kept.id), load(kept, **more))[1])
     with ExitStack() as stack:
         hint = last() if last is not None else None
         logs = [stack.enter_context(Log(where, is_shared=True, last=hint, process=worker)) for worker in range(WORKERS)]

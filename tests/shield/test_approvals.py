@@ -10,7 +10,7 @@ from bylaw.errors import BylawError
 from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.record import Log
 from bylaw.record.verify import verify
-from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import read_history
 from bylaw.trace.event import Call
 from tests.engine.test_conversation import FILES
@@ -44,13 +44,13 @@ def shield(log: Log, *, clock: Any = None, **terms: Any) -> Shield:
     return Shield(shop(tools_yaml=tools), log=log, postures=postures, **({"clock": clock} if clock else {}))
 
 
-def blind(session: Guarded) -> Guarded:
+def blind(session: LiveSession) -> LiveSession:
     """The look-up was made and showed nothing that decides: a person has to say."""
     looked_up(session, "get_order", REFUND, {"order_id": "7"})
     return session
 
 
-def ask(session: Guarded, **more: Any) -> Decision:
+def ask(session: LiveSession, **more: Any) -> Decision:
     return session.decide("refund", REFUND | more)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bylaw import BylawError, Pack, load_pack
 from bylaw.policy.posture import Postures
-from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 from tests.engine.test_conversation import FILES
 
 CANCEL = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
@@ -34,12 +34,12 @@ def shop(**files: str) -> Pack:
     )
 
 
-def looked_up(session: Guarded, tool: str, arguments: dict[str, Any], result: Any) -> None:
+def looked_up(session: LiveSession, tool: str, arguments: dict[str, Any], result: Any) -> None:
     assert session.decide(tool, arguments).allowed
     session.result(result)
 
 
-def asked(session: Guarded) -> Guarded:
+def asked(session: LiveSession) -> LiveSession:
     """The caller has agreed, and patient and appointment were looked up; the membership was not."""
     session.user("I'm ill and can't make A0362. I'm P121. I'm Gold, so there's no fee, right?")
     looked_up(session, "get_patient", {"patient_id": "P121"}, PATIENT)

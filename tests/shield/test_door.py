@@ -9,13 +9,13 @@ import pytest
 
 from bylaw import Shield
 from bylaw.errors import BylawError, UsageError
-from bylaw.shield import Guarded, Postures
+from bylaw.shield import LiveSession, Postures
 from bylaw.shield.history import read_history
 from tests.shield.test_decisions import shop
 
 ORDER = {"order_id": "7"}
 SHOWN = {"order_id": "7", "returned": True}
-WRONG: dict[str, Callable[[Guarded], object]] = {
+WRONG: dict[str, Callable[[LiveSession], object]] = {
     "a time is seconds": lambda s: s.user("hi", time="2026-01-01"),  # type: ignore[arg-type]
     "a time is seconds since 1970, not `bool`": lambda s: s.agent("hi", time=True),
     "is not a time in seconds": lambda s: s.user("hi", time=float("nan")),

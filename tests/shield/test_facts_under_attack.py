@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield, verdicts
-from bylaw.shield import Guarded
+from bylaw.shield import LiveSession
 
 FILES = {
     "pack.yaml": "format: 1\nname: vault\ndocument: policy.md\nnow: 2026-03-02T10:00:00\n",
@@ -69,7 +69,7 @@ ORDER: dict[str, Any] = {
 REFUND = ("refund", {"order_id": "O1", "amount": "40.00"})
 
 
-def shown(result: Any, pack: Pack = PACK) -> Guarded:
+def shown(result: Any, pack: Pack = PACK) -> LiveSession:
     session = Shield(pack).session("one")
     session.decide("get_order", {"order_id": "O1"})
     session.result(result)

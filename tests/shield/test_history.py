@@ -15,7 +15,7 @@ from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
-from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import event_body, read_history
 from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Event
@@ -108,7 +108,7 @@ def test_threads_and_coroutines_decide_in_one_conversation(where: str) -> None:
     with Shield(shop(), log=where) as shield:
         sessions = [shield.session("c") for _ in range(4)]
 
-        def ask(session: Guarded) -> None:
+        def ask(session: LiveSession) -> None:
             for _ in range(5):
                 session.decide("get_order", {"order_id": "7"})
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_written_is_refused_and_the_conversation_goes_on(where: s
         assert shield.session("c").decide("refund", arguments).answer != "allow"
 
 
-def follow(session: Guarded, trajectory: Trajectory) -> list[Decision]:
+def follow(session: LiveSession, trajectory: Trajectory) -> list[Decision]:
     """Play a recorded conversation to a session: what is not allowed is refused, and the agent is told why."""
     found: list[Decision] = []
     refused: set[int] = set()

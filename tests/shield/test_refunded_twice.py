@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield, verdicts
-from bylaw.shield import Guarded
+from bylaw.shield import LiveSession
 
 PACK = Pack.from_files(
     {
@@ -40,14 +40,14 @@ READ = ("get_invoice", {"invoice_id": "I1"}, "read")
 REFUND = ("refund", {"invoice_id": "I1", "amount": "80.00"}, "refund")
 
 
-def looked_up() -> Guarded:
+def looked_up() -> LiveSession:
     session = Shield(PACK).session("one")
     session.decide(*READ[:2])
     session.result(INVOICE)
     return session
 
 
-def decided(session: Guarded) -> str:
+def decided(session: LiveSession) -> str:
     """What is said of a refund; that the audit's evidence is the same is made sure of."""
     decision = session.decide("refund", REFUND[1], id="again")
     session.result("done" if decision.allowed else decision.feedback, id="again")
@@ -56,31 +56,31 @@ def decided(session: Guarded) -> str:
     return decision.answer
 
 
-def side_by_side(session: Guarded) -> None:
+def side_by_side(session: LiveSession) -> None:
     session.decide_turn("", [REFUND, READ])
     session.result(INVOICE, id="read")
     session.result("done", id="refund")
 
 
-def in_call_order(session: Guarded) -> None:
+def in_call_order(session: LiveSession) -> None:
     session.decide_turn("", [REFUND, READ])
     session.result("done", id="refund")
     session.result(INVOICE, id="read")
 
 
-def slow(session: Guarded) -> None:
+def slow(session: LiveSession) -> None:
     never_answered(session)
     session.result("done", id="refund")
 
 
-def never_answered(session: Guarded) -> None:
+def never_answered(session: LiveSession) -> None:
     session.decide("refund", REFUND[1], id="refund")
     session.user("Is it done?")
     session.decide("get_invoice", READ[1], id="read")
     session.result(INVOICE, id="read")
 
 
-def one_after_the_other(session: Guarded) -> None:
+def one_after_the_other(session: LiveSession) -> None:
     session.decide("refund", REFUND[1], id="refund")
     session.result("done", id="refund")
     session.decide("get_invoice", READ[1], id="read")
@@ -98,7 +98,7 @@ def one_after_the_other(session: Guarded) -> None:
     ],
 )
 def test_a_look_up_beside_a_refund_does_not_tell_what_is_left(
-    happening: Callable[[Guarded], None], answer: str
+    happening: Callable[[LiveSession], None], answer: str
 ) -> None:
     session = looked_up()
     happening(session)

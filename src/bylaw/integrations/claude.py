@@ -22,7 +22,7 @@ from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, 
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
 
 from bylaw.integrations.undecided import log, tell, undecided
-from bylaw.shield import Decision, Guarded
+from bylaw.shield import Decision, LiveSession
 from bylaw.trace.transcript import read_content
 
 PATIENCE = 10.0
@@ -37,7 +37,7 @@ SUBAGENT = "the history of a subagent is not known here"
 class ShieldHooks:
     """One conversation. Use it for the options and for the messages of every run of it."""
 
-    def __init__(self, session: Guarded, *, patience: float = PATIENCE, limit: float = LIMIT) -> None:
+    def __init__(self, session: LiveSession, *, patience: float = PATIENCE, limit: float = LIMIT) -> None:
         self.session = session
         self._patience = patience
         self._limit = limit
@@ -156,7 +156,7 @@ class ShieldHooks:
 
     async def _decide(self, told: Any, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
         if told.get("agent_id"):
-            other = self.session.shield.session(lacks=SUBAGENT)
+            other = self.session.apart(lacks=SUBAGENT)
             return await anyio.to_thread.run_sync(partial(other.decide, tool, arguments), abandon_on_cancel=True)
         with anyio.move_on_after(self._patience):
             await self._event(id).wait()

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from bylaw.integrations.alignment import Mark, align
 from bylaw.integrations.undecided import tell, undecided
-from bylaw.shield import Decision, Guarded
+from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import Call, Message, Result
 
 
@@ -70,7 +70,7 @@ class _Known(Struct):
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
-    def __init__(self, session: Guarded) -> None:
+    def __init__(self, session: LiveSession) -> None:
         self.session = session
         self._known: list[_Known] = []
         """The messages told so far, in their order."""

@@ -27,7 +27,7 @@ from bylaw.errors import UsageError
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.sessions import Sessions
 from bylaw.integrations.undecided import log, tell, undecided
-from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 
 CONVERSATION = "bylaw/conversation"
 """In `_meta` of a call: the conversation it belongs to."""
@@ -75,7 +75,7 @@ class ShieldMiddleware(Middleware):
         """Let the call pass, or answer in the server's place."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         id = f"{self._name}-{next(self._numbers)}"
-        session: Guarded | None = None
+        session: LiveSession | None = None
         try:
             meta = _meta(context)
             session = self._sessions.get(self._key(meta, arguments))
@@ -132,7 +132,7 @@ class ShieldMiddleware(Middleware):
         return str(given)
 
     def _decide(
-        self, session: Guarded, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
+        self, session: LiveSession, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
     ) -> Decision:
         turn, said = _turn(meta), _said(meta)
         is_same = turn is not None and self._turns.get(session.id) == turn
@@ -152,8 +152,8 @@ class ShieldMiddleware(Middleware):
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
-    async def _record(self, session: Guarded | None, id: str, content: Any, **told: Any) -> None:
-        def keep(session: Guarded) -> None:
+    async def _record(self, session: LiveSession | None, id: str, content: Any, **told: Any) -> None:
+        def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
             # Nobody says when a conversation ends.
             session.flush()

@@ -24,7 +24,7 @@ from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
 from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
-from bylaw.shield import Decision, Guarded
+from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
 
@@ -39,7 +39,7 @@ HOSTED = frozenset(
 class ShieldHooks(RunHooks):
     """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns."""
 
-    def __init__(self, session: Guarded, *, follower: Follower | None = None) -> None:
+    def __init__(self, session: LiveSession, *, follower: Follower | None = None) -> None:
         self.session = session
         self.follower = follower or Follower(session)
         self._decided: dict[tuple[str, str], Decision] = {}

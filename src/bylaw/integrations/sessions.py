@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from bylaw.shield import Guarded, Shield
+from bylaw.shield import LiveSession, Shield
 
 MOST = 10_000
 """Conversations kept at once; the one that was quiet longest goes first."""
@@ -20,11 +20,11 @@ class Sessions:
         self.shield = shield
         self._context = context
         self._most = most
-        self._kept: OrderedDict[str, Guarded] = OrderedDict()
+        self._kept: OrderedDict[str, LiveSession] = OrderedDict()
         self._forgotten: set[str] = set()
         self._lock = threading.Lock()
 
-    def get(self, key: str | None) -> Guarded:
+    def get(self, key: str | None) -> LiveSession:
         """The session of a conversation."""
         if not key:
             return self.shield.session(context=self._context, lacks=NO_KEY)

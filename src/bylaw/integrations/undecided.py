@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.errors import BylawError
-from bylaw.shield import Decision, Ground, Shield
+from bylaw.shield import Decision, Ground
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
+from bylaw.shield.state import Host
 
 log = logging.getLogger("bylaw")
 
@@ -17,7 +18,7 @@ def tell(error: Exception, what: str) -> None:
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 
-def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
+def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
     """The decision where there is none: what the pack says of a call that could not be judged, a read or another."""
     tell(error, f"no decision on {tool}")
     answer: Answer = shield.decider().on_error(tool)

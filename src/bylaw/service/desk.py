@@ -28,9 +28,9 @@ from bylaw.service.request import (
     Failure,
     decided,
 )
-from bylaw.shield.attempt import Happening
-from bylaw.shield.guarded import Guarded
+from bylaw.shield import LiveSession
 from bylaw.shield.shield import PinnedPack, Shield
+from bylaw.shield.state import Happening
 
 SESSIONS = 10_000
 """Sessions that are kept in memory at most; any other is read from the log when it is needed."""
@@ -59,7 +59,7 @@ class Desk:
         self._earlier = tuple(earlier)
         self._answers = answers
         self._shields: dict[str, Shield] = {}
-        self._sessions: OrderedDict[tuple[str, str], Guarded] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
         """A look whether the log can be read."""
@@ -136,7 +136,7 @@ class Desk:
             )
         return shield
 
-    def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> Guarded:
+    def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> LiveSession:
         shield = self._shield(tenant)
         if not name:
             return shield.session(context=context, agent=agent, lacks=NO_NAME)
@@ -153,7 +153,7 @@ class Desk:
         return session
 
     @contextmanager
-    def _keeping(self, session: Guarded) -> Generator[None]:
+    def _keeping(self, session: LiveSession) -> Generator[None]:
         """What a request that is refused says of a conversation's beginning is not kept."""
         try:
             yield

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from bylaw.engine.conversation import Conversation
 from bylaw.errors import BylawError
 from bylaw.record.approval import Approval, fingerprint
-from bylaw.shield.attempt import Happening
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.door import one_waits
 from bylaw.shield.history import Named, writable
+from bylaw.shield.state import Happening
 
 NAME = 300
 """Characters in a name at most."""

@@ -2,7 +2,10 @@
 
 from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.shield.decision import Decision, Ground, LookUp, Question
-from bylaw.shield.guarded import Guarded
+from bylaw.shield.session import LiveSession
 from bylaw.shield.shield import Shield
 
-__all__ = ["ApprovalTerms", "Decision", "Ground", "Guarded", "LookUp", "Postures", "Question", "Shield"]
+Guarded = LiveSession
+"""What a session was called before."""
+
+__all__ = ["ApprovalTerms", "Decision", "Ground", "Guarded", "LiveSession", "LookUp", "Postures", "Question", "Shield"]

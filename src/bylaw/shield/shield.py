@@ -18,11 +18,9 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.shield import door
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
-from bylaw.shield.grounded import Grounded, timed
-from bylaw.shield.guarded import Guarded
 from bylaw.shield.history import Opening, read_opening
-from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool
+from bylaw.shield.session import LiveSession
 
 _logger = logging.getLogger("bylaw")
 
@@ -70,7 +68,7 @@ class Shield:
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
-        self.unwritten: dict[int, Guarded] = {}
+        self.unwritten: dict[int, LiveSession] = {}
         """Sessions in which something happened that is not in the log yet."""
         self.is_closed = False
         self._owns_log = not isinstance(log, Log)
@@ -83,7 +81,7 @@ class Shield:
 
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
-    ) -> Guarded:
+    ) -> LiveSession:
         """A conversation: a new one, or, where the log knows this id, that one, taken up where it was left.
 
         `context` is what the host vouches for, such as who is signed in; `agent` is the name that its runs are
@@ -96,7 +94,7 @@ class Shield:
         if "\0" in id:
             raise UsageError("the id of a conversation contains the character U+0000, which not every log can keep")
         given, name = door.context(context), door.text(agent, "the name of an agent")
-        return Guarded(self, id, given, name, lacks=lacks)
+        return LiveSession(self, id, given, name, lacks=lacks)
 
     def decide(
         self,
@@ -112,15 +110,7 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
-        if self.log is not None:
-            return self.session(context=context).decide_after(messages, tool, arguments, id=id)
-        started = time.perf_counter()
-        host, given, decider = door.context(context), door.messages(messages), self.decider()
-        conversation = Conversation(self.pack, context=host, doubts=is_lost, answers=self.answers)
-        called = door.text(id, "the id of a call")
-        judgement = conversation.asked(given, tool, arguments, id=called, time=self.clock())
-        grounded = Grounded(self, decider, conversation, judgement, context=host)
-        return timed(grounded.decision("1", grounded.grounds), conversation.answered, started)
+        return self.session(context=context).decide_after(messages, tool, arguments, id=id)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -19,16 +19,11 @@ from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield import door
-from bylaw.shield.attempt import Asking, Attempt, Happening, Wanted
 from bylaw.shield.decision import Decision
-from bylaw.shield.grounded import Arguments, Beside
 from bylaw.shield.history import Named, note_interruption, writable
-from bylaw.shield.kept import Kept
+from bylaw.shield.state import Arguments, Attempt, Beside, Happening, Host, JudgeCall, SessionState, Wanted
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from bylaw.shield.shield import Shield
 
 TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
@@ -36,12 +31,12 @@ TRIES = 200
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
 
 
-class Guarded:
+class LiveSession:
     """One live conversation under a shield."""
 
     def __init__(
         self,
-        shield: "Shield",
+        shield: Host,
         id: str = "",
         context: Mapping[str, Any] | None = None,
         by: str = "",
@@ -50,10 +45,14 @@ class Guarded:
     ) -> None:
         self.shield = shield
         self._log = shield.log
-        self._kept = Kept(shield, id, context, by, lacks)
+        self._state = SessionState(shield, id, context, by, lacks)
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
         self._queue: asyncio.Lock | None = None
+
+    def apart(self, *, lacks: str) -> "LiveSession":
+        """Another conversation under the same shield, of which nothing earlier is known, and why."""
+        return LiveSession(self.shield, lacks=lacks)
 
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
@@ -72,8 +71,8 @@ class Guarded:
     def catch_up(self) -> None:
         """Take in what others have written to the conversation meanwhile."""
         with self._lock:
-            if not self._kept.unwritten:
-                self._kept.catch_up()
+            if not self._state.unwritten:
+                self._state.catch_up()
 
     def resume_turn(self) -> None:
         """What is decided next is still of the agent's last turn, whatever tools have answered since."""
@@ -137,10 +136,10 @@ class Guarded:
         """
 
         def found() -> Decision | None:
-            before = self._kept.interrupted.get(id)
+            before = self._state.interrupted.get(id)
             if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
                 return None
-            events = self._kept.open().events
+            events = self._state.open().events
             made = max(
                 (at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1
             )
@@ -154,13 +153,13 @@ class Guarded:
         """Write down a decision from before, if it is still there to be found when that is done."""
         with self._lock:
             for _ in range(TRIES):
-                self._kept.catch_up()
+                self._state.catch_up()
                 decision = find()
                 if decision is None:
                     return None
-                attempt = self._kept.attempt(Wanted([], repeated=[decision]))
-                if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
-                    note_interruption(self._kept.interrupted, decision)
+                attempt = self._state.attempt(Wanted([], repeated=[decision]))
+                if self._log is None or self._state.is_written(attempt, self._append(attempt)):
+                    note_interruption(self._state.interrupted, decision)
                     self._rest()
                     return decision
         raise self._overtaken()
@@ -183,12 +182,12 @@ class Guarded:
         with self.turn(text):
             return await self._settle_async(Wanted(asked, beside))
 
-    def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[Asking], list[Beside]]:
+    def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[JudgeCall], list[Beside]]:
         calls = door.calls(calls)
         if self._log is None:
             # With a log, what was decided of a turn that went wrong is not written, and has not happened.
             with self._lock:
-                door.none_waits(self._kept.open().waiting(), [each[2] for each in calls if len(each) == 3])
+                door.none_waits(self._state.open().waiting(), [each[2] for each in calls if len(each) == 3])
         asked = [self._asking(tool, arguments, *id, time=time) for tool, arguments, *id in calls]
         later: list[Beside] = [
             [(tool, arguments) for tool, arguments, *_ in calls[place:]] for place in range(1, len(calls) + 1)
@@ -224,7 +223,7 @@ class Guarded:
         """The same, for a coroutine."""
         return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments, id)])))[0]
 
-    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> Asking:
+    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
         given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
         return lambda conversation: conversation.asked(given, tool, arguments, id=called, time=at)
 
@@ -235,56 +234,56 @@ class Guarded:
         with self._lock:
             self._refuse_nesting()
             self._happen(lambda conversation: conversation.hold(said, time=at))
-            self._kept.is_held = True
+            self._state.is_held = True
         try:
             yield self
         finally:
-            self._kept.is_held = False
+            self._state.is_held = False
             self._happen(Conversation.let_go)
 
     def _refuse_nesting(self) -> None:
         """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
-        if self._kept.is_held:
+        if self._state.is_held:
             hint = "end the first, or decide its calls with `decide(...)`"
             raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
-        if self._kept.unwritten:
+        if self._state.unwritten:
             self._settle([])
 
     async def flush_async(self) -> None:
         """The same, for a coroutine."""
-        if self._kept.unwritten:
+        if self._state.unwritten:
             await self._settle_async(Wanted([]))
 
     @property
     def id(self) -> str:
         """The name of the conversation."""
-        return self._kept.id
+        return self._state.id
 
     @property
     def lacks(self) -> str:
         """Why what happened before is not known here; empty where it is."""
-        return self._kept.lacks
+        return self._state.lacks
 
     @lacks.setter
     def lacks(self, why: str) -> None:
-        self._kept.lacks = why
+        self._state.lacks = why
 
     @property
     def pack(self) -> Pack:
         """The pack that the conversation is under."""
-        return self._kept.decider.pack
+        return self._state.decider.pack
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of it was found in the log, or written there."""
-        return self._kept.has_begun
+        return self._state.has_begun
 
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
-        return context is None or dict(context) == dict(self._kept.context or {})
+        return context is None or dict(context) == dict(self._state.context or {})
 
     def __reduce__(self) -> Any:
         hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"
@@ -294,12 +293,14 @@ class Guarded:
         """The conversation so far as an audit reads it: refused calls are marked as such, and those that rest on a
         person's yes or on look-ups of the shield's own say so."""
         with self._lock:
-            return self._kept.trajectory(agent)
+            return self._state.trajectory(agent)
 
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else door.seconds(given)
 
-    def _asking(self, tool: str, arguments: Arguments, id: str = "", *, time: float | None, agent: str = "") -> Asking:
+    def _asking(
+        self, tool: str, arguments: Arguments, id: str = "", *, time: float | None, agent: str = ""
+    ) -> JudgeCall:
         at, by = self._time(time), door.text(agent, "the name of an agent")
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
         return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
@@ -309,31 +310,31 @@ class Guarded:
             if self._log is not None and self.shield.is_closed:
                 hint = "say it before `close()`, or before the `with` of the shield ends"
                 raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
-            if not self._kept.unwritten:
-                self._kept.catch_up()
+            if not self._state.unwritten:
+                self._state.catch_up()
             try:
-                happening(self._kept.open())
+                happening(self._state.open())
             except UsageError:
-                if not self._kept.was_overtaken():
+                if not self._state.was_overtaken():
                     raise
-                happening(self._kept.open())
+                happening(self._state.open())
             if self._log is not None:
-                self._kept.unwritten.append(happening)
-                if self._kept.has_news:
+                self._state.unwritten.append(happening)
+                if self._state.has_news:
                     # What happened is written when the shield closes, even where nobody holds on to the session.
                     self.shield.unwritten[id(self)] = self
 
-    def _settle(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
+    def _settle(self, asked: Sequence[JudgeCall], beside: Sequence[Beside] = ()) -> list[Decision]:
         with self._lock:
             for _ in range(TRIES):
-                self._kept.catch_up()
+                self._state.catch_up()
                 try:
-                    attempt = self._kept.attempt(Wanted(asked, beside))
+                    attempt = self._state.attempt(Wanted(asked, beside))
                 except UsageError:
-                    if not self._kept.was_overtaken():
+                    if not self._state.was_overtaken():
                         raise
                     continue
-                if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
+                if self._log is None or self._state.is_written(attempt, self._append(attempt)):
                     self._rest()
                     return attempt.decisions
         raise self._overtaken()
@@ -346,12 +347,12 @@ class Guarded:
             try:
                 return await self._settle_written(wanted, self._log)
             finally:
-                if self._kept.is_unsettled:
+                if self._state.is_unsettled:
                     await asyncio.to_thread(self._settle_read)
 
     async def _settle_written(self, wanted: Wanted, log: Log) -> list[Decision]:
         for _ in range(TRIES):
-            if not self._kept.must_read:
+            if not self._state.must_read:
                 self._ready()
             elif self._may_ask_others or not self._begin():
                 await self._ready_async(log)
@@ -367,27 +368,27 @@ class Guarded:
             try:
                 answers = await log.append_async(attempt.drafts)
             except BaseException:
-                self._kept.forget()
+                self._state.forget()
                 raise
             with self._lock:
-                if self._kept.is_written(attempt, answers, named):
+                if self._state.is_written(attempt, answers, named):
                     self._rest()
                     return attempt.decisions
         raise self._overtaken()
 
     def _settle_read(self) -> None:
         with self._lock:
-            self._kept.settle()
+            self._state.settle()
 
     def _rest(self) -> None:
         """Everything that happened is written: the shield need not remember the session."""
-        if not self._kept.unwritten:
+        if not self._state.unwritten:
             self.shield.unwritten.pop(id(self), None)
 
     def _ready(self) -> None:
         with self._lock:
             # What is decided now is written soon; a host's tools and models may take long.
-            self._kept.catch_up(settled=self._may_ask_others)
+            self._state.catch_up(settled=self._may_ask_others)
 
     async def _ready_async(self, log: Log) -> None:
         if log.reads_at_once:
@@ -397,22 +398,22 @@ class Guarded:
 
     def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
         with self._lock:
-            return self._kept.taken_before(named, calls)
+            return self._state.taken_before(named, calls)
 
     def _begin(self) -> bool:
         with self._lock:
-            return self._kept.take_for_new()
+            return self._state.take_for_new()
 
     async def _was_overtaken_async(self) -> bool:
         log = self._log
         if log is None or log.reads_at_once:
-            return self._kept.was_overtaken()
-        return await asyncio.to_thread(self._kept.was_overtaken)
+            return self._state.was_overtaken()
+        return await asyncio.to_thread(self._state.was_overtaken)
 
     @property
     def _may_ask_others(self) -> bool:
         """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
-        return self._kept.decider.resolves or self.shield.answers is not None
+        return self._state.decider.resolves or self.shield.answers is not None
 
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
         if self._may_ask_others:
@@ -421,7 +422,7 @@ class Guarded:
 
     def _attempt_alone(self, wanted: Wanted) -> Attempt:
         with self._lock:
-            return self._kept.attempt(wanted)
+            return self._state.attempt(wanted)
 
     def _overtaken(self) -> LogError:
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
@@ -431,7 +432,7 @@ class Guarded:
         try:
             return self._log.append(attempt.drafts)
         except BaseException:
-            self._kept.forget()
+            self._state.forget()
             raise
 
     def __enter__(self) -> Self:
@@ -441,5 +442,5 @@ class Guarded:
         self.flush()
 
     def __repr__(self) -> str:
-        live = self._kept.live
-        return f"<guarded {live!r}>" if live is not None else f"<guarded conversation `{self.id}`>"
+        live = self._state.live
+        return f"<live {live!r}>" if live is not None else f"<live conversation `{self.id}`>"

@@ -6,24 +6,26 @@ first, and the call is decided anew.
 
 import time as clocks
 import uuid
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from bylaw.engine.asking import Answered
-from bylaw.engine.conversation import Conversation
+from bylaw.engine.conversation import Conversation, OpenAnswers
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Pack
+from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield.approving import Approvals, Ruling
-from bylaw.shield.attempt import Attempt, Happening, Wanted
-from bylaw.shield.decision import Decision
-from bylaw.shield.grounded import Beside, Grounded, timed
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import (
     History,
     Named,
@@ -37,12 +39,14 @@ from bylaw.shield.history import (
     read_history,
 )
 from bylaw.shield.lost import is_lost
-from bylaw.trace.event import Approved, Call, Event
+from bylaw.shield.resolving import RunTool, resolve
+from bylaw.trace.event import Approved, Call, Event, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from bylaw.shield.deciding import Decider
-    from bylaw.shield.shield import Shield
+Arguments = Mapping[str, Any] | str
+Beside = Sequence[tuple[str, Arguments]]
+Happening = Callable[[Conversation], object]
+JudgeCall = Callable[[Conversation], Judgement]
 
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
@@ -52,10 +56,54 @@ DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What is told of a call whose request comes again after its result."""
 
 
-class Kept:
-    """One conversation, for one thread at a time."""
+class Host(Protocol):
+    """What the sessions of one shield share."""
 
-    def __init__(self, shield: "Shield", id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
+    pack: Pack
+    postures: Postures
+    log: Log | None
+    tenant: str
+    clock: Callable[[], float]
+    tools: RunTool | None
+    answers: OpenAnswers | None
+    is_closed: bool
+    unwritten: dict[int, Any]
+
+    def decider(self, opening: Opening | None = None) -> Decider:
+        """Who decides: under the pack of now, or under the one a conversation began with."""
+        ...
+
+
+class Wanted(Struct, frozen=True):
+    """What is to happen and to be decided at once."""
+
+    asked: Sequence[JudgeCall]
+    beside: Sequence[Beside] = ()
+    """For each call, those that its turn makes after it."""
+    first: Sequence[Happening] = ()
+    """What happens before."""
+    named: Named | None = None
+    """The request that it is, where its sender gave it a name."""
+    repeated: Sequence[Decision] = ()
+    """Decisions from before on calls that are interrupted now, or go on."""
+
+
+class Attempt(Struct, frozen=True):
+    """Decisions that hold once they are written."""
+
+    conversation: Conversation
+    happened: int
+    """How many of the happenings that were not written before are among the drafts."""
+    decisions: list[Decision]
+    drafts: list[Draft]
+    events: int
+    """How many events of the conversation are then in the log."""
+
+
+class SessionState:
+    """How one live conversation stands here, and how much of it the log has; for one thread at a time."""
+
+    def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
         self._log = shield.log
         self._may_be_known = self._may_be_new = bool(id)
@@ -375,28 +423,33 @@ class Kept:
     def _decide(
         self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
     ) -> tuple[Decision, Sequence[Change]]:
-        name = f"{self.id}/{number}" if self.id else str(number)
-        grounded = Grounded(
-            self._shield,
-            self.decider,
-            conversation,
-            judgement,
-            context=self.context,
-            lacks=self.lacks,
-            beside=beside,
-        )
-        ruling = Ruling(grounded.grounds)
+        name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
+        weighed = conversation.weigh() if decider.must_weigh(judgement) else None
+        grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
+        resolved: tuple[LookedUp, ...] = ()
+        evidence = grounds
+        if decider.resolves and self._shield.tools is not None and not self.lacks:
+            past = conversation.since(0)
+            grounds, resolved = resolve(decider, judgement, grounds, past, self.context, self._shield.tools)
+        if beside:
+            tool = judgement.made.call.tool
+            grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+        ruling = Ruling(grounds)
         if self._log is not None:
-            now, terms = self._shield.clock(), self.decider.terms
-            ruling = self._approvals.rule(judgement, grounded.grounds, name, now, terms)
-        decision = grounded.decision(name, ruling.grounds, ruling.approval)
+            ruling = self._approvals.rule(judgement, grounds, name, self._shield.clock(), decider.terms)
+        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
+        if resolved:
+            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
             conversation.refuse()
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
-        answered = conversation.answered[self._told :]
-        self._told += len(answered)
-        return timed(decision, answered, started), [_for_person(change, decision) for change in ruling.changes]
+        if answered := conversation.answered[self._told :]:
+            self._told += len(answered)
+            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
+        # Nobody has seen it yet.
+        force_setattr(decision, "seconds", clocks.perf_counter() - started)
+        return decision, [_for_person(change, decision) for change in ruling.changes]
 
 
 def _is_of(call: Call, decision: Decision) -> bool:
