@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
@@ -21,9 +21,12 @@ from bylaw.record.log import Log
 from bylaw.shield import door
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, note_interruption, writable
-from bylaw.shield.state import Arguments, Attempt, Beside, Happening, Host, JudgeCall, SessionState, Wanted
+from bylaw.shield.state import Arguments, Attempt, Beside, Happening, JudgeCall, SessionState, Wanted
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from bylaw.shield.shield import Shield
 
 TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
@@ -36,7 +39,7 @@ class LiveSession:
 
     def __init__(
         self,
-        shield: Host,
+        shield: "Shield",
         id: str = "",
         context: Mapping[str, Any] | None = None,
         by: str = "",
