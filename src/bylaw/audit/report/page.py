@@ -8,7 +8,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
@@ -25,7 +25,9 @@ from bylaw.pack import Criterion
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
-SCRIPTS = ("text", "data", "drawing", "charts", "conversation", "findings", "page")
+ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
+"""Drawings that are fed JSON, here and in the console."""
+SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
@@ -160,8 +162,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
     """The page in parts."""
     files = resources.files("bylaw.audit.report")
     style = (files / "page.css").read_text("utf-8")
-    body = "\n".join((files / "scripts" / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
-    script = f'(() => {{\n"use strict";\n{body}\n}})();\n'
+    script = joined_scripts(SCRIPTS)
     security = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -183,6 +184,13 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
                     yield f'<script type="text/plain" id="conversations-{number}">{block}</script>\n'
             case _:
                 yield piece
+
+
+def joined_scripts(names: Sequence[str]) -> str:
+    """Scripts of the page as one, which leaves no name behind."""
+    files = resources.files("bylaw.audit.report")
+    body = "\n".join((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names)
+    return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
 
 def _digest(source: str) -> str:

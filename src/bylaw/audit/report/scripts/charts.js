@@ -38,29 +38,36 @@ function whiskers(title, explanation, kind, rows, unknown, wide) {
       make("div", {class: "label"}), make("div", {class: "axis"}, make("span", {}, "0"), make("span", {}, `${Math.round(top * 50)}\u2009%`), make("span", {}, `${Math.round(top * 100)}\u2009%`)), make("div", {})));
 }
 
-function drawAgents() {
-  const agents = data.overview.agents.slice();
+function agentsChart(overview) {
+  const agents = overview.agents.slice();
   const missed = (agent) => (agent.near_miss_rate_of_writing || {}).value ?? -1;
   agents.sort((one, other) => missed(other) - missed(one));
   const rows = (pick) => agents.map((agent) => ({name: agent.agent || "(unnamed)", rate: pick(agent)}));
-  const section = document.getElementById("agents");
-  section.replaceChildren(...heading("agents", "How often, per agent",
+  const head = heading("agents", "How often, per agent",
     "Each dot is the share of conversations; the line is where the true share lies with 95\u2009% confidence. ",
-    "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated."));
-  if (!agents.length) return section.append(make("p", {class: "note"}, "This audit has no agents."));
-  section.append(make("div", {class: "panels"},
+    "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated.");
+  if (!agents.length) return [head, make("p", {class: "note"}, "This audit has no agents.")];
+  return [head, make("div", {class: "panels"},
     whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
     whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
-    data.overview.by_rule.length ? whiskers("Broken rules", "of all conversations", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
-    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")));
-  section.append(table("rates per agent, with 95 % intervals",
+    overview.by_rule.length ? whiskers("Broken rules", "of all conversations", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
+    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")),
+  table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", ...SEVERITIES.map((severity) => `Violation, ${severity}`), "Rule broken", ...SEVERITIES.map((severity) => `Rule broken, ${severity}`), "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
-      interval(agent.violation_rate), ...agent.violation_rates.map(interval), interval(agent.rule_rate), ...agent.rule_rates.map(interval), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)])));
+      interval(agent.violation_rate), ...agent.violation_rates.map(interval), interval(agent.rule_rate), ...agent.rule_rates.map(interval), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)]))];
 }
 
 function legend(kinds) {
   return make("p", {class: "legend"}, kinds.map((kind) => make("span", {}, make("i", {class: `swatch ${kind}`}), named(kind))));
+}
+
+// Where a name in a chart leads: to findings of this page by `show`, or to another page by `address`.
+const leading = {show: null, address: null};
+
+function leadTo(wanted, title, label) {
+  if (leading.address) return make("a", {href: leading.address(wanted), title}, label);
+  return leading.show ? make("button", {type: "button", class: "link", title, on: {click: () => leading.show(wanted)}}, label) : label;
 }
 
 function bars(rows, kinds, filter) {
@@ -69,7 +76,7 @@ function bars(rows, kinds, filter) {
     const label = row.words || code(row.name, 44);
     const total = kinds.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0);
     return [
-      make("div", {class: "label"}, total && filter ? make("button", {type: "button", class: "link", on: {click: () => filter(row.name)}, title: `Show these findings: ${plain(row.words || row.name)}`}, label) : label),
+      make("div", {class: "label"}, total && filter ? leadTo(filter(row.name), `Show these findings: ${plain(row.words || row.name)}`, label) : label),
       make("div", {class: "stack", "aria-hidden": "true"}, kinds.map((kind) => {
         const value = row.counts.get(kind) || 0;
         return value ? make("i", {class: `swatch ${kind}`, style: {width: `${(value / longest) * 100}%`}, title: `${number(value)} ${named(kind)}`}) : null;
@@ -87,80 +94,81 @@ function flaggedCount(row) {
   return SHOWN.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0);
 }
 
-function drawTools() {
-  const rows = verdictRows(data.overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
-  const section = document.getElementById("tools");
-  section.replaceChildren(...heading("tools", "Which tools were flagged",
-    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something, and of each look-up that a guard binds. Choose a name to see the conversations."));
-  if (!rows.length) return section.append(make("p", {class: "note"}, "No call was judged."));
+function toolsChart(overview) {
+  const rows = verdictRows(overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
+  const head = heading("tools", "Which tools were flagged",
+    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something, and of each look-up that a guard binds. Choose a name to see the conversations.");
+  if (!rows.length) return [head, make("p", {class: "note"}, "No call was judged.")];
   const kinds = SHOWN.filter((kind) => rows.some((row) => row.counts.get(kind)));
-  const unguarded = new Set(data.overview.unguarded_tools);
+  const unguarded = new Set(overview.unguarded_tools);
   for (const row of rows) row.unjudged = unguarded.has(row.name);
-  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Effect", "Calls", "Accepted", ...VERDICTS.map(named), "Not judged"],
-    rows.map((row) => [code(row.name, 60), row.effect || "write", number(row.calls), number(row.executed), ...VERDICTS.map((kind) => (row.unjudged ? "\u2013" : number(row.counts.get(kind) || 0))), row.unjudged ? `${number(row.executed)}: no guard` : "0"])));
+  return [head, legend(kinds), bars(rows, kinds, (tool) => ({tool})), table("verdicts by tool", ["Tool", "Effect", "Calls", "Accepted", ...VERDICTS.map(named), "Not judged"],
+    rows.map((row) => [code(row.name, 60), row.effect || "write", number(row.calls), number(row.executed), ...VERDICTS.map((kind) => (row.unjudged ? "\u2013" : number(row.counts.get(kind) || 0))), row.unjudged ? `${number(row.executed)}: no guard` : "0"]))];
 }
 
-function drawLookups() {
-  const rows = data.overview.by_lookup.filter((row) => row.lacked).map((row) => ({...row, counts: new Map([["near_miss", row.lacked || 0]]), agents: new Map(row.agents)}))
+function lookupsChart(overview) {
+  const rows = overview.by_lookup.filter((row) => row.lacked).map((row) => ({...row, counts: new Map([["near_miss", row.lacked || 0]]), agents: new Map(row.agents)}))
     .sort((one, other) => other.counts.get("near_miss") - one.counts.get("near_miss"));
-  const reasons = new Map(data.overview.by_reason);
-  const section = document.getElementById("lookups");
-  section.replaceChildren(...heading("lookups", "Which look-ups were skipped",
-    "How many flagged calls lacked what this tool would have shown."));
-  if (!rows.length) return section.append(make("p", {class: "note"}, "No look-up was missed."));
+  const reasons = new Map(overview.by_reason);
+  const head = heading("lookups", "Which look-ups were skipped",
+    "How many flagged calls lacked what this tool would have shown.");
+  if (!rows.length) return [head, make("p", {class: "note"}, "No look-up was missed.")];
   const total = REASONS.reduce((sum, reason) => sum + (reasons.get(reason) || 0), 0);
-  section.append(bars(rows, ["near_miss"], (lookup) => showFiltered({text: lookup})));
-  if (total) section.append(make("h3", {}, "Why the fact was missing"), bars(REASONS.map((reason) => ({name: reason, words: named(reason), counts: new Map([["near_miss", reasons.get(reason) || 0]])})),
-    ["near_miss"], (reason) => showFiltered({reason})));
+  const out = [head, bars(rows, ["near_miss"], (lookup) => ({text: lookup}))];
+  if (total) out.push(make("h3", {}, "Why the fact was missing"), bars(REASONS.map((reason) => ({name: reason, words: named(reason), counts: new Map([["near_miss", reasons.get(reason) || 0]])})),
+    ["near_miss"], (reason) => ({reason})));
   const agents = [...new Set(rows.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
-  section.append(table("missed look-ups by agent", ["Look-up", "Missed", ...agents.map((agent) => said(agent, 30))],
+  out.push(table("missed look-ups by agent", ["Look-up", "Missed", ...agents.map((agent) => said(agent, 30))],
     rows.map((row) => [code(row.name, 60), number(row.lacked), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
-  if (total) section.append(table("reasons", ["Reason", "Missing facts"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
+  if (total) out.push(table("reasons", ["Reason", "Missing facts"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
+  return out;
 }
 
-function drawPolicies() {
-  const rows = verdictRows(data.overview.by_policy, "applied");
-  const rules = data.overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.trajectories || 0]]), agents: new Map(row.agents)}))
+function policiesChart(overview) {
+  const rows = verdictRows(overview.by_policy, "applied");
+  const rules = overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.trajectories || 0]]), agents: new Map(row.agents)}))
     .sort((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) || other.counts.get("violation") - one.counts.get("violation"));
   const judged = new Set([...rows, ...rules].map((row) => row.name));
-  const unjudged = data.policies.filter((policy) => !judged.has(policy.id));
+  const unjudged = [...policies.values()].filter((policy) => !judged.has(policy.id));
   rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
   const idle = rows.filter((row) => row.could_deny === 0 || !row.applied);
   const tried = rows.filter((row) => !idle.includes(row));
-  const section = document.getElementById("policies");
-  section.replaceChildren(...heading("policies", "Which policies were put at risk",
-    "Flagged calls under each policy, out of the calls it applied to. A policy that could never have said no in these logs was not tested: that is not compliance."));
-  if (!rows.length) return section.append(make("p", {class: "note"}, "This audit lists no policies."));
+  const out = heading("policies", "Which policies were put at risk",
+    "Flagged calls under each policy, out of the calls it applied to. A policy that could never have said no in these logs was not tested: that is not compliance.");
+  if (!rows.length) return [out, make("p", {class: "note"}, "This audit lists no policies.")];
   const kinds = SHOWN.filter((kind) => tried.some((row) => row.counts.get(kind)));
-  section.append(legend(kinds), bars(tried, kinds, (policy) => showFiltered({policy})));
-  if (idle.length) section.append(make("h3", {}, `Never exercised: ${count(idle.length, "policy", "policies")}`),
+  out.push(legend(kinds), bars(tried, kinds, (policy) => ({policy})));
+  if (idle.length) out.push(make("h3", {}, `Never exercised: ${count(idle.length, "policy", "policies")}`),
     make("ul", {class: "idle"}, idle.slice(0, 200).map((row) => make("li", {}, code(row.name, 60), " ",
       make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
   if (rules.length) {
     const agents = [...new Set(rules.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
-    section.append(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], (policy) => showFiltered({policy})),
+    out.push(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], (policy) => ({policy})),
       table("broken rules by agent", ["Rule", "Severity", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
         rules.map((row) => [code(row.name, 60), said(row.severity, 20), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   }
-  if (unjudged.length) section.append(make("h3", {}, `Without a verdict here: ${count(unjudged.length, "policy", "policies")}`),
+  if (unjudged.length) out.push(make("h3", {}, `Without a verdict here: ${count(unjudged.length, "policy", "policies")}`),
     make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.unenforced ? ["not enforced: ", said(policy.unenforced, 200)] : policy.kind === "rule" ? "a process rule, not seen broken" : policy.kind === "guard" ? "has no guard" : [said(policy.kind, 20), ": not checked from logs"])))));
   const sentence = (name) => (policies.get(name) || {}).definition || "";
-  section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
+  out.push(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
     rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
+  return out;
 }
 
 // What became of the results of look-ups: what could not be read is a fault of the log or the pack, never of the agent.
-function drawEvidence() {
-  const section = document.getElementById("evidence");
-  const lookups = data.overview.evidence;
-  section.replaceChildren(...heading("evidence", "What the look-ups showed",
-    "Verdicts rest on the results that were recorded and could be read. A fact that nobody could read is never held against the agent."));
-  if (!lookups.length) return section.append(make("p", {class: "note"}, "No result of a look-up was found."));
+function evidenceChart(overview) {
+  const lookups = overview.evidence;
+  const out = heading("evidence", "What the look-ups showed",
+    "Verdicts rest on the results that were recorded and could be read. A fact that nobody could read is never held against the agent.");
+  if (!lookups.length) return [out, make("p", {class: "note"}, "No result of a look-up was found.")];
   const lacking = lookups.filter((lookup) => lookup.cures.length);
-  section.append(lacking.length
+  out.push(lacking.length
     ? make("ul", {class: "plain"}, lacking.map((lookup) => make("li", {}, code(lookup.tool, 60), ` ${number(lookup.results)} results, ${number(lookup.captured)} recorded, ${number(lookup.readable)} readable`,
       lookup.shown === null ? "" : `, ${number(lookup.shown)} of use to the pack`, ". ", lookup.cures.map((cure) => [said(sentence(cure), 300), ". "]))))
     : make("p", {class: "note"}, `All ${number(lookups.reduce((sum, lookup) => sum + (lookup.results || 0), 0))} results could be read.`));
-  section.append(table("results of look-ups", ["Look-up", "Results", "Recorded", "Readable", "Of use to the pack"],
+  out.push(table("results of look-ups", ["Look-up", "Results", "Recorded", "Readable", "Of use to the pack"],
     lookups.map((lookup) => [code(lookup.tool, 60), number(lookup.results), number(lookup.captured), number(lookup.readable), lookup.shown === null ? "not mapped" : number(lookup.shown)])));
+  return out;
 }
+
+const CHARTS = new Map([["agents", agentsChart], ["tools", toolsChart], ["lookups", lookupsChart], ["policies", policiesChart], ["evidence", evidenceChart]]);

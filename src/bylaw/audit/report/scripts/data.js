@@ -2,19 +2,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const word = (position) => data.words[position];
-const policies = new Map(data.policies.map((policy) => [policy.id, policy]));
+learn(data);
 const held = new Map(data.held.map(([trajectory, block]) => [word(trajectory), block]));
-const VERDICTS = ["violation", "near_miss", "uninformed", "inconclusive", "compliant"];
-// What a finding can be: a verdict on a call, or a rule that was broken.
-const KINDS = ["violation", "near_miss", "broken", "uninformed", "inconclusive"];
-const REASONS = ["claimed", "stale", "pending", "never_seen"];
-const SEVERITIES = ["high", "medium", "low"];
-const NAMES = new Map(Object.entries({
-  violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant", broken: "rule broken",
-  claimed: "taken from the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
-}));
-const named = (value) => NAMES.get(value) ?? value;
-
 const state = {open: null};
 
 const findings = data.findings.map((row) => {
@@ -53,9 +42,4 @@ async function findingDetails(finding) {
 async function conversationOf(trajectory) {
   if (!held.has(trajectory)) return null;
   return (await unpack(`conversations-${held.get(trajectory)}`)).find((conversation) => conversation.trajectory === trajectory) || null;
-}
-
-function explainCommand(finding) {
-  const quoted = (argument) => (/^[\w.\/:@#~+-]+$/.test(argument) ? argument : "'" + argument.replaceAll("'", "'\\''") + "'");
-  return `bylaw explain ${quoted(data.out)} ${quoted(finding.trajectory)} ${finding.step ?? 0}`;
 }

@@ -63,11 +63,6 @@ function rowOf(finding) {
     make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 24), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
 }
 
-// A lone surrogate cannot stand in an address.
-function safeForUrl(text) {
-  return text.replace(/\p{Cs}/gu, "\ufffd");
-}
-
 function drawList() {
   const pages = Math.max(1, Math.ceil(shownFindings.length / PAGE));
   pageNumber = Math.min(pageNumber, pages - 1);
@@ -102,44 +97,12 @@ async function openFinding(id, moveFocus) {
   if (state.open === id) drawDetail(details, conversation, moveFocus);
 }
 
-// What was put to the user and what the user answered, where a rule is about consent.
-function exchange(finding, conversation) {
-  const steps = finding.exchange || {};
-  const quoted = (label, step) => {
-    const event = eventAt(conversation, step);
-    return event && event.text ? [make("dt", {}, label), make("dd", {}, stepLink(step, "step-"), " ", prose(event.text, 600))] : null;
-  };
-  return [quoted("Put to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at)];
-}
-
-function drawDetail(finding, conversation, moveFocus, policyId) {
-  const judged = finding.policies.filter((policy) => policy.missing);
-  const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
-  const isRule = finding.verdict === "broken";
-  const because = policy && policy.because && !policy.is_lacking;
+function drawDetail(finding, conversation, moveFocus) {
   const article = document.getElementById("detail");
   const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
-  const clean = finding.policies.length - judged.length;
-  fill(article,
-    make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")),
-    make("p", {class: `verdict ${finding.verdict}`}, policy && policy.severity ? make("span", {class: `severity ${policy.severity}`}, said(policy.severity, 12)) : null, named(finding.verdict)),
-    make("h3", {class: "headline"}, headline(finding, policy)),
-    make("p", {class: "story"}, story(finding, policy, conversation)),
-    judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
-      make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => drawDetail(finding, conversation, false, entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
-    policy ? citation(policy, policy.missing) : "",
-    isRule ? null : drawing(finding, policy, conversation, "step-"),
-    make("dl", {class: "facts"},
-      exchange(finding, conversation),
-      because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
-      policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
-      (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
-      (policy && policy.host.length) ? [make("dt", {}, "Not known"), make("dd", {}, policy.host.map((words, index) => [index ? "; " : "", said(words, 300)]))] : null,
-      clean > 0 ? [make("dt", {}, "Also judged"), make("dd", {}, `${count(clean, "other policy", "other policies")}, all compliant`)] : null,
-      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry.verdict)}`]))] : null,
-      make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
-      make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
-    transcript(finding, policy, conversation));
+  const shown = make("bylaw-finding");
+  shown.data = {finding, conversation, others, address: "#finding/"};
+  fill(article, make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")), shown);
   document.getElementById("findings").classList.add("opened");
   if (moveFocus) {
     article.focus({preventScroll: true});
@@ -195,23 +158,17 @@ function listenToFindings() {
     history.replaceState(null, "", link.getAttribute("href"));
     openFinding(link.dataset.finding, true);
   });
+  // Within the open finding its element follows links to steps; the opening's lead to the same finding in the list.
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-step]");
+    const link = event.target.closest("#opening a[data-step]");
     if (!link) return;
     event.preventDefault();
-    showStep(Number(link.dataset.step), link.closest("#opening") !== null);
+    showOpeningStep(Number(link.dataset.step));
   });
 }
 
-async function showStep(number, fromOpening) {
-  if (fromOpening) await openFinding(data.opening.finding.finding, false);
-  if (!document.getElementById(`step-${number}`)) {
-    const all = document.querySelector("#detail .transcript button[aria-pressed='false']");
-    if (all) all.click();
-  }
-  const row = document.getElementById(`step-${number}`);
-  if (row) {
-    row.focus({preventScroll: true});
-    row.scrollIntoView({block: "center"});
-  }
+async function showOpeningStep(number) {
+  await openFinding(data.opening.finding.finding, false);
+  const shown = document.querySelector("#detail bylaw-finding");
+  if (shown) shown.showStep(number);
 }

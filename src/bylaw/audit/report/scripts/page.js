@@ -106,11 +106,11 @@ function about() {
 
 function drawNumbers() {
   drawOpening();
-  drawAgents();
-  drawTools();
-  drawLookups();
-  drawPolicies();
-  drawEvidence();
+  for (const name of CHARTS.keys()) {
+    const chart = make("bylaw-chart", {kind: name});
+    chart.data = {overview: data.overview};
+    fill(document.getElementById(name), chart);
+  }
   drawLimits();
 }
 
@@ -147,6 +147,7 @@ function followAddress() {
   return true;
 }
 
+leading.show = showFiltered;
 const pack = data.overview.pack;
 document.title = `Bylaw audit: ${plain(pack.title || pack.name || data.out, 60)}`;
 document.getElementById("pack").append(...(pack.name ? ["of ", said(pack.name, 30), " ", said(pack.version, 16)] : []));
