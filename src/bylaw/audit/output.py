@@ -25,7 +25,7 @@ TABLES = "tables"
 TABLES_SCHEMA = "bylaw.tables/1"
 """Columns may be added under this name; one that changes its meaning or its type, or goes, makes a new one."""
 _ASIDE = ".audit-"
-DERIVED = ("comparison.json", "report.html", "audited.json")
+DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
 """What other commands and options write beside them, from them."""
 
 

@@ -21,6 +21,7 @@ GROUPS = {
     "Audit recorded conversations": {
         "audit": "Audit recorded conversations under a policy pack.",
         "explain": "Explain the verdict on one call, or a broken rule; without an id, list the findings.",
+        "view": "Look through an audit in the browser, and decide on what it found.",
         "report": "Write report.html from an audit's folder.",
         "sql": "Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts.",
     },

@@ -218,6 +218,14 @@ def name(fact: JsonRecord) -> str:
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
+def steps_of(finding: JsonRecord) -> Iterator[int]:
+    """The steps that a finding speaks of."""
+    yield finding["step"]
+    for policy in finding["policies"]:
+        for fact in (*policy.get("missing", ()), *policy.get("seen", ())):
+            yield from (fact[at] for at in ("claimed_at", "shown_at", "stale_by") if fact.get(at) is not None)
+
+
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
 """What the page opens on: the first of these that there is. A near-miss only where it can be drawn."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, telling
+from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, steps_of, telling
 from bylaw.audit.report.folder import AuditFolder, JsonRecord
 from bylaw.audit.report.overview import overview, policies
 from bylaw.errors import UsageError
@@ -56,7 +56,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     for group, block in blocks(kept(folder, iter(found.places), document, criterion)):
         rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
         for finding in group:
-            steps.setdefault(finding["trajectory"], set()).update(_steps(finding))
+            steps.setdefault(finding["trajectory"], set()).update(steps_of(finding))
         finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
     stated = policies(document)
@@ -83,14 +83,6 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
             page.write(part)
     os.replace(rough, target)
     return target
-
-
-def _steps(finding: JsonRecord) -> Iterator[int]:
-    """The steps that a finding speaks of."""
-    yield finding["step"]
-    for policy in finding["policies"]:
-        for fact in (*policy.get("missing", ()), *policy.get("seen", ())):
-            yield from (fact[at] for at in ("claimed_at", "shown_at", "stale_by") if fact.get(at) is not None)
 
 
 def _conversations(
@@ -128,7 +120,7 @@ def _opening(
         pairs = [
             {"finding": finding, "conversation": told}
             for finding, conversation in zip(first, whole, strict=True)
-            if (told := bounded(conversation, set(_steps(finding)))) is not None
+            if (told := bounded(conversation, set(steps_of(finding)))) is not None
             and (kind != "near_miss" or _is_drawn_whole(finding, told))
         ]
         if pairs:
@@ -186,10 +178,10 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
                 yield piece
 
 
-def joined_scripts(names: Sequence[str]) -> str:
-    """Scripts of the page as one, which leaves no name behind."""
+def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
+    """Scripts of the page, and the texts of `more`, as one, which leaves no name behind."""
     files = resources.files("bylaw.audit.report")
-    body = "\n".join((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names)
+    body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
 

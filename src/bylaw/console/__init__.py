@@ -1,0 +1,1 @@
+"""Pages to look, decide, sign and approve: an audit with `bylaw view`, live traffic with `bylaw serve`. See `pages`."""

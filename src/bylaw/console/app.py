@@ -1,0 +1,83 @@
+"""The pages of `bylaw view` as an ASGI application. Start at `view_app`."""
+# pyright: basic, reportMissingImports=false
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from bylaw.console.door import Door, Refused, read_form
+from bylaw.console.page import STATIC, page, static_address, static_file
+from bylaw.console.visitor import Asked, visitor_of
+from bylaw.errors import BylawError
+
+Page = Callable[[Asked], Response]
+"""What answers a request; it may wait for a disk, so it runs in a thread."""
+FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+
+
+def shown(path: str, answer: Page) -> Route:
+    """A page to look at."""
+
+    async def look(request: Request) -> Response:
+        return await _answered(request, answer, {})
+
+    return Route(path, look, methods=["GET"])
+
+
+def changed(path: str, answer: Page) -> Route:
+    """A form to send: no page of this kind is reached without the token of its session."""
+
+    async def change(request: Request) -> Response:
+        try:
+            given = await read_form(request)
+        except Refused as error:
+            return _wrong(request, error)
+        return await _answered(request, answer, given)
+
+    return Route(path, change, methods=["POST"])
+
+
+async def _answered(request: Request, answer: Page, form: dict[str, str]) -> Response:
+    asked = Asked(request, visitor_of(request), form)
+    try:
+        return await run_in_threadpool(answer, asked)
+    except BylawError as error:
+        return _wrong(request, error)
+
+
+def _wrong(request: Request, error: BylawError) -> Response:
+    """An error that somebody can do something about, as a page or as a part of one."""
+    status = error.status if isinstance(error, Refused) else 422
+    part = request.headers.get("hx-request") == "true"
+    # htmx puts nothing in the page that came with an error; what it says is worth showing.
+    headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML"} if part else None
+    template = "told.html" if part else "wrong.html"
+    return page(template, 200 if part and status == 422 else status, headers, error=str(error), written=None)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC or request.url.path != static_address(name):
+        return _wrong(request, Refused("there is no such file", status=404))
+    return Response(static_file(name), media_type=STATIC[name], headers=FOREVER)
+
+
+def _lost(status: int, why: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answer(request: Request, error: Exception) -> Response:
+        return _wrong(request, Refused(why, status=status))
+
+    return answer
+
+
+def application(routes: Sequence[Route], *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> ASGIApp:
+    """Pages behind their door."""
+    handlers = {404: _lost(404, "there is no such page"), 405: _lost(405, "this page does not take such a request")}
+    pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
+    # `/findings/` is no page: it would be led to an address that the client's own `Host` names.
+    pages.router.redirect_slashes = False
+    return Door(pages, hosts=hosts, secret=secret)

@@ -1,0 +1,187 @@
+"""The pages of findings: by reason, one in full, and what a person decides on it."""
+# pyright: basic, reportMissingImports=false
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.audit.report.folder import JsonRecord
+from bylaw.console.app import changed, shown
+from bylaw.console.attestation import Attestation, attest, read_attestations
+from bylaw.console.door import Refused
+from bylaw.console.index.query import PAGE, FindingRow, Wanted
+from bylaw.console.page import page
+from bylaw.console.shown import finding_data, sentence_of, whole_conversation
+from bylaw.console.standing import Standings
+from bylaw.console.triage import Written, case_of_call, case_of_rule, false_alarm, keep_case, waive
+from bylaw.console.view import View
+from bylaw.console.visitor import Asked
+from bylaw.errors import UsageError
+
+AHEAD = timedelta(days=90)
+"""How long a waiver holds unless somebody says otherwise."""
+WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
+
+
+class FindingPages:
+    """Findings of one audit."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        return [
+            shown("/findings", self.listed),
+            shown("/finding/{id:path}", self.one),
+            changed("/finding/{id:path}/waive", self.waive),
+            changed("/finding/{id:path}/false-alarm", self.false_alarm),
+            changed("/finding/{id:path}/case", self.case),
+            changed("/finding/{id:path}/attest", self.attest),
+        ]
+
+    def listed(self, asked: Asked) -> Response:
+        """Reasons, the findings of the chosen one, and one finding beside them."""
+        query = asked.request.query_params
+        wanted = Wanted.of(query.multi_items())
+        standings = self._view.standings(wanted.base)
+        index = standings.index
+        after = int(query.get("after", "0")) if query.get("after", "0").isdigit() else 0
+        members = index.findings(wanted, after=after) if wanted.reason else []
+        row = index.finding(query["open"]) if query.get("open") else None
+        if row is None:
+            row = next(iter(members or index.findings(wanted, limit=1)), None)
+        return self._page(
+            "findings.html",
+            asked,
+            wanted=wanted,
+            reasons=index.reasons(wanted),
+            members=members,
+            after=after,
+            size=PAGE,
+            states=index.states(wanted),
+            facets={name: index.facet(name) for name in ("verdict", "policy", "tool", "agent")},
+            is_open=bool(query.get("open")),
+            **self._detail(standings, row),
+        )
+
+    def one(self, asked: Asked) -> Response:
+        """One finding by itself."""
+        standings, row = self._found(asked)
+        return self._page("finding.html", asked, **self._detail(standings, row))
+
+    def waive(self, asked: Asked) -> Response:
+        """Waive a finding, or all of its policy."""
+        _, row = self._found(asked)
+        what = {"policy": row.policy} if asked.form.get("of") == "policy" else {"finding": self._named(row)}
+        given = {name: asked.form.get(name, "") for name in ("reason", "expires")}
+        return self._told(asked, row, waive(self._view.waivers, owner=asked.signed(), **given, **what))
+
+    def false_alarm(self, asked: Asked) -> Response:
+        """Say that a finding is none."""
+        _, row = self._found(asked)
+        expires = asked.form.get("expires") or _ahead()
+        reason = asked.form.get("reason", "")
+        written = false_alarm(
+            self._view.waivers, finding=self._named(row), owner=asked.signed(), reason=reason, expires=expires
+        )
+        return self._told(asked, row, written)
+
+    def case(self, asked: Asked) -> Response:
+        """Keep a finding as a case of the pack."""
+        standings, row = self._found(asked)
+        root = self._view.own_root
+        if root is None:
+            hint = "copy its folder, and give the copy with --pack"
+            raise UsageError("the pack's own folder is not at hand, or is part of an installed package", hint=hint)
+        if self._view.is_redacted:
+            raise UsageError("a redacted audit holds no values that a case could be made of")
+        written = keep_case(root, self._case_record(standings, row, asked), asked.signed())
+        return self._told(asked, row, written)
+
+    def attest(self, asked: Asked) -> Response:
+        """Keep a person's word on what is open."""
+        _, row = self._found(asked)
+        if row.verdict != "inconclusive":
+            raise UsageError("only what is open can be attested")
+        answer, reason = asked.form.get("answer", ""), " ".join(asked.form.get("reason", "").split())
+        if answer not in ("fine", "wrong"):
+            raise UsageError("say whether it was fine or wrong")
+        if not reason:
+            raise UsageError("say what you rest it on")
+        today = datetime.now(UTC).date().isoformat()
+        given = Attestation(row.id, answer, asked.signed(), today, reason[:500], row.because[:300])
+        path = self._view.attestations
+        return self._told(asked, row, Written(path, attest(path, given), "It changes no verdict."))
+
+    def _case_record(self, standings: Standings, row: FindingRow, asked: Asked) -> JsonRecord:
+        line = standings.index.line(row)
+        want = asked.form.get("want", "")
+        kind = "rule" if row.verdict == "broken" else "call"
+        if want not in WANTS[kind]:
+            raise UsageError(f"`{want}` is not what such a case can want", hint=f"one of {', '.join(WANTS[kind])}")
+        told = whole_conversation(self._view, standings.index, row.conversation)
+        events: list[JsonRecord] = told["events"] if told is not None else []
+        if row.step >= len(events):
+            raise UsageError("the conversation of this finding is not at hand")
+        note = asked.form.get("note") or f"{row.conversation} step {row.step}: {row.because}"
+        if kind == "rule":
+            return case_of_rule(line["rule"], events, row.step, want, note)
+        chosen = [each for each in line["policies"] if each["id"] == row.policy]
+        if not chosen:
+            raise UsageError("no policy judged this call, so there is nothing to keep")
+        return case_of_call(line, chosen[0], events[row.step].get("arguments") or {}, want, note)
+
+    def _named(self, row: FindingRow) -> str:
+        if row.verdict == "inconclusive":
+            raise UsageError("what is open is no finding to waive", hint="attest it instead")
+        return row.id
+
+    def _found(self, asked: Asked) -> tuple[Standings, FindingRow]:
+        standings = self._view.standings(Wanted.of(asked.request.query_params.multi_items()).base)
+        row = standings.index.finding(asked.request.path_params["id"])
+        if row is None:
+            raise Refused("there is no such finding in this audit", status=404)
+        return standings, row
+
+    def _told(self, asked: Asked, row: FindingRow, written: Written) -> Response:
+        """Say what was written; the page around it shows how the finding stands now."""
+        standings = self._view.standings(self._view.base)
+        now = standings.index.finding(row.id) or row
+        if asked.is_part:
+            return self._page("triage.html", asked, written=written, **self._detail(standings, now))
+        return self._page("finding.html", asked, written=written, **self._detail(standings, now))
+
+    def _detail(self, standings: Standings, row: FindingRow | None) -> dict[str, Any]:
+        if row is None:
+            return {"row": None}
+        attested = read_attestations(self._view.attestations).get(row.id) if row.state == "attested" else None
+        return {
+            "row": row,
+            "data": finding_data(self._view, standings.index, row),
+            "sentence": sentence_of(self._view, row.policy),
+            "waived_by": standings.waivers_of(row.id),
+            "attested": attested,
+            "ahead": _ahead(),
+            "today": date.today().isoformat(),
+            "wants": WANTS["rule" if row.verdict == "broken" else "call"],
+            "want": _usual(row),
+            "can_keep": self._view.own_root is not None and not self._view.is_redacted,
+        }
+
+    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
+        given = {"view": self._view, "asked": asked, "section": "findings", "written": None, "error": ""} | values
+        return page(template, headers=asked.headers, **given)
+
+
+def _ahead() -> str:
+    return (date.today() + AHEAD).isoformat()
+
+
+def _usual(row: FindingRow) -> str:
+    """What a case of this finding most likely wants: that the check says again what it said."""
+    if row.verdict == "broken":
+        return "broken"
+    return "deny" if row.verdict == "violation" else "undetermined"

@@ -1,0 +1,253 @@
+"""Makes the index of an audit: one pass over its files, written aside and then put in its place."""
+
+import hashlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from bylaw.audit.finding import read_criterion
+from bylaw.audit.report.finding import CALLS, RULES, flagged
+from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled, whole_text
+from bylaw.console.index.query import Index
+from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule
+from bylaw.console.index.schema import INDICES, NAME, TABLES, VERSION
+from bylaw.errors import UsageError
+from bylaw.pack import Criterion
+
+CONVERSATIONS = "conversations.jsonl"
+SAID = 4_000
+"""The most characters of one message or result that can be searched for."""
+TALK = 60_000
+"""The same of one conversation."""
+_SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json")
+
+
+def open_index(out: Path) -> Index:
+    """The index of the audit in `out`, made where there is none of these files yet."""
+    folder = AuditFolder(out)
+    stamp = _stamp(out)
+    for place in (out, _aside(out)):
+        if (found := _opened(place / NAME, folder, stamp)) is not None:
+            return found
+    for place in (out, _aside(out)):
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            _make(folder, place / NAME, stamp)
+        except (OSError, sqlite3.OperationalError):
+            # A folder that only others may write to: the index goes among this machine's temporary files.
+            continue
+        if (found := _opened(place / NAME, folder, stamp)) is not None:
+            return found
+    raise UsageError("no index can be written, here or among temporary files", place=str(out))
+
+
+def _aside(out: Path) -> Path:
+    name = hashlib.sha256(str(out.resolve()).encode("utf-8", "replace")).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"bylaw-console-{os.getuid() if hasattr(os, 'getuid') else 0}" / name
+
+
+def _stamp(out: Path) -> str:
+    """Tells one state of an audit's files from another."""
+    found = [(name, (out / name).stat()) for name in _SOURCES if (out / name).is_file()]
+    return VERSION + "".join(f" {name}:{each.st_size}:{each.st_mtime_ns}" for name, each in found)
+
+
+def _opened(path: Path, folder: AuditFolder, stamp: str) -> Index | None:
+    if not path.is_file():
+        return None
+    try:
+        index = Index(path, folder)
+    except sqlite3.Error:
+        return None
+    if index.stamp == stamp:
+        return index
+    index.close()
+    return None
+
+
+def _make(folder: AuditFolder, path: Path, stamp: str) -> None:
+    handle, rough = tempfile.mkstemp(prefix=f".{NAME}-", dir=path.parent)
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(rough, isolation_level=None)) as database:
+            # What is half made is never taken for an index, so nothing needs to survive a crash.
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            database.executescript(TABLES)
+            database.execute("BEGIN")
+            _Builder(database, folder).fill()
+            database.execute("INSERT INTO about VALUES ('stamp', ?)", (stamp,))
+            database.execute("COMMIT")
+            database.executescript(INDICES)
+            database.execute("ANALYZE")
+        os.replace(rough, path)
+    finally:
+        Path(rough).unlink(missing_ok=True)
+
+
+class _Builder:
+    """One pass over the files of an audit."""
+
+    def __init__(self, database: sqlite3.Connection, folder: AuditFolder) -> None:
+        self._database = database
+        self._folder = folder
+        self._criterion: Criterion = read_criterion(folder.path)
+        self._severities: dict[str, str] = {
+            name: policy.get("severity", "") for name, policy in folder.document("policies.json").items()
+        }
+        self._conversations: dict[str, int] = {}
+        self._reasons: dict[str, int] = {}
+        self._calls: dict[int, int] = {}
+        self._flagged: dict[int, int] = {}
+        self._count = 0
+
+    def fill(self) -> None:
+        """Read every file once, conversations last: by then it is known which of them anything is said of."""
+        for place, call in self._folder.places(CALLS):
+            self._take_call(place, call)
+        for place, broken in self._folder.places(RULES):
+            self._take_rule(place, broken)
+        for place, told in self._folder.places(CONVERSATIONS):
+            self._take_conversation(place, told)
+        for number, calls in self._calls.items():
+            values = (calls, self._flagged.get(number, 0), number)
+            self._run("UPDATE conversations SET calls = ?, flagged = ? WHERE number = ?", values)
+
+    def _take_call(self, place: int, call: JsonRecord) -> None:
+        conversation = self._conversation(call["trajectory"], call["agent"])
+        self._calls[conversation] = self._calls.get(conversation, 0) + 1
+        verdict: str = call[self._criterion]
+        row = (conversation, call["step"] or 0, cut(call["tool"], 200), verdict, place)
+        self._run("INSERT INTO calls VALUES (?,?,?,?,?)", row)
+        if flagged(verdict):
+            reason = reason_of_call(call, self._criterion)
+            name = call.get("finding") or f"{call['trajectory']}:{call['step']}"
+            number = self._add(name, reason, conversation, CALLS, place, call, verdict, _because(call, reason))
+            judged = [policy for policy in call["policies"] if flagged(policy[self._criterion])]
+            for policy in judged:
+                charge = (number, policy["id"], policy[self._criterion], policy["severity"])
+                self._run("INSERT INTO charges VALUES (?,?,?,?)", charge)
+            self._seek("words", number, _words_of_call(name, call, judged, reason))
+        for rule in call.get("open_rules") or ():
+            self._take_open(place, call, rule, conversation)
+
+    def _take_open(self, place: int, call: JsonRecord, rule: JsonRecord, conversation: int) -> None:
+        name = f"{call['trajectory']}:{rule['step']}:{rule['rule']}"
+        severity = self._severities.get(rule["policy"], "")
+        reason = reason_of_open(rule["policy"], severity, rule["rule"])
+        line = call | {"tool": rule["rule"], "step": rule["step"]}
+        number = self._add(name, reason, conversation, CALLS, place, line, "inconclusive", rule["because"])
+        self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, rule["policy"], "inconclusive", severity))
+        self._seek("words", number, "\n".join(map(str, (name, call["agent"], call["tool"], *rule.values()))))
+
+    def _take_rule(self, place: int, broken: JsonRecord) -> None:
+        conversation = self._conversation(broken["trajectory"], broken["agent"])
+        severity = self._severities.get(broken["policy"], "")
+        reason = reason_of_rule(broken["policy"], severity, broken["rule"])
+        name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
+        line = broken | {"tool": broken["rule"], "executed": None}
+        number = self._add(name, reason, conversation, RULES, place, line, "broken", broken["because"])
+        self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, broken["policy"], "broken", severity))
+        self._seek("words", number, "\n".join(str(value) for value in (name, *broken.values())))
+
+    def _add(
+        self,
+        name: str,
+        reason: Reason,
+        conversation: int,
+        file: str,
+        place: int,
+        line: JsonRecord,
+        verdict: str,
+        because: str,
+    ) -> int:
+        self._flagged[conversation] = self._flagged.get(conversation, 0) + 1
+        self._count += 1
+        executed = line["executed"]
+        # A call that the tool refused did no harm: it comes after those that were carried out.
+        gravity = reason.gravity + (500 if executed is False else 0)
+        row = (
+            self._count, name, self._reason(reason), conversation, file, place, line["step"] or 0, line["agent"],
+            cut(line["tool"], 200), verdict, executed, gravity, cut(because, 300),
+        )  # fmt: skip
+        query = f"INSERT INTO findings VALUES ({','.join('?' * len(row))})"
+        try:
+            self._run(query, row)
+        except sqlite3.IntegrityError:
+            # Two lines under one id: both are shown.
+            self._run(query, (row[0], f"{name}~{self._count}", *row[2:]))
+        return self._count
+
+    def _reason(self, reason: Reason) -> int:
+        number = self._reasons.get(key := reason.key)
+        if number is None:
+            number = self._reasons[key] = len(self._reasons) + 1
+            row = (number, key, reason.policy, reason.verdict, reason.severity, reason.gravity, reason.words)
+            self._run("INSERT INTO reasons VALUES (?,?,?,?,?,?,?)", row)
+        return number
+
+    def _conversation(self, name: str, agent: str) -> int:
+        number = self._conversations.get(name)
+        if number is None:
+            number = self._conversations[name] = len(self._conversations) + 1
+            self._run("INSERT INTO conversations (number, name, agent) VALUES (?,?,?)", (number, name, agent))
+        return number
+
+    def _take_conversation(self, place: int, told: JsonRecord) -> None:
+        number = self._conversation(told["trajectory"], told["agent"])
+        outcome: JsonRecord | None = told.get("outcome")
+        good = None if outcome is None else bool(outcome.get("good"))
+        values = (place, len(told["events"]), good, number)
+        self._run("UPDATE conversations SET place = ?, length = ?, good = ? WHERE number = ?", values)
+        if number in self._flagged:
+            self._seek("talk", number, "\n".join(_said(told)))
+
+    def _seek(self, table: str, number: int, text: str) -> None:
+        self._run(f"INSERT INTO {table} (rowid, text) VALUES (?, ?)", (number, text))
+
+    def _run(self, query: str, values: tuple[Any, ...]) -> None:
+        try:
+            self._database.execute(query, values)
+        except UnicodeEncodeError:
+            # A lone surrogate is no text to a database.
+            self._database.execute(query, [_writable(value) for value in values])
+
+
+def _writable(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _because(call: JsonRecord, reason: Reason) -> str:
+    words = (policy["because"] for policy in call["policies"] if policy["id"] == reason.policy)
+    return next(words, "") or call.get("because") or reason.words
+
+
+def _words_of_call(name: str, call: JsonRecord, judged: list[JsonRecord], reason: Reason) -> str:
+    """Whatever the list and the drawing show of a call."""
+    told: list[Any] = [name, call["trajectory"], call["agent"], call["tool"], reason.words, call.get("because")]
+    for policy in judged:
+        told += [policy["id"], policy["because"]]
+        told += [ask.get("question") for ask in policy["asks"]]
+        for fact in (*policy["missing"], *policy["seen"]):
+            told += [fact["entity"], fact["field"], *(fact["key"] or ()), fact.get("claim"), fact.get("value")]
+            if lookup := fact.get("lookup"):
+                told += [lookup["tool"], *lookup["args"].values()]
+    return "\n".join(spelled(each, SAID) for each in told if each not in (None, ""))
+
+
+def _said(told: JsonRecord) -> Iterator[str]:
+    room = TALK
+    for event in told["events"]:
+        if event["type"] == "call":
+            text = f"{event['tool']} {whole_text(event['arguments'])}"[:SAID]
+        else:
+            text = str(event.get("text") or "")[:SAID]
+        room -= len(text)
+        if room < 0:
+            return
+        yield text

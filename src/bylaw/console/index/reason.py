@@ -1,0 +1,90 @@
+"""Why a finding is one, in words that many findings share: what a list of hundreds is grouped by."""
+
+import hashlib
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.audit.finding import SEVERITIES, lacked
+from bylaw.audit.report.finding import name as fact_name
+from bylaw.audit.report.folder import JsonRecord, cut
+from bylaw.engine.verdict import WORST_FIRST
+from bylaw.engine.wording import is_hosts, policy_words_for_reader
+from bylaw.pack import Criterion
+
+LACKING = {
+    "claimed": "taken from the user",
+    "stale": "out of date",
+    "pending": "changed in the same turn",
+    "never_seen": "never looked up",
+}
+_VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?")
+_WRONG = ("violation", "near_miss", "broken")
+
+
+class Reason(Struct, frozen=True):
+    """A policy, a verdict, and why."""
+
+    policy: str
+    verdict: str
+    severity: str
+    words: str
+
+    @property
+    def key(self) -> str:
+        """Its name in an address, the same in every audit."""
+        text = "\0".join((self.policy, self.verdict, self.words))
+        return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+    @property
+    def gravity(self) -> int:
+        """Small comes first: what is wrong before what is open, then the severity, then the verdict."""
+        settled = 0 if self.verdict in _WRONG else 1
+        severity = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
+        verdict = {"broken": 1}.get(self.verdict, _rank(self.verdict))
+        return settled * 100 + severity * 10 + verdict
+
+
+def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
+    """The gravest policy of a flagged call, and why it speaks."""
+    verdict: str = call[criterion]
+    guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
+    if not guilty:
+        return Reason("", verdict, "", _likeness(str(call.get("because") or "could not be judged")))
+    policy = min(guilty, key=lambda each: SEVERITIES.index(each["severity"]) if each["severity"] in SEVERITIES else 9)
+    return Reason(policy["id"], verdict, policy["severity"], _words(policy, verdict, criterion))
+
+
+def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
+    """A broken rule is one reason, however it was broken."""
+    return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
+
+
+def reason_of_open(policy: str, severity: str, rule: str) -> Reason:
+    """A rule of which nobody can say whether it was kept."""
+    what = "the rule" if rule == policy else f"rule {rule}"
+    return Reason(policy, "inconclusive", severity, f"whether {what} was kept cannot be told")
+
+
+def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
+    facts = lacked(policy["missing"], criterion)
+    if verdict != "violation" and facts:
+        told = dict.fromkeys(f"{fact_name(fact)} {LACKING.get(fact['reason'], fact['reason'])}" for fact in facts)
+        more = len(told) - 2
+        return cut("; ".join(list(told)[:2]) + (f"; and {more} more" if more > 0 else ""), 200)
+    if verdict == "inconclusive" and (asks := policy["asks"]):
+        open_facts: list[Any] = [ask["fact"] for ask in asks]
+        asked = [ask["question"] for ask in asks if not is_hosts(ask["fact"])]
+        return _likeness(asked[0] if asked else f"{open_facts[0]} is not known")
+    return _likeness(policy_words_for_reader(policy) or policy["because"] or "forbidden")
+
+
+def _likeness(words: str) -> str:
+    """Words with their values left out, so that the same fault with other values is the same reason."""
+    return cut(_VALUES.sub("…", words), 200)
+
+
+def _rank(verdict: str) -> int:
+    words: tuple[str, ...] = WORST_FIRST
+    return words.index(verdict) if verdict in words else len(words)

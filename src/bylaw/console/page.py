@@ -1,0 +1,103 @@
+"""Pages out of templates: everything is escaped, and what came from logs or packs goes through `said`."""
+# pyright: basic, reportMissingImports=false
+
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import Response
+
+from bylaw.audit.report.page import ELEMENTS, joined_scripts
+from bylaw.console.text import plain, said, seen
+
+VERDICTS = {
+    "violation": "violation",
+    "near_miss": "near-miss",
+    "broken": "rule broken",
+    "uninformed": "uninformed",
+    "inconclusive": "open",
+    "compliant": "compliant",
+}
+STATES = {
+    "new": "New",
+    "still": "Known",
+    "open": "Open",
+    "attested": "Attested",
+    "waived": "Waived",
+    "false-alarm": "False alarms",
+}
+STATIC = {
+    "console.css": "text/css",
+    "console.js": "text/javascript",
+    "elements.js": "text/javascript",
+    "htmx.js": "text/javascript",
+}
+
+
+@cache
+def environment() -> Environment:
+    """How templates are read."""
+    made = Environment(
+        loader=PackageLoader("bylaw.console", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {"said": said, "seen": seen, "plain": plain, "json": as_json, "times": times}
+    made.filters.update(filters, percent=percent)
+    known: dict[str, Any] = {"VERDICTS": VERDICTS, "STATES": STATES, "static": static_address}
+    made.globals.update(known)
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """A template as text."""
+    return environment().get_template(template).render(**values)
+
+
+def page(template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+    """A template as an answer."""
+    return Response(render(template, **values), status, headers, "text/html; charset=utf-8")
+
+
+def as_json(data: Any) -> Markup:
+    """Data for a block of JSON in a page: nothing in it can end the block."""
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
+    return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def times(count: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def percent(value: float | None) -> str:
+    """A share of one, as people read it."""
+    return "–" if value is None else f"{value * 100:.1f}\u2009%"
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """A style or a script; the drawings are the static report's own."""
+    files = resources.files("bylaw.console") / "static"
+    match name:
+        case "elements.js":
+            return joined_scripts(ELEMENTS, [(files / "elements.js").read_text("utf-8")]).encode()
+        case "console.css":
+            shared = (resources.files("bylaw.audit.report") / "page.css").read_bytes()
+            return shared + b"\n" + (files / "console.css").read_bytes()
+        case "htmx.js":
+            return (files / "htmx" / "htmx.min.js").read_bytes() + b"\n" + (files / "htmx" / "sse.min.js").read_bytes()
+        case _:
+            return (files / name).read_bytes()
+
+
+@cache
+def static_address(name: str) -> str:
+    """Where a file is found: the address changes with it, so a browser may keep it for good."""
+    return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

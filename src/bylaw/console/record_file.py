@@ -1,0 +1,86 @@
+"""Adds a record to a YAML file of records as a person would: at the end, with all comments where they were."""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bylaw.errors import BylawError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks.
+    fcntl = None
+
+_ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
+_BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
+_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+
+def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> str:
+    """Add one, and return its lines. By `count` the file must then hold one more, or nothing is written.
+
+    Two who add at once take turns, so neither loses what the other wrote.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(path):
+        before = path.read_text(encoding="utf-8") if path.is_file() else head
+        if before and not before.endswith("\n"):
+            before += "\n"
+        found = _ITEM.search(before)
+        indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
+        lines = written(record, indent)
+        rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
+        try:
+            with rough.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(before + lines)
+            _check(rough, path, lines, count)
+            if path.exists():
+                rough.chmod(path.stat().st_mode & 0o777)
+            os.replace(rough, path)
+        finally:
+            rough.unlink(missing_ok=True)
+    return lines
+
+
+def written(record: Mapping[str, Any], indent: str = "") -> str:
+    """A record as an item of a list, one line for each of its parts."""
+    parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
+    return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
+
+
+def _value(value: Any) -> str:
+    """A value in one line; JSON is YAML, and a plain word needs no quotes."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
+        return value
+    return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
+
+
+def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int]) -> None:
+    """Whether the file with the new entry can be read, and has one more than before."""
+    before = count(path) if path.is_file() else 0
+    try:
+        why = "" if count(rough) == before + 1 else "the entry would not be part of the list"
+    except BylawError as error:
+        why = str(error).replace(str(rough), str(path))
+    if why:
+        hint = f"add it yourself: {lines.strip()}"
+        raise UsageError(f"nothing was written: {why}", place=str(path), hint=hint)
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """One at a time adds to files of a folder; the lock goes with its process."""
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

@@ -1,0 +1,70 @@
+"""What the elements of a page are fed: a finding with its conversation, bounded as in the static report."""
+
+from typing import Any
+
+from bylaw.audit.audited import events_in_logs
+from bylaw.audit.report.conversation import SHOWN_KEYS, bounded
+from bylaw.audit.report.finding import CALLS, call_details, rule_details, steps_of
+from bylaw.audit.report.folder import JsonRecord, cut
+from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.console.index.query import FindingRow, Index
+from bylaw.console.view import View
+
+OTHERS = 12
+"""Other findings of the same conversation that are named."""
+
+
+def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
+    """One finding, for `<bylaw-finding>`."""
+    finding = finding_details(view, index, row)
+    named = {policy["id"] for policy in finding["policies"]}
+    stated = {name: policy for name, policy in view.policies.items() if name in named}
+    others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
+    return {
+        "finding": finding,
+        "conversation": conversation_data(view, index, row.conversation, set(steps_of(finding))),
+        "policies": stated_policies(stated),
+        "others": [{"id": other.id, "step": other.step, "verdict": other.verdict} for other in others],
+        "out": view.out.resolve().name,
+    }
+
+
+def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
+    """What is shown of a flagged call, a broken rule, or a rule that is open."""
+    line = index.line(row)
+    if row.file != CALLS:
+        return rule_details(line, view.policies) | {"finding": row.id}
+    opened = [rule for rule in line.get("open_rules") or () if row.id.endswith(f":{rule['step']}:{rule['rule']}")]
+    if not opened:
+        return call_details(line, view.criterion) | {"finding": row.id}
+    head = {"finding": row.id, "trajectory": line["trajectory"], "agent": line["agent"]}
+    made = rule_details(opened[0] | head, view.policies)
+    made["verdict"] = made["policies"][0]["verdict"] = "inconclusive"
+    return made
+
+
+def conversation_data(view: View, index: Index, name: str, steps: set[int]) -> JsonRecord | None:
+    """A conversation with every text cut to size; None where it was not kept and the logs are not there."""
+    whole = whole_conversation(view, index, name)
+    return bounded(whole, steps) if whole is not None else None
+
+
+def whole_conversation(view: View, index: Index, name: str) -> JsonRecord | None:
+    """A conversation as the audit kept it, else as its log has it."""
+    row = index.conversation(name)
+    if row is None:
+        return None
+    if row.place is not None:
+        return next(index.folder.at("conversations.jsonl", iter((row.place,))))
+    events = view.remembered(row.name, lambda: events_in_logs(view.out, row.name))
+    if not events:
+        return None
+    nothing: dict[str, Any] = dict.fromkeys(SHOWN_KEYS)
+    return nothing | {"trajectory": row.name, "agent": row.agent, "file": "", "events": events}
+
+
+def sentence_of(view: View, policy: str, limit: int = 400) -> str:
+    """What a policy says, in the words of its document where they are at hand."""
+    stated: JsonRecord = view.policies.get(policy) or {}
+    quoted = next((cite["text"] for cite in stated.get("citations", ()) if cite.get("text")), "")
+    return cut(quoted or stated.get("definition", ""), limit)

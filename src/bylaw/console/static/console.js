@@ -1,0 +1,93 @@
+"use strict";
+// What the pages do beyond links and forms: colours, keys, and what htmx leaves to us.
+(() => {
+  const root = document.documentElement;
+
+  function remembered(name, value) {
+    try {
+      if (value === undefined) return localStorage.getItem(name);
+      localStorage.setItem(name, value);
+    } catch { /* no storage */ }
+    return null;
+  }
+
+  const theme = remembered("bylaw-theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+
+  function listenToTheme() {
+    const button = document.getElementById("theme");
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+    const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`); };
+    button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; remembered("bylaw-theme", root.dataset.theme); label(); });
+    dark.addEventListener("change", label);
+    label();
+  }
+
+  const rows = () => [...document.querySelectorAll(".reasons a.reason, .members a")];
+
+  function step(by) {
+    const every = rows();
+    if (!every.length) return;
+    const now = every.indexOf(document.activeElement);
+    const current = now >= 0 ? now : every.findIndex((row) => row.hasAttribute("aria-current"));
+    const next = every[Math.max(0, Math.min(every.length - 1, current < 0 ? 0 : current + by))];
+    next.focus();
+    if (next.dataset.open) next.click();
+  }
+
+  function openTriage(key) {
+    const details = document.querySelector(`#triage details[data-key="${key}"]`);
+    if (!details) return;
+    details.open = true;
+    const field = details.querySelector("input:not([type=hidden]):not([type=date])");
+    (field || details.querySelector("summary")).focus();
+    details.scrollIntoView({block: "nearest"});
+  }
+
+  function listenToKeys() {
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const typing = event.target.closest("input, select, textarea, dialog[open]");
+      if (event.key === "Escape" && typing && typing.id === "q") { typing.blur(); return; }
+      if (typing) return;
+      const does = {
+        j: () => step(1), k: () => step(-1), w: () => openTriage("w"), f: () => openTriage("f"), c: () => openTriage("c"),
+        "/": () => { const search = document.getElementById("q"); if (search) search.focus(); },
+        "?": () => { const keys = document.getElementById("keys"); if (keys) keys.showModal(); },
+      }[event.key];
+      if (!does) return;
+      event.preventDefault();
+      does();
+    });
+  }
+
+  // The row whose finding is shown is marked, and on a small screen the finding takes the place of the list.
+  function markOpen() {
+    const detail = document.getElementById("detail");
+    const id = detail ? detail.dataset.finding : null;
+    for (const row of document.querySelectorAll(".members a")) {
+      if (row.dataset.open === id) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+
+  document.addEventListener("htmx:afterSettle", (event) => {
+    markOpen();
+    const target = event.detail.target;
+    if (target && target.id === "detail") {
+      const browser = document.getElementById("browser");
+      if (browser) browser.classList.add("opened");
+      if (!matchMedia("(min-width: 60rem)").matches) { document.getElementById("detail").focus({preventScroll: true}); scrollTo(0, 0); }
+    }
+    if (target && target.id === "browser") {
+      const chosen = document.querySelector(".reasons .chosen > a");
+      if (chosen && !document.activeElement.closest("form")) { chosen.focus({preventScroll: true}); chosen.scrollIntoView({block: "nearest"}); }
+    }
+  });
+
+  listenToTheme();
+  listenToKeys();
+  markOpen();
+  root.dataset.ready = "true";
+})();

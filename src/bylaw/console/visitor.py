@@ -1,0 +1,68 @@
+"""Who looks at a page, and what is asked."""
+# pyright: basic, reportMissingImports=false
+
+from urllib.parse import quote, unquote
+
+from msgspec import Struct
+from starlette.requests import Request
+
+from bylaw.console.door import cookie_of
+from bylaw.errors import UsageError
+
+NAME = "bylaw_name"
+LONGEST = 80
+UNVERIFIED = " (unverified)"
+"""Stands behind a name that somebody gave and nobody checked."""
+
+
+class Visitor(Struct, frozen=True):
+    """Somebody at a browser."""
+
+    name: str = ""
+    is_verified: bool = False
+
+    @property
+    def signature(self) -> str:
+        """The name under which a change is kept."""
+        return self.name if self.is_verified else self.name + UNVERIFIED
+
+
+def visitor_of(request: Request) -> Visitor:
+    """As the visitor's cookie says, which is a name that nobody checked."""
+    return Visitor(_clean(unquote(cookie_of(request, NAME), errors="replace")))
+
+
+class Asked:
+    """A request, who makes it, and the fields of its form."""
+
+    def __init__(self, request: Request, visitor: Visitor, form: dict[str, str]) -> None:
+        self.request = request
+        self.form = form
+        self.visitor = visitor
+        self.headers: dict[str, str] = {}
+        """For the answer."""
+        name = _clean(form.get("by", ""))
+        if name and not visitor.is_verified and name != visitor.name:
+            self.visitor = Visitor(name)
+            kept = f"{NAME}={quote(name)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=31536000"
+            self.headers["set-cookie"] = kept
+
+    @property
+    def token(self) -> str:
+        """What the forms of the page bear."""
+        return self.request.scope["state"]["token"]
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of a page is wanted."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def signed(self) -> str:
+        """The name for a change; it must have one."""
+        if not self.visitor.name:
+            raise UsageError("a change needs a name", hint="say who you are")
+        return self.visitor.signature
+
+
+def _clean(name: str) -> str:
+    return " ".join("".join(each for each in name if each.isprintable()).split())[:LONGEST]

@@ -1,0 +1,242 @@
+"""Findings by reason, and what somebody decides on them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.audit.finding import read_findings
+from bylaw.audit.waiver import read_waivers
+from bylaw.console.index import Wanted, open_index
+from bylaw.pack import load_pack
+from bylaw.review.case import CaseResult, run_cases
+from tests.console.conftest import Reader
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_finding_of_the_files_has_a_reason_in_the_index(out: Path) -> None:
+    index = open_index(out)
+    every = index.reasons(Wanted(state="all"))
+    listed = {
+        row.id for reason in every for row in index.findings(Wanted(state="all", reason=reason.key), limit=10_000)
+    }
+    assert {finding.id for finding in read_findings(out)} <= listed
+    assert sum(reason.findings for reason in every) == len(listed)
+
+
+def test_all_of_one_rule_are_one_row(out: Path) -> None:
+    rules = lines(out / "findings.jsonl")
+    rows = [row for row in open_index(out).reasons(Wanted()) if row.verdict == "broken"]
+    assert {row.policy: row.findings for row in rows} == {
+        name: sum(line["policy"] == name for line in rules) for name in {line["policy"] for line in rules}
+    }
+
+
+def test_the_index_is_made_once_and_again_when_the_audit_changes(out: Path) -> None:
+    open_index(out).close()
+    made = (out / "console.db").stat().st_mtime_ns
+    open_index(out).close()
+    assert (out / "console.db").stat().st_mtime_ns == made
+    calls = (out / "calls.jsonl").read_bytes()
+    (out / "calls.jsonl").write_bytes(b"".join(calls.splitlines(keepends=True)[:50]))
+    index = open_index(out)
+    assert index.totals()[1] == 50
+
+
+def test_a_folder_that_cannot_be_written_to_can_be_viewed(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import bylaw.console.index.build as build
+
+    make = build._make
+
+    def refuse(folder: Any, path: Path, stamp: str) -> None:
+        if path.parent == out:
+            raise PermissionError(path)
+        make(folder, path, stamp)
+
+    monkeypatch.setattr(build, "_make", refuse)
+    index = open_index(out)
+    assert index.totals()[2]
+    assert not (out / "console.db").exists()
+
+
+def test_search_finds_what_the_screen_shows(out: Path) -> None:
+    index = open_index(out)
+    call = next(line for line in lines(out / "calls.jsonl") if line.get("finding") and line["policies"])
+    told = next(line for line in lines(out / "conversations.jsonl") if line["trajectory"] == call["trajectory"])
+    patient = told["events"][call["step"]]["arguments"]["patient_id"]
+    words = next(event["text"] for event in told["events"] if event["type"] == "message").split()[:3]
+    for sought in (patient, call["finding"], call["trajectory"], call["tool"], " ".join(words), patient[:-1]):
+        found = {row.id for row in index.findings(Wanted(state="all", q=sought), limit=10_000)}
+        assert call["finding"] in found, sought
+    assert index.findings(Wanted(state="all", q="zzzunheardof")) == []
+
+
+@pytest.mark.parametrize("sought", ['"', "*", "NEAR(", "a AND", "'; DROP TABLE findings", "-", "(", "\x00", "%", "🦜"])
+def test_any_text_can_be_searched_for(reader: Reader, sought: str) -> None:
+    reader.get("/findings", params={"q": sought})
+    reader.get("/findings", params={"policy": sought, "agent": sought, "reason": sought, "open": sought})
+
+
+def test_filters_leave_what_they_name(out: Path) -> None:
+    index = open_index(out)
+    every = index.findings(Wanted(state="all"), limit=10_000)
+    agent, tool = every[0].agent, every[0].tool
+    wanted = {row.id for row in every if row.agent == agent and row.tool == tool}
+    assert {row.id for row in index.findings(Wanted(state="all", agent=agent, tool=tool), limit=10_000)} == wanted
+    policy = every[0].policy
+    shown = index.findings(Wanted(state="all", policy=policy), limit=10_000)
+    charged = {f.id for f in read_findings(out) if any(charge.policy == policy for charge in f.charges)}
+    assert {row.id for row in shown} >= charged
+
+
+def test_an_address_says_all_that_a_page_shows() -> None:
+    wanted = Wanted(policy="a b", q="x&y", state="waived", reason="k")
+    address = wanted.address()
+    assert address == "/findings?policy=a+b&state=waived&q=x%26y&reason=k"
+    assert Wanted.of([("policy", "a b"), ("state", "waived"), ("q", "x&y"), ("reason", "k")]) == wanted
+    assert Wanted.of([("state", "no such")]) == Wanted()
+
+
+def first(reader: Reader, **wanted: str) -> str:
+    found = re.search(r'data-finding="([^"]+)"', reader.get("/findings", params=wanted))
+    assert found is not None
+    return found[1]
+
+
+def test_waiving_writes_what_an_audit_reads(reader: Reader, out: Path) -> None:
+    name = first(reader)
+    told = reader.send(f"/finding/{name}/waive", reason="agreed: with the desk", expires="2999-01-01")
+    path = out.parent / "waivers.yaml"
+    assert str(path) in told
+    finding = next(each for each in read_findings(out) if each.id == name)
+    (waiver,) = read_waivers(path).waive(finding)
+    assert waiver.owner == "Mara (unverified)"
+    assert waiver.reason == "agreed: with the desk"
+    assert "Waived by" in reader.get(f"/finding/{name}")
+    assert f'data-finding="{name}"' in reader.get("/findings?state=waived")
+
+
+def test_waiving_keeps_what_a_person_wrote_in_the_file(reader: Reader, out: Path) -> None:
+    path = out.parent / "waivers.yaml"
+    mine = "# ours\nwaivers:\n- policy: refund-cap  # until the talk\n  owner: Jo\n  reason: r\n  expires: 2999-01-01\n"
+    path.write_text(mine)
+    reader.send(f"/finding/{first(reader)}/waive", reason="x", expires="2999-01-01")
+    assert path.read_text().startswith(mine)
+    read_waivers(path)
+
+
+def test_a_file_of_waivers_that_is_broken_is_left_as_it_is(reader: Reader, out: Path) -> None:
+    path = out.parent / "waivers.yaml"
+    path.write_text("waivers: {a: 1}\n")
+    told = reader.send(f"/finding/{first(reader)}/waive", status=422, reason="x", expires="2999-01-01")
+    assert "nothing was written" in told or "expected a list" in told
+    assert path.read_text() == "waivers: {a: 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"reason": "", "expires": "2999-01-01"}, "say why"),
+        ({"reason": "r", "expires": "soon"}, "is not a day"),
+        ({"reason": "r", "expires": "2001-01-01"}, "is over already"),
+        ({"reason": "r", "expires": "2999-01-01", "by": "  "}, "needs a name"),
+        ({"reason": "r" * 600, "expires": "2999-01-01"}, "more than 500"),
+    ],
+)
+def test_a_waiver_that_lacks_something_is_not_written(
+    reader: Reader, out: Path, fields: dict[str, str], why: str
+) -> None:
+    assert why in reader.send(f"/finding/{first(reader)}/waive", status=422, **fields)
+    assert not (out.parent / "waivers.yaml").exists()
+
+
+def test_what_is_written_cannot_break_out_of_its_entry(reader: Reader, out: Path) -> None:
+    name = first(reader)
+    reader.send(f"/finding/{name}/waive", reason="x\n- policy: '*'\n  owner: me # \u202e", expires="2999-01-01")
+    finding = next(each for each in read_findings(out) if each.id == name)
+    waivers = read_waivers(out.parent / "waivers.yaml")
+    assert [waiver.finding for waiver in waivers.waive(finding)] == [name]
+    assert not waivers.unused
+
+
+def test_a_whole_policy_can_be_waived(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted())[0]
+    reader.send(f"/finding/{row.id}/waive", reason="x", expires="2999-01-01", of="policy")
+    assert f"policy: {row.policy}" in (out.parent / "waivers.yaml").read_text()
+
+
+def test_a_false_alarm_is_a_waiver_that_says_so(reader: Reader) -> None:
+    name = first(reader)
+    reader.send(f"/finding/{name}/false-alarm", reason="a test patient")
+    page = reader.get("/findings?state=false-alarm")
+    assert name in page
+    assert "false alarm: a test patient" in reader.get(f"/finding/{name}")
+
+
+def test_a_call_kept_as_a_case_is_run_with_the_pack(reader: Reader, pack: Path, out: Path) -> None:
+    row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
+    told = reader.send(f"/finding/{row.id}/case", want="undetermined", note="kept: from an audit")
+    assert "it passes" in told
+    results = [each for each in run_cases(load_pack(str(pack))) if isinstance(each, CaseResult)]
+    (kept,) = [each for each in results if each.note == "kept: from an audit"]
+    assert kept.passed
+    assert kept.policy == row.policy
+
+
+def test_a_case_that_wants_otherwise_is_kept_and_said_to_fail(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
+    told = reader.send(f"/finding/{row.id}/case", want="permit", note="it should have been fine")
+    assert "wants permit and gets undetermined" in told
+
+
+def test_a_broken_rule_kept_as_a_case_is_broken_again(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted(verdict="broken"))[0]
+    assert "it passes" in reader.send(f"/finding/{row.id}/case", want="broken", note="asked nobody")
+
+
+def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> None:
+    rows = open_index(out).findings(Wanted(state="open"))
+    assert rows
+    name = rows[0].id
+    assert "no finding to waive" in reader.send(f"/finding/{name}/waive", 422, reason="r", expires="2999-01-01")
+    told = reader.send(f"/finding/{name}/attest", answer="fine", reason="I was on the call")
+    assert "changes no verdict" in told
+    text = (out.parent / "attestations.yaml").read_text()
+    assert "answer: fine" in text
+    assert "Mara (unverified)" in text
+    assert name in reader.get("/findings?state=attested")
+
+
+def test_an_installed_pack_gets_no_cases(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    monkeypatch.chdir(out.parent)
+    reader = Reader(view_app(View(out)))
+    name = first(reader)
+    assert "installed package" in reader.send(f"/finding/{name}/case", status=422, want="deny")
+
+
+def test_many_who_triage_at_once_lose_nothing(reader: Reader, out: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = [row.id for row in open_index(out).findings(Wanted(), limit=24)]
+    readers = [Reader(reader.app) for _ in range(4)]
+    tokens = [each.token for each in readers]
+
+    def waive(number: int) -> int:
+        who = number % len(readers)
+        form = {"token": tokens[who], "by": f"P{who}", "reason": "r", "expires": "2999-01-01"}
+        return readers[who].client.post(f"/finding/{names[number]}/waive", data=form).status_code
+
+    with ThreadPoolExecutor(4) as many:
+        assert set(many.map(waive, range(len(names)))) == {200}
+    text = (out.parent / "waivers.yaml").read_text()
+    assert all(f"finding: {name}" in text or f'finding: "{name}"' in text for name in names)
+    waivers = read_waivers(out.parent / "waivers.yaml")
+    assert sum(bool(waivers.waive(finding)) for finding in read_findings(out)) == len(names)
