@@ -24,8 +24,9 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
 from bylaw.errors import UsageError
+from bylaw.integrations.follower import Follower, Heard, Part, Turn
 from bylaw.integrations.mcp_lines import answering_stdio_server
-from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.sessions import MOST, Sessions
 from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession, Shield
 
@@ -35,8 +36,9 @@ TURN = "bylaw/turn"
 """In `_meta`: the agent's turn that asked for it, a number or a text; 1 and "1" are the same turn. Calls of one turn do
 not count on each other's results."""
 MESSAGES = "bylaw/messages"
-"""In `_meta`: what user and assistant said since the last call, as chat messages. Without it, rules about what was said
-stay open. Calls and results are no talk: those the proxy sees itself, and it takes nobody's word for them."""
+"""In `_meta`: what user and assistant said since the last call, as chat messages; what was told before may be told
+again. Without it, rules about what was said stay open. Calls and results are no talk: those the proxy sees itself, and
+it takes nobody's word for them."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """What a message that only says something may hold."""
 HEADER = "bylaw-conversation"
@@ -67,6 +69,7 @@ class ShieldMiddleware(Middleware):
         self._key_argument = key_argument
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
+        self._followers: dict[str, Follower] = {}
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
         """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
@@ -140,10 +143,20 @@ class ShieldMiddleware(Middleware):
         if is_same:
             session.resume_turn()
         elif said is not None:
-            session.messages(said)
+            self._follower(session).follow(said)
         else:
             session.unheard()
         return session.decide(tool, self._own(tool, arguments), id=id)
+
+    def _follower(self, session: LiveSession) -> Follower:
+        """Tells what is new in what a client says was said: some send all of it each time."""
+        follower = self._followers.pop(session.id, None)
+        if follower is None or follower.session is not session:
+            follower = Follower(session)
+        self._followers[session.id] = follower
+        if len(self._followers) > MOST:
+            del self._followers[next(iter(self._followers))]
+        return follower
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments, without one that the pack does not know and that only names the conversation."""
@@ -191,14 +204,14 @@ def _turn(meta: Mapping[str, Any]) -> str | None:
     return str(turn)
 
 
-def _said(meta: Mapping[str, Any]) -> list[dict[str, str]] | None:
+def _said(meta: Mapping[str, Any]) -> list[Part] | None:
     """What user and agent said to each other, and nothing else; None where the call does not tell."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
     if not isinstance(messages, list):
         raise UsageError(f"`{MESSAGES}` is not a list")
-    said: list[dict[str, str]] = []
+    said: list[Part] = []
     for place, message in enumerate(messages):
         text = _talk(message)
         if text is None:
@@ -206,7 +219,8 @@ def _said(meta: Mapping[str, Any]) -> list[dict[str, str]] | None:
                 f"message {place} of `{MESSAGES}` is not a plain message from `user` or `assistant`",
                 hint="leave out calls and results: the proxy has seen those itself",
             )
-        said.append({"role": message["role"], "content": text})
+        key = str(message.get("id") or "")
+        said.append(Heard(text, key) if message["role"] == "user" else Turn(text, (), key))
     return said
 
 
