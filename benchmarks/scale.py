@@ -3,15 +3,17 @@
     uv run python benchmarks/scale.py logs --count 100000 [--distinct 20000]      writes the logs once
     uv run python benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds beside a plain loop
     uv run python benchmarks/scale.py kills [--kills 10]                          driver and workers killed at random
+    python benchmarks/scale.py kills --engine ray --kills 2                       the same in an environment with Ray
     uv run python benchmarks/scale.py sql [--rows 10000000]                       rates by agent, tool and policy
 
 All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
 command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
-they are repeated under other ids. CPU seconds are those of the driver and all its workers: on a machine that others
+they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the driver and all its workers: on a machine that others
 use, wall time says little. The plain loop reads, judges and writes the same tables in one process, without a driver.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -45,6 +47,7 @@ from bylaw.trace import Identities
 
 EACH = 5000
 """Conversations of a seed, and of a file."""
+OPENING = b'"messages":[{'
 
 
 def main() -> int:
@@ -86,14 +89,21 @@ def write_logs(folder: Path, count: int, distinct: int) -> int:
         aside = target.with_suffix(".new")
         with aside.open("wb") as out:
             if number < -(-distinct // EACH):
-                for made in simulated(number + 1, EACH):
-                    out.write(msgspec.json.encode(made.record) + b"\n")
+                records = (msgspec.json.encode(made.record) + b"\n" for made in simulated(number + 1, EACH))
+                out.writelines(line.replace(OPENING, timed(number), 1) for line in records)
             else:
-                source = log_file(folder, number % -(-distinct // EACH))
-                with source.open("rb") as lines:
-                    out.writelines(line.replace(b'{"id":"clinic-', b'{"id":"again-%d-' % number, 1) for line in lines)
+                first = number % -(-distinct // EACH)
+                with log_file(folder, first).open("rb") as lines:
+                    for line in lines:
+                        named = line.replace(b'{"id":"clinic-', b'{"id":"again-%d-' % number, 1)
+                        out.write(named.replace(timed(first), timed(number), 1))
         os.replace(aside, target)
     return 0
+
+
+def timed(number: int) -> bytes:
+    """How the first message of a conversation begins, with a time of the file's day."""
+    return b'"messages":[{"time":"2025-04-%02dT09:00:00Z",' % (1 + number % 30)
 
 
 def log_file(folder: Path, number: int) -> Path:
@@ -116,8 +126,9 @@ def run(given: Any, out: Path) -> int:
     return 0
 
 
-def started(given: Any, out: Path) -> "subprocess.Popen[str]":
-    options = ["--folder", given.folder, "--count", given.count, "--engine", given.engine, "--workers", given.workers]
+def started(given: Any, out: Path, *, engine: str = "") -> "subprocess.Popen[str]":
+    options = ["--folder", given.folder, "--count", given.count, "--engine", engine or given.engine]
+    options += ["--workers", given.workers]
     command = [sys.executable, __file__, "run", *map(str, options), "--shard", str(given.shard), "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -168,12 +179,16 @@ def plain_loop(request: Request, out: Path) -> None:
 
 
 def kills(given: Any) -> int:
-    """A run that is killed at random again and again, beside one that is left alone: every row of every table."""
-    whole, out = given.folder / "out-whole", given.folder / "out-killed"
-    for each in (whole, out):
-        shutil.rmtree(each, ignore_errors=True)
-    if started(given, whole).wait():
-        return 1
+    """A run that is killed at random again and again, beside one that is left alone: every row of every table.
+
+    Whichever engine is killed, the one left alone is the local one, and is run once.
+    """
+    whole, out = given.folder / "out-whole", given.folder / f"out-killed-{given.engine}"
+    shutil.rmtree(out, ignore_errors=True)
+    if not is_whole(whole, given.count):
+        shutil.rmtree(whole, ignore_errors=True)
+        if started(given, whole, engine="local").wait():
+            return 1
     draw = random.Random(11)
     done = {"driver": 0, "worker": 0}
     shards = sum(file.stat().st_size for file in request_for(given.folder, given.count).files) // given.shard  # type: ignore[union-attr]
@@ -183,26 +198,56 @@ def kills(given: Any) -> int:
             left = given.kills - sum(done.values())
             # At random, a tenth of the run apart on average; sooner where less of it is left.
             wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
-            parts = len(list(out.glob(".run/parts/[0-9a-f]*")))
-            while process.poll() is None and (left == 0 or len(list(out.glob(".run/parts/[0-9a-f]*"))) < parts + wait):
-                time.sleep(0.05)
+            parts = made_parts(out)
+            while process.poll() is None and (left == 0 or made_parts(out) < parts + wait):
+                time.sleep(0.2)
             if process.poll() is not None or not left:
                 continue
             workers = children(process.pid)
-            whom = "driver" if draw.random() < 0.4 or not workers else "worker"
+            # Workers of Ray only: a cluster outlives its drivers, one that a driver has started does not.
+            whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
+            if whom == "worker" and not workers:
+                continue
             os.kill(process.pid if whom == "driver" else draw.choice(workers), signal.SIGKILL)
             done[whom] += 1
-            print(f"killed a {whom} after {len(list(out.glob('.run/parts/[0-9a-f]*')))} parts", flush=True)
+            print(f"killed a {whom} after {made_parts(out)} parts", flush=True)
     same = {table: same_rows(whole, out, table) for table in TABLES}
     is_same_summary = (whole / "summary.json").read_bytes() == (out / "summary.json").read_bytes()
-    print(f"kills: {done}; rows the same: {same}; summary the same: {is_same_summary}")
+    print(f"{given.count:,} conversations, engine {given.engine}, kills: {done}")
+    for table, (is_same, rows) in same.items():
+        print(f"{table:15} {rows:9,} rows, {'the same' if is_same else 'NOT THE SAME'}")
+    print(f"summary.json: {'the same' if is_same_summary else 'NOT THE SAME'}")
     return 0 if all(found for found, _ in same.values()) and is_same_summary else 1
 
 
+def is_whole(out: Path, count: int) -> bool:
+    """Whether an earlier command has left a run over so many conversations."""
+    path = out / "tables" / "schema.json"
+    return path.is_file() and json.loads(path.read_bytes())["tables"]["conversations"]["rows"] == count
+
+
+def made_parts(out: Path) -> int:
+    return len(list(out.glob(".run/parts/[0-9a-f]*")))
+
+
 def children(pid: int) -> list[int]:
-    """The workers of a driver; its helper for shared resources is none."""
-    found = [int(each) for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]
-    return [each for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    """The workers below a driver, of either engine; its helpers are none."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    below = [pid]
+    for each in below:
+        below += parents.get(each, [])
+    return [each for each in below if is_worker(each)]
+
+
+def is_worker(pid: int) -> bool:
+    try:
+        told = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"spawn_main" in told or told.startswith(b"ray::RayWorker")
 
 
 def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
@@ -212,10 +257,11 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
     def rows(out: Path) -> Any:
         found = ds.dataset(out / "tables" / table, partitioning="hive").to_table()
         order = [("ordinal", "ascending"), *([("step", "ascending")] if "step" in found.column_names else [])]
-        return found.sort_by(order)
+        return found.sort_by(order).combine_chunks()
 
     left, right = rows(one), rows(other)
-    return left.to_pylist() == right.to_pylist(), left.num_rows
+    # Equal rows may be coded by words in another order.
+    return left.equals(right) or left.to_pylist() == right.to_pylist(), left.num_rows
 
 
 def sql(folder: Path, rows: int) -> int:
