@@ -8,8 +8,9 @@
 
 All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
 command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
-they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the driver and all its workers: on a machine that others
-use, wall time says little. The plain loop reads, judges and writes the same tables in one process, without a driver.
+they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the
+driver and all its workers: on a machine that others use, wall time says little. The
+plain loop reads, judges and writes the same tables in one process, without a driver.
 """
 
 import argparse

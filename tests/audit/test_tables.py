@@ -252,12 +252,21 @@ def test_a_pack_that_knows_none_of_the_tools_is_refused_in_shards_too(shop: Shop
         sharded([logs], str(shop.pack), shop.root / "out")
 
 
-def test_what_needs_lines_says_so_of_a_folder_of_tables(shop: Shop) -> None:
+def test_explain_needs_lines_and_says_so_of_a_folder_of_tables(shop: Shop) -> None:
     audit_in_shards(Request((shop.logs(record(*HASTY)),), str(shop.pack)), shop.root / "out", Inline())
-    for command in ("explain", "report"):
-        done = bylaw(shop.root, command, "out")
-        assert done.returncode == 2
-        assert "--format both" in done.stderr
+    done = bylaw(shop.root, "explain", "out")
+    assert done.returncode == 2
+    assert "--format both" in done.stderr
+
+
+def test_a_report_of_tables_is_that_of_lines(clinic: Path, tmp_path: Path) -> None:
+    world = clinic.with_name("clinic.sqlite")
+    out = sharded([clinic], "clinic", tmp_path / "out", world=world, size=5000).out
+    assert bylaw(tmp_path, "report", "out", "--to", "lines.html").returncode == 0
+    for name in ("calls.jsonl", "conversations.jsonl", "findings.jsonl"):
+        (out / name).unlink()
+    assert bylaw(tmp_path, "report", "out", "--to", "tables.html").returncode == 0
+    assert (tmp_path / "tables.html").read_bytes() == (tmp_path / "lines.html").read_bytes()
 
 
 def test_the_command_writes_tables_and_says_where(shop: Shop) -> None:

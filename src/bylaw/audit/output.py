@@ -22,6 +22,8 @@ SELDOM = "faults.jsonl"
 """Written only where something went wrong in our own code."""
 TABLES = "tables"
 """The folder that an audit writes in place of lines, where it was asked for Parquet."""
+STATE = "state"
+"""The folder among the tables where an output that is added to keeps what the next run has to know."""
 TABLES_SCHEMA = "bylaw.tables/1"
 """Columns may be added under this name; one that changes its meaning or its type, or goes, makes a new one."""
 _ASIDE = ".audit-"
@@ -63,6 +65,11 @@ def has_tables(out: Path) -> bool:
     return _is_ours(out / TABLES / "schema.json", TABLES_SCHEMA)
 
 
+def has_state(out: Path) -> bool:
+    """Whether the output in a folder is one that runs add to."""
+    return has_tables(out) and (out / TABLES / STATE / "state.json").is_file()
+
+
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
     """Refuse to put an audit that read nothing in the place of an earlier one."""
     if _is_ours(out / "summary.json"):
@@ -78,32 +85,49 @@ def _clean(out: Path) -> None:
 
 
 @contextmanager
-def alone_in(out: Path) -> Generator[None]:
-    """Two audits at once would mix their files: the second is refused. The lock goes with its process."""
+def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
+    """Two audits at once would mix their files: the second is refused. The lock goes with its process.
+
+    Where there are no locks, two go unnoticed; what has to be alone `surely` is refused.
+    """
     if fcntl is None:
+        if surely:
+            raise _no_locks(out)
         yield
         return
     folder = os.open(out, os.O_RDONLY)
     try:
-        _lock(folder, out)
+        _lock(folder, out, surely=surely)
         yield
     finally:
         os.close(folder)
 
 
-def _lock(folder: int, out: Path) -> None:
+def _no_locks(out: Path) -> UsageError:
+    hint = "two runs at once would not notice each other: give an --out on a file system with locks"
+    return UsageError("this file system knows no locks", place=str(out), hint=hint)
+
+
+def _lock(folder: int, out: Path, *, surely: bool) -> None:
     assert fcntl is not None
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(f"another audit is writing to `{out}`", hint="wait for it, or give another --out") from None
     except OSError:
-        # Some file systems know no locks.
+        if surely:
+            raise _no_locks(out) from None
         return
 
 
-def check_ours(out: Path, *, tables: bool = False) -> None:
-    """Files of our names that no audit wrote are somebody's own; so is a folder of our name, where `tables` go."""
+def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
+    """Files of our names that no audit wrote are somebody's own; so is a folder of our name, where `tables` go.
+
+    Nor does an audit take the place of what runs add to, unless it `adds`.
+    """
+    if has_state(out) and not adds:
+        hint = "add to it with --update, or give another --out"
+        raise UsageError(f"`{out}` holds what nightly runs have added up", hint=hint)
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     is_ours = _is_ours(out / "summary.json") or has_tables(out)
     if tables and (out / TABLES).exists() and not has_tables(out):

@@ -10,7 +10,7 @@ from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.session import Mode
 from bylaw.pack import Criterion
 from bylaw.trace.log_file import LogFile
-from bylaw.trace.source import Columns
+from bylaw.trace.source import Columns, Source, Span
 
 
 class Request(Struct, frozen=True):
@@ -34,6 +34,17 @@ class Request(Struct, frozen=True):
     """Answers for predicates that code cannot settle; only in this process."""
     columns: Columns = Columns()
     """Where Parquet files keep their messages."""
+    adds: bool = False
+    """Whether it adds to an earlier output: a file then goes by its whole path, which no later file has as well."""
+
+    def names(self) -> dict[LogFile, str]:
+        """What each file is called."""
+        return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
+
+    def source(self, file: LogFile, span: Span | None = None) -> Source:
+        """A file of the request, or a part of one, to read from."""
+        called = str(file) if self.adds else ""
+        return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bylaw.audit.examine import Examiner
 from bylaw.audit.line import whole_sentence, writable
-from bylaw.audit.request import Request, told_apart
+from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.asking import TellsUnanswered
 from bylaw.errors import RecordError
@@ -22,7 +22,7 @@ def summarise(
     examiner: Examiner, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
     """The summary record; what it counts but once is counted under the audit's criterion."""
-    names = told_apart(request.files)
+    names = request.names()
     shelf, coverage = examiner.shelf, examiner.coverage
     criterion = request.criterion or shelf.packs[-1].criterion
     packs, tally = shelf.packs, examiner.tally

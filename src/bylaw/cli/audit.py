@@ -171,6 +171,7 @@ def audit_command(
         jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
+        batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:
             found = batch.run(request, out)
@@ -182,7 +183,7 @@ def audit_command(
                 "of the given key" if redact_key is not None else "made for this run only; give --redact-key to compare"
             )
             print(f"Redacted: pseudonyms {kept}")
-        elif not opened.kept:
+        elif not opened.kept and not batch.update:
             write_audited(request, out)
         comparison = None
         if before is not None or waived is not None:

@@ -59,6 +59,12 @@ def batch_options(command: Command) -> Command:
             default="16M",
             help="For --engine: bytes of a log that are judged at a time; the results do not depend on it.",
         ),
+        click.option(
+            "--update",
+            is_flag=True,
+            help="Add to the tables in OUT: read only logs that are new or changed; a conversation that comes again"
+            " takes the place of the earlier one.",
+        ),
         click.option("--address", metavar="HOST:PORT", help="For --engine ray: the cluster; by default this machine."),
         click.option(
             "--engine",
@@ -86,12 +92,17 @@ class Batch(Struct, frozen=True):
     address: str | None
     shard_size: int
     columns: Columns
+    update: bool = False
+    """Add to what the output holds."""
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "Batch":
         """The options as the command line gives them."""
         columns = Columns(options["messages_column"], options["id_column"], options["agent_column"])
-        return cls(options["format"], options["engine"], options["address"], options["shard_size"], columns)
+        update = options["update"]
+        # What is added to is tables: nobody said lines, which are the default.
+        written = "parquet" if update and options["format"] == "jsonl" else options["format"]
+        return cls(written, options["engine"], options["address"], options["shard_size"], columns, update)
 
     @property
     def in_shards(self) -> bool:
@@ -108,10 +119,19 @@ class Batch(Struct, frozen=True):
         given = [name for name, value in wanted.items() if value]
         if self.in_shards and "--search" in given:
             raise UsageError("`--search` works in one process only", hint="leave out --format and --engine")
+        if self.update and self.has_lines:
+            raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
         if not self.has_lines and given:
             raise UsageError(f"`{given[0]}` is made from lines", hint="give --format both")
         if self.address is not None and self.engine != "ray":
             raise UsageError("`--address` is that of a Ray cluster", hint="give --engine ray")
+
+    def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
+        """Refuse what the next night could not know again."""
+        if self.update and has_pipe:
+            raise UsageError("`--update` needs logs that lie somewhere", hint="write the pipe to a file first")
+        if self.update and is_keyless:
+            raise UsageError("pseudonyms of one night would not be those of the next", hint="give --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
         """Audit in shards."""
@@ -120,8 +140,18 @@ class Batch(Struct, frozen=True):
         from bylaw.audit.batch.run import audit_in_shards
 
         engine = RayEngine(request.jobs, self.address) if self.engine == "ray" else LocalEngine(request.jobs)
+        if self.update:
+            return self._add(request, out, engine)
         formats: Any = ("jsonl", "parquet") if self.format == "both" else (self.format,)
         return audit_in_shards(request, out, engine, formats=formats, size=self.shard_size, progress=_Speedometer())
+
+    def _add(self, request: Request, out: Path, engine: Any) -> Report:
+        from bylaw.audit.batch.update import update
+
+        added = update(request, out, engine, size=self.shard_size, progress=_Speedometer())
+        logs = f"Read {added.read:,} new or changed logs ({added.known:,} were known)"
+        print(f"{logs}: {added.conversations:,} conversations, {added.replaced:,} replaced; {added.held:,} in all")
+        return added.report
 
     def findings(self, out: Path, criterion: Criterion) -> Iterator[Finding]:
         """What was found, wherever it was written."""

@@ -25,8 +25,10 @@ from bylaw.errors import UsageError
 )
 def report_command(out: Path, target: Path | None, opening: str) -> None:
     """Write report.html from an audit's folder."""
+    from bylaw.audit.batch.lines_of_tables import lined
     from bylaw.audit.report import write_report
 
     if not (out / "summary.json").is_file():
         raise UsageError("no summary.json here", place=str(out), hint="give the folder an audit wrote")
-    print(f"wrote {write_report(out, target, opening=opening)}")
+    with lined(out) as folder:
+        print(f"wrote {write_report(folder, target or out / 'report.html', opening=opening)}")

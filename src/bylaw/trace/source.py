@@ -58,6 +58,8 @@ class Source(Struct, frozen=True, dict=True):
     span: Span | None = None
     """The part of the file that is wanted; None for all of it. Its bytes are not packed."""
     columns: Columns = Columns()
+    called: str = ""
+    """What the file is called in ids made of its name; empty for its bare name."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
         """The records that are wanted, in order; the others need not be decoded."""
@@ -66,7 +68,7 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def name(self) -> str:
-        return self.path.name
+        return self.called or self.path.name
 
     @cached_property
     def agent_by_name(self) -> str:

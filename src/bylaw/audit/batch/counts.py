@@ -1,5 +1,6 @@
 """What was counted of a shard, as JSON: counts of parts add up to those of the whole in the way of the small audit."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -22,6 +23,31 @@ def counts_record(examiner: Examiner) -> dict[str, Any]:
         "first": coverage.first,
         "last": coverage.last,
     }
+
+
+class Apart:
+    """Counts conversation by conversation, so that one of them can be taken out later, and of all of them."""
+
+    def __init__(self, examiner: Examiner) -> None:
+        self._examiner = examiner
+        examiner.begin()
+        self._tally, self._coverage = examiner.tally, examiner.coverage
+        examiner.begin()
+
+    def take(self) -> str:
+        """What was counted since the last time, as JSON."""
+        examiner = self._examiner
+        record = json.dumps(counts_record(examiner), separators=(",", ":"))
+        self._tally += examiner.tally
+        self._coverage += examiner.coverage
+        examiner.begin()
+        return record
+
+    def end(self) -> str:
+        """The same for the last time; the examiner then has the counts of all."""
+        record = self.take()
+        self._examiner.tally, self._examiner.coverage = self._tally, self._coverage
+        return record
 
 
 def add_counts(examiner: Examiner, record: dict[str, Any]) -> None:

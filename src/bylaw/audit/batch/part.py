@@ -4,25 +4,26 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.batch.counts import counts_record
+from bylaw.audit.batch.counts import Apart, counts_record
 from bylaw.audit.batch.rows import Rows
-from bylaw.audit.batch.schema import arrow, arrow_schema
+from bylaw.audit.batch.schema import arrow
 from bylaw.audit.batch.shard import Shard
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.line import writable
 from bylaw.audit.redaction import Pseudonyms
-from bylaw.audit.request import Request, told_apart
+from bylaw.audit.request import Request
 from bylaw.errors import RecordError
-from bylaw.trace.source import Source
 
 HELD = 2000
 """Conversations held before their rows are written: what bounds the memory of a worker, whatever its shard."""
 ENTRY = "entry.json"
+COUNTS = "counts"
 
 
 class Job(Struct, frozen=True):
@@ -43,7 +44,7 @@ class Judge:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._examiner = open_examiner(job.request, heads=True)
-        self._examiner.name_files(told_apart(job.request.files))
+        self._examiner.name_files(job.request.names())
 
     def judge(self, shard: Shard) -> int:
         """Judge a shard and leave its part; the number of conversations in it.
@@ -55,14 +56,14 @@ class Judge:
         aside.mkdir(parents=True)
         try:
             count = self._write(shard, aside)
-            _sync(*aside.iterdir(), aside)
+            sync(*aside.iterdir(), aside)
             try:
                 os.rename(aside, target)
             except OSError:
                 # Another worker, perhaps of a driver that is gone, was first; its part says the same.
                 if not (target / ENTRY).is_file():
                     raise
-            _sync(target.parent)
+            sync(target.parent)
             return count
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -71,18 +72,24 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         file = request.files[shard.file]
-        source = Source(file, request.agent, span=shard.span, columns=request.columns)
+        source = request.source(file, shard.span)
         faults: list[RecordError] = []
         count = 0
+        apart = Apart(examiner) if request.adds else None
         with PartFiles(folder, _severities(examiner)) as files:
             for part in examiner.examine_source(source, shard.look):
                 if isinstance(part, RecordError):
                     faults.append(part)
                     continue
                 files.rows.add(part, writable(part.id), count)
+                if apart is not None:
+                    files.counts.append((count, apart.take()))
                 count += 1
                 if len(files.rows) >= HELD:
                     files.flush()
+            if apart is not None:
+                # What belongs to no conversation, such as a fault of ours, goes with the last.
+                files.counts.append((max(count - 1, 0), apart.end()))
         if request.key is not None:
             pseudonyms = Pseudonyms(request.key)
             faults = [pseudonyms.fault(fault) for fault in faults]
@@ -101,6 +108,8 @@ class PartFiles:
     def __init__(self, folder: Path, severities: dict[str, str]) -> None:
         self._folder = folder
         self.rows = Rows(severities)
+        self.counts: list[tuple[int, str]] = []
+        """Conversations, by their place in the part, with what was counted of them; kept where runs add up."""
         self._writers: dict[str, Any] = {}
 
     def __enter__(self) -> "PartFiles":
@@ -114,15 +123,26 @@ class PartFiles:
 
     def flush(self) -> None:
         """Write what is held."""
-        writer = arrow("parquet").ParquetWriter
         for name, gathered in self.rows.tables.items():
-            if not len(gathered):
-                continue
-            if name not in self._writers:
-                schema = arrow_schema(name, internal=True)
-                self._writers[name] = writer(part_file(self._folder, name), schema, compression="zstd")
-            self._writers[name].write_table(gathered.arrow())
+            if len(gathered):
+                self._write(name, gathered.arrow())
+        if self.counts:
+            self._write(COUNTS, counts_table(self.counts))
         self.rows.clear()
+        self.counts = []
+
+    def _write(self, name: str, rows: Any) -> None:
+        if name not in self._writers:
+            make = arrow("parquet").ParquetWriter
+            self._writers[name] = make(part_file(self._folder, name), rows.schema, compression="zstd")
+        self._writers[name].write_table(rows)
+
+
+def counts_table(counts: Sequence[tuple[int, str]]) -> Any:
+    """Counts of conversations as an Arrow table."""
+    pa = arrow()
+    ordinals, records = zip(*counts, strict=True) if counts else ((), ())
+    return pa.table({"ordinal": pa.array(ordinals, pa.int64()), "counts": pa.array(records, pa.string())})
 
 
 def part_file(folder: Path, table: str) -> Path:
@@ -142,7 +162,7 @@ def _severities(examiner: Examiner) -> dict[str, str]:
     return {policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()}
 
 
-def _sync(*paths: Path) -> None:
+def sync(*paths: Path) -> None:
     """Have files and folders on the disk, not only in memory."""
     for each in paths:
         handle = os.open(each, os.O_RDONLY)

@@ -26,13 +26,12 @@ from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
 from bylaw.audit.redaction import Pseudonyms, redact_summary
-from bylaw.audit.request import Request, told_apart
+from bylaw.audit.request import Request
 from bylaw.audit.run import Report, check_tools, dump
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import size_of, stamp_of
-from bylaw.trace.source import Source
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
@@ -71,7 +70,7 @@ def audit_in_shards(
         work = out / WORK
         begin(work, request, examiner)
         job = Job(request, (work / "parts").resolve())
-        shards, aside = _judged(job, engine, size, progress)
+        shards, aside = judged(job, engine, size, progress)
         report = _put_together(examiner, job, shards, aside, out, formats)
         if not aside:
             shutil.rmtree(work, ignore_errors=True)
@@ -106,19 +105,20 @@ def _mark(request: Request, examiner: Examiner) -> str:
         [stamp_of(path) if path is not None else None for path in held],
         request.mode,
         request.agent,
+        request.adds,
         msgspec.to_builtins(request.columns),
         Pseudonyms(request.key).mark if request.key is not None else None,
     ]
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 
 
-def _judged(
+def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
     """All shards in order, and why some were set aside."""
     request = job.request
-    names = told_apart(request.files)
-    sources = [Source(file, request.agent, columns=request.columns) for file in request.files]
+    names = request.names()
+    sources = [request.source(file) for file in request.files]
     shards: list[Shard] = []
     aside: dict[str, str] = {}
     total = sum(map(size_of, request.files))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.trace.document import count_records
@@ -115,7 +116,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
 
 
 def _part_of(source: Source, span: Span) -> Source:
-    return Source(source.path, source.agent, span=span)
+    return replace(source, span=span)
 
 
 def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:

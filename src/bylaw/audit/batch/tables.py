@@ -59,8 +59,19 @@ def partitioned_by(agents: Sequence[str]) -> tuple[str, ...]:
     return PARTITIONED
 
 
-def write_table(table: str, parts: Sequence[PlacedPart], target: Path, by: Sequence[str]) -> int:
-    """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened."""
+def write_table(
+    table: str,
+    parts: Sequence[PlacedPart],
+    target: Path,
+    by: Sequence[str],
+    *,
+    name: str = "part",
+    without: Any = None,
+) -> int:
+    """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened.
+
+    `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
+    """
     pa, ds = arrow(), arrow("dataset")
     schema = arrow_schema(table)
     if "agent" in by:
@@ -72,8 +83,12 @@ def write_table(table: str, parts: Sequence[PlacedPart], target: Path, by: Seque
         nonlocal rows
         for part in parts:
             for batch in batches(part.folder, table):
-                rows += batch.num_rows
-                yield from placed(table, batch, part).cast(schema).to_batches()
+                found = placed(table, batch, part)
+                if without is not None:
+                    within = arrow("compute").is_in(found.column("ordinal"), value_set=without)
+                    found = found.filter(arrow("compute").invert(within))
+                rows += found.num_rows
+                yield from found.cast(schema).to_batches()
 
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(schema, every()),
@@ -81,14 +96,15 @@ def write_table(table: str, parts: Sequence[PlacedPart], target: Path, by: Seque
         format=ds.ParquetFileFormat(),
         file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
         partitioning=ds.partitioning(pa.schema([schema.field(name) for name in by]), flavor="hive"),
-        basename_template="part-{i}.parquet",
+        basename_template=name + "-{i}.parquet",
+        existing_data_behavior="overwrite_or_ignore",
         preserve_order=True,
         max_partitions=1 << 30,
         max_open_files=OPEN,
         max_rows_per_file=FILE,
         max_rows_per_group=GROUP,
     )
-    if not rows:
+    if not rows and not any(target.rglob("*.parquet")):
         _write_empty(target, schema, by)
     return rows
 

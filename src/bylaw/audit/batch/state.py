@@ -1,0 +1,133 @@
+"""What an output that is added to remembers: which logs it holds, where their rows are, and what was counted of them.
+
+It lies inside of the tables' folder, so that one rename puts both in place, and they cannot disagree.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from bylaw import __version__
+from bylaw.audit.batch.counts import add_counts, counts_record
+from bylaw.audit.examine import Examiner
+from bylaw.audit.output import STATE, TABLES, TABLES_SCHEMA, has_state, has_tables
+from bylaw.audit.redaction import Pseudonyms
+from bylaw.audit.request import Request
+from bylaw.errors import UsageError
+
+STATE_SCHEMA = "bylaw.state/1"
+
+
+class HeldLog(Struct):
+    """A log whose conversations are in the tables."""
+
+    stamp: tuple[int, str] | None
+    """Size and mark of the file as it was read; None where a part of it was set aside, so that it is read again."""
+    first: int
+    end: int
+    """Its conversations have the ordinals from `first` up to and without `end`."""
+    faults: list[tuple[str, str, str]] = []
+    """What of it could not be read: message, place, hint."""
+
+
+class Night(Struct):
+    """One run that added conversations."""
+
+    number: int
+    date: str
+    bylaw: str
+    first: int
+    end: int
+    """The ordinals it gave."""
+    conversations: int
+    """Of these, how many are still there."""
+    counts: dict[str, Any]
+    """What was counted of those."""
+
+
+class State(Struct):
+    """All that the next run has to know."""
+
+    schema: str
+    mark: str
+    """Of the pack and the options, under which all of it was judged."""
+    pack: str
+    files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
+    nights: list[Night] = field(default_factory=list[Night])
+
+    @property
+    def next(self) -> int:
+        """The first ordinal that is free."""
+        return max((night.end for night in self.nights), default=0)
+
+    @property
+    def conversations(self) -> int:
+        """How many there are."""
+        return sum(night.conversations for night in self.nights)
+
+    def holds(self, name: str, stamp: tuple[int, str]) -> bool:
+        """Whether a log is in it as it is now."""
+        held = self.files.get(name)
+        return held is not None and held.stamp == stamp
+
+    def begin_night(self, conversations: int, end: int) -> Night:
+        """The record of a run, the last one, that ends with an ordinal."""
+        first = self.next
+        number = max((night.number for night in self.nights), default=0) + 1
+        date = datetime.now(UTC).date().isoformat()
+        self.nights.append(Night(number, date, __version__, first, end, conversations, {}))
+        return self.nights[-1]
+
+
+def read_state(out: Path, request: Request, examiner: Examiner) -> State:
+    """The state of an output; a new one where there is none yet."""
+    mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
+    if not has_state(out):
+        if has_tables(out) or (out / "summary.json").exists():
+            hint = "give another --out for what nightly runs add to"
+            raise UsageError("an audit that nothing was to be added to lies here", place=str(out), hint=hint)
+        return State(STATE_SCHEMA, mark, pack)
+    path = out / TABLES / STATE / "state.json"
+    try:
+        state = msgspec.json.decode(path.read_bytes(), type=State)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"cannot be read: {error}", place=str(path), hint="restore it, or begin anew") from None
+    if state.mark != mark:
+        hint = "judge all logs anew into another --out; rows judged differently would not compare"
+        raise UsageError(
+            f"what lies here was judged under another pack or other options (pack {state.pack}, now {pack})",
+            place=str(out),
+            hint=hint,
+        )
+    return state
+
+
+def _mark(request: Request, examiner: Examiner) -> str:
+    """What all rows have in common. The world is not in it: every night may have its own."""
+    record = [
+        TABLES_SCHEMA,
+        [[pack.name, pack.digest] for pack in examiner.shelf.packs],
+        request.mode,
+        request.agent,
+        Pseudonyms(request.key).mark if request.key is not None else None,
+    ]
+    return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+
+
+def counts_file(folder: Path, number: int) -> Path:
+    """Where the counts of a run's conversations lie, one row each."""
+    return folder / f"counts-{number:05}.parquet"
+
+
+def recount(examiner: Examiner, rows: Iterable[str]) -> dict[str, Any]:
+    """The counts of conversations, added up."""
+    examiner.begin()
+    for row in rows:
+        add_counts(examiner, json.loads(row))
+    return counts_record(examiner)

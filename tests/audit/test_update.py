@@ -1,0 +1,275 @@
+"""Outputs that nightly runs add to: the same as one audit of what there is in the end, whatever came when."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from bylaw.audit.batch.query import Tables
+from bylaw.audit.batch.schema import TABLES
+from bylaw.audit.batch.update import Added, update
+from bylaw.audit.output import alone_in
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit
+from bylaw.errors import UsageError
+from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, write_logs
+from tests.audit.sharded import Inline, Killed, rows, sharded
+from tests.command import PROCESS, bylaw
+
+pytest.importorskip("pyarrow")
+
+KINDS = {"careful": CAREFUL, "hasty": HASTY, "wrong": WRONG}
+UNLIKE = ("files", "date", "skipped")
+PLACED = ("ordinal", "file", "position", "record")
+
+
+class Log(Struct):
+    """A log of the model: ids and kinds of its conversations."""
+
+    talks: list[tuple[str, str]]
+    day: int
+
+    def records(self) -> list[dict[str, Any]]:
+        return [talk(id, kind, self.day) for id, kind in self.talks]
+
+
+def talk(id: str, kind: str, day: int) -> dict[str, Any]:
+    made = record(*KINDS[kind], id=id, agent=f"agent-{len(id) % 2}")
+    made["messages"][0] = made["messages"][0] | {"time": f"2025-04-{day:02}T09:00:00Z"}
+    return made
+
+
+def add(shop: Shop, *files: Path, engine: Inline | None = None, out: str = "state", **options: Any) -> Added:
+    request = Request(files, str(shop.pack), shop.world, **options)
+    return update(request, shop.root / out, engine or Inline(), size=600)
+
+
+def told(out: Path) -> dict[str, Any]:
+    """What an output says, but for where its rows came from."""
+    found = {
+        table: sorted(
+            ({name: value for name, value in row.items() if name not in PLACED} for row in rows(out, table)), key=str
+        )
+        for table in TABLES
+    }
+    summary = json.loads((out / "summary.json").read_bytes())
+    return found | {"summary": {name: value for name, value in summary.items() if name not in UNLIKE}}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_nights_come_to_one_audit_of_what_there_is_in_the_end(shop: Shop, seed: int) -> None:
+    draw = random.Random(seed)
+    logs: dict[str, Log] = {}
+    held: dict[str, tuple[str, str, int]] = {}
+    for night in range(1, 5):
+        changed = [f"log-{number}" for number in range(night) if number == night - 1 or draw.random() < 0.3]
+        for name in changed:
+            ids = [
+                f"t{draw.randrange(8) if draw.random() < 0.5 else 100 * night + n}" for n in range(draw.randrange(5))
+            ]
+            logs[name] = Log([(id, draw.choice(list(KINDS))) for id in ids], draw.randrange(1, 4))
+            write_logs(shop.root / f"{name}.jsonl", logs[name].records())
+            os.utime(shop.root / f"{name}.jsonl", ns=(night * 10**9, night * 10**9 + draw.randrange(10**6)))
+        for name in changed:
+            held = {id: talk for id, talk in held.items() if talk[0] != name}
+        for name in changed:
+            held |= {id: (name, kind, logs[name].day) for id, kind in logs[name].talks}
+        added = add(shop, *(shop.root / f"{name}.jsonl" for name in logs))
+        assert added.read == len(changed)
+        assert added.held == len(held)
+    whole = write_logs(shop.root / "whole.jsonl", [talk(id, kind, day) for id, (_, kind, day) in held.items()])
+    want = sharded([whole], str(shop.pack), shop.root / "want", world=shop.world).out
+    assert told(shop.root / "state") == told(want)
+
+
+def test_a_log_that_was_read_is_not_read_again(shop: Shop) -> None:
+    one = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
+    add(shop, one)
+    stamp = one.stat()
+    one.write_bytes(b"x" * stamp.st_size)
+    os.utime(one, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    two = write_logs(shop.root / "two.jsonl", [talk("b", "wrong", 2)])
+    engine = Inline()
+    added = add(shop, one, two, engine=engine)
+    assert (added.read, added.known, added.held, added.replaced) == (1, 1, 2, 0)
+    assert [shard.file for shard in engine.judged] == [0]
+    assert added.report.skipped == ()
+    assert {row["conversation"] for row in rows(shop.root / "state", "conversations")} == {"a", "b"}
+
+
+def test_files_that_nothing_was_taken_from_are_the_same_files(shop: Shop) -> None:
+    logs = [write_logs(shop.root / f"{day}.jsonl", [talk(f"t{day}", "hasty", day)]) for day in (1, 2, 3)]
+    add(shop, *logs)
+    calls = shop.root / "state" / "tables" / "calls"
+    before = {path.parent.name: path.stat().st_ino for path in calls.rglob("*.parquet")}
+    add(shop, write_logs(shop.root / "late.jsonl", [talk("t2", "wrong", 2)]))
+    after = {path.parent.name: path.stat().st_ino for path in calls.rglob("*.parquet")}
+    assert [day for day in before if before[day] != after[day]] == ["day=2025-04-02"]
+
+
+def test_conversations_without_ids_are_told_apart_by_the_whole_path(shop: Shop) -> None:
+    for day in (1, 2):
+        (shop.root / f"day-{day}").mkdir()
+        add(shop, write_logs(shop.root / f"day-{day}" / "logs.jsonl", [record(*HASTY), record(*WRONG)]))
+    assert len(rows(shop.root / "state", "conversations")) == 4
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_a_run_killed_while_it_puts_tables_in_place_is_ended_by_the_next(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    import bylaw.audit.batch.replacing as replacing
+
+    one = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1), talk("b", "careful", 1)])
+    two = write_logs(shop.root / "two.jsonl", [talk("a", "wrong", 1)])
+    add(shop, one, out="want")
+    add(shop, one, two, out="want")
+    add(shop, one)
+    steps = 0
+
+    def killed_at(*paths: Path) -> None:
+        nonlocal steps
+        if steps == at:
+            raise Killed
+        steps += 1
+        os.rename(*paths)
+
+    def removed(path: Path, **_: object) -> None:
+        if at == 3 and steps == 3:
+            raise Killed
+        shutil.rmtree(path, ignore_errors=True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replacing, "os", SimpleNamespace(replace=killed_at, link=os.link))
+        patched.setattr(replacing, "shutil", SimpleNamespace(rmtree=removed))
+        with pytest.raises(Killed):
+            add(shop, one, two)
+    assert steps == at
+    added = add(shop, one, two)
+    assert added.held == 2
+    assert told(shop.root / "state") == told(shop.root / "want")
+    assert not [path.name for path in (shop.root / "state").iterdir() if path.name.startswith(".")]
+
+
+def test_a_run_killed_between_shards_is_taken_up(shop: Shop) -> None:
+    logs = write_logs(shop.root / "one.jsonl", [talk(f"t{n}", "hasty", 1) for n in range(8)])
+    first, second = Inline(ends_after=2), Inline()
+    with pytest.raises(Killed):
+        add(shop, logs, engine=first)
+    add(shop, logs, engine=second)
+    assert {shard.key for shard in first.judged}.isdisjoint({shard.key for shard in second.judged})
+    assert len(rows(shop.root / "state", "conversations")) == 8
+
+
+def test_a_log_that_was_set_aside_in_part_is_read_again(shop: Shop) -> None:
+    class Failing(Inline):
+        def run(self, job: Any, shards: Any) -> Any:
+            from bylaw.audit.batch.engine import Outcome
+
+            every = list(shards)
+            yield Outcome(every[0], why="too much")
+            yield from super().run(job, iter(every[1:]))
+
+    logs = write_logs(shop.root / "one.jsonl", [talk(f"t{n}", "hasty", 1) for n in range(8)])
+    added = add(shop, logs, engine=Failing())
+    assert "set aside: too much" in added.report.skipped[0].message
+    assert 0 < added.held < 8
+    added = add(shop, logs)
+    assert added.report.skipped == ()
+    assert added.held == len(rows(shop.root / "state", "conversations")) == 8
+
+
+@pytest.mark.process
+def test_two_runs_at_once_leave_what_one_after_the_other_leaves(shop: Shop) -> None:
+    logs = [write_logs(shop.root / f"{n}.jsonl", [talk(f"t{n}-{k}", "hasty", 1) for k in range(4)]) for n in (1, 2)]
+    command = ("audit", "--pack", "pack", "--world", "world.json", "--update", "--out", "state")
+    told: list[str] = []
+    started = [
+        subprocess.Popen([*PROCESS, *command, str(log)], cwd=shop.root, stderr=subprocess.PIPE, text=True)
+        for log in logs
+    ]
+    for process in started:
+        told.append(process.communicate()[1])
+        assert process.returncode in (0, 2)
+    # The lock goes with its process: whoever was refused comes again.
+    for process, text, log in zip(started, told, logs, strict=True):
+        if process.returncode:
+            assert "another audit is writing to" in text
+            assert bylaw(shop.root, *command, log).returncode == 0
+    assert len(rows(shop.root / "state", "conversations")) == 8
+
+
+def test_what_is_added_to_is_refused_where_nothing_can_lock(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr("bylaw.audit.output.fcntl.flock", no_locks)
+    with pytest.raises(UsageError, match="knows no locks"), alone_in(shop.root, surely=True):
+        pass
+
+
+def test_another_audit_does_not_take_its_place_nor_the_other_way_round(shop: Shop) -> None:
+    logs = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
+    add(shop, logs)
+    with pytest.raises(UsageError, match="nightly runs have added up"):
+        sharded([logs], str(shop.pack), shop.root / "state")
+    with pytest.raises(UsageError, match="nightly runs have added up"):
+        audit(Request((logs,), str(shop.pack)), shop.root / "state")
+    sharded([logs], str(shop.pack), shop.root / "plain")
+    with pytest.raises(UsageError, match="nothing was to be added to"):
+        add(shop, logs, out="plain")
+
+
+def test_another_pack_is_refused_and_nothing_changes(shop: Shop) -> None:
+    logs = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
+    add(shop, logs)
+    policies = shop.pack / "policies.yaml"
+    policies.write_text(policies.read_text() + "\n# another day\n")
+    before = (shop.root / "state" / "summary.json").read_bytes()
+    with pytest.raises(UsageError, match="another pack"):
+        add(shop, logs, agent="somebody")
+    assert (shop.root / "state" / "summary.json").read_bytes() == before
+
+
+def test_the_command_adds_and_sql_and_report_read_all_nights(shop: Shop) -> None:
+    pytest.importorskip("duckdb")
+    for day, kind in ((1, "hasty"), (2, "wrong")):
+        write_logs(shop.root / f"day-{day}.jsonl", [talk(f"t{day}", kind, day)])
+        done = bylaw(
+            shop.root, "audit", "day-*.jsonl", "--pack", "pack", "--world", "world.json", "--update", "--out", "state"
+        )
+        assert done.returncode == 0, done.stderr
+        assert (
+            f"Read 1 new or changed logs ({day - 1} were known): 1 conversations, 0 replaced; {day} in all"
+            in done.stdout
+        )
+    found = Tables(shop.root / "state").query("SELECT conversation, verdict FROM calls ORDER BY conversation")[1]
+    assert found == [("t1", "near_miss"), ("t2", "violation")]
+    done = bylaw(shop.root, "report", "state")
+    assert done.returncode == 0, done.stderr
+    page = (shop.root / "state" / "report.html").read_text()
+    assert "t1" in page
+    assert "t2" in page
+    assert not (shop.root / "state" / "calls.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--format", "both"], "`--update` adds to tables"),
+        (["--redact"], "pseudonyms of one night"),
+        (["--sarif", "x.sarif"], "`--sarif` is made from lines"),
+    ],
+)
+def test_what_cannot_be_added_to_is_told_in_a_line(shop: Shop, options: list[str], said: str) -> None:
+    write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
+    done = bylaw(shop.root, "audit", "one.jsonl", "--pack", "pack", "--update", *options)
+    assert done.returncode == 2
+    assert said in done.stderr
