@@ -7,12 +7,12 @@ import click
 
 from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
-from bylaw.cli.noted import left_out_of
 from bylaw.cli.word import once
 from bylaw.errors import PackError
 from bylaw.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.review.check import check
+from bylaw.review.noted import left_out_of
 
 
 @click.command("check")

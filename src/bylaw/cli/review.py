@@ -2,28 +2,23 @@
 
 import getpass
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import click
-import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.cli.noted import Noted, noted_of
 from bylaw.cli.review_page import review_page
-from bylaw.errors import PackError, UsageError
-from bylaw.pack import Pack, build_pack
+from bylaw.console.signing import accept_unenforced, refuse_installed, sign
+from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.pack.review import (
-    REVIEW,
     Sides,
-    Signature,
     Standing,
     Word,
     read_signatures,
@@ -32,15 +27,13 @@ from bylaw.pack.review import (
     told_unaccepted,
     unaccepted,
 )
-from bylaw.policy.folder import READY, NothingEnforces, PackFolder, find_folder, read_folder
+from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.quote import is_named
 from bylaw.policy.reach import own_record, own_text
-from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.scan.written import dump
+from bylaw.review.noted import Noted, noted_of
+from bylaw.review.reading import NOBODY, WEIGHTS, check_lines, loaded
 
-WEIGHTS = "weights.yaml"
-_NOBODY = "nobody yet"
 _STYLES: dict[str, str] = {
     "accepted": "green",
     "rejected": "red",
@@ -86,17 +79,17 @@ def review_command(
     if both := sorted({*accept, *unenforced} & set(reject)):
         raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="say one of them")
     if accept or reject or unenforced or ask:
-        _refuse_installed(root)
+        refuse_installed(root)
     for name in unenforced:
-        _accept_unenforced(root, name, by, note)
+        accept_unenforced(root, name, by, note)
     folder = read_folder(root)
     sides = sides_of(folder)
     for name in (*policies, *accept, *reject):
         if name not in sides:
             raise UsageError(f"`{name}` is not a policy of the pack", hint="`bylaw review PACK` lists them")
     words: dict[str, Word] = {**dict.fromkeys(accept, "accepted"), **dict.fromkeys(reject, "rejected")}
-    _sign(root, sides, words, by, note)
-    shown = _loaded(folder)
+    sign(root, sides, words, by, note)
+    shown = loaded(folder)
     console = open_console()
     for name, count in _failing(shown, accept).items():
         told = f"{name} is accepted, and {count} of its cases {'fails' if count == 1 else 'fail'}: see `bylaw check`"
@@ -110,7 +103,7 @@ def review_command(
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
         noted = noted_of(root)
-        checks = {name: _check(shown, policy) for name, policy in shown.policies.items()}
+        checks = {name: check_lines(shown, policy) for name, policy in shown.policies.items()}
         page.write_text(
             review_page(shown, standing, noted, read_signatures(root), checks, _weighed(shown)), encoding="utf-8"
         )
@@ -136,36 +129,11 @@ def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
     )
 
 
-def _refuse_installed(root: Path) -> None:
-    """A review is written into the pack's folder, which must not be one that an installation may replace."""
-    place = root.resolve()
-    if place.is_relative_to(READY.resolve()) or {"site-packages", "dist-packages"} & set(place.parts):
-        raise UsageError(
-            "this pack is part of an installed package: a review written there would be lost",
-            place=str(root),
-            hint="copy the folder, and review the copy",
-        )
-
-
 def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
         return "NAME"
-
-
-def _loaded(folder: PackFolder) -> Pack:
-    """The pack, even where it does not load yet because nobody has accepted what is unenforced."""
-    try:
-        return build_pack(folder)
-    except PackError as error:
-        if not all(isinstance(fault, NothingEnforces) for fault in error.faults):
-            raise
-        lacking = {name for fault in error.faults for name in re.findall(r"`([^`]+)`", fault.message)}
-    for body in cast(list[dict[str, Any]], folder.parts["policies"].data["policies"]):
-        if body.get("id") in lacking:
-            body["unenforced"] = {"accepted_by": _NOBODY, "reason": _why(folder.root, str(body["id"]))}
-    return build_pack(folder)
 
 
 def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> int:
@@ -174,46 +142,17 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
             continue
         _show(pack, name, state, noted_of(root).get(name, Noted()), console, everything=False)
         policy = pack.policies[name]
-        is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == _NOBODY
+        is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == NOBODY
         what = "accept that nothing enforces it" if is_lacking else "accept"
         said = click.prompt(f"{what}, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), default="s")
         if said == "q":
             break
         if said == "a" and is_lacking:
-            _accept_unenforced(root, name, by, "")
+            accept_unenforced(root, name, by, "")
             sides = sides_of(read_folder(root))
         if said in "ar":
-            _sign(root, sides, {name: "accepted" if said == "a" else "rejected"}, by, "")
+            sign(root, sides, {name: "accepted" if said == "a" else "rejected"}, by, "")
     return 0 if all(state in ("accepted", "unreviewed") for state in standings(root).values()) else 1
-
-
-def _sign(root: Path, sides: dict[str, Sides], words: Mapping[str, Word], by: str, note: str) -> None:
-    if not words:
-        return
-    signed = read_signatures(root)
-    today = datetime.now(UTC).date().isoformat()
-    for name, word in words.items():
-        signed[name] = Signature(word, by, today, sides[name].sentence, sides[name].check, note)
-    text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
-    body = {name: msgspec.to_builtins(each) for name, each in signed.items()}
-    (root / REVIEW).write_text(text + dump({"policies": body}), encoding="utf-8")
-
-
-def _accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Write a person's word into policies.yaml, in the place where the policy stands."""
-    path = root / "policies.yaml"
-    text = path.read_text(encoding="utf-8")
-    word = json.dumps({"accepted_by": by, "reason": reason or _why(root, name)}, ensure_ascii=False)
-    place = re.compile(rf"^(\s*)- id: {re.escape(name)}$", re.MULTILINE)
-    made, count = place.subn(lambda match: f"{match[0]}\n{match[1]}  unenforced: {word}", text)
-    if count != 1:
-        hint = f"write `unenforced: {word}` there yourself"
-        raise UsageError(f"policies.yaml must have one line `- id: {name}`", place=str(path), hint=hint)
-    path.write_text(made, encoding="utf-8")
-
-
-def _why(root: Path, name: str) -> str:
-    return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
@@ -241,7 +180,7 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
     if policy.unenforced is not None:
         who = policy.unenforced.accepted_by
         console.print(Padding(Text(f"unenforced ({who}): {policy.unenforced.reason}", style="yellow"), (0, 2)))
-    for line in _check(pack, policy):
+    for line in check_lines(pack, policy):
         console.print(Padding(Text(line), (0, 4)))
     for line in _cases(pack, name, everything):
         console.print(Padding(Text(line), (0, 2)))
@@ -254,27 +193,6 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
         if question.input is not None:
             console.print(Padding(Text(json.dumps(question.input, ensure_ascii=False)), (0, 4)))
     console.print()
-
-
-def _check(pack: Pack, policy: Policy) -> list[str]:
-    """The code of a guard, or the formula of a rule."""
-    if policy.id in pack.guards:
-        guard = pack.guards[policy.id]
-        lines = own_text(pack.root, guard.file).split("\n")[guard.line - 1 :]
-        end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
-        return "\n".join(lines[:end]).rstrip().split("\n")
-    learned = _learned(pack)
-    return [
-        f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
-        for rule in pack.book.rules
-        if rule.policy == policy.id
-    ]
-
-
-def _learned(pack: Pack) -> Mapping[str, Any]:
-    """The weights of rules that were learned, by rule."""
-    has_any = (pack.root / WEIGHTS).is_file()
-    return cast(dict[str, Any], own_record(pack.root, WEIGHTS).get("weights") or {}) if has_any else {}
 
 
 def _weighed(pack: Pack) -> str:

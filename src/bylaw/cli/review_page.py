@@ -11,11 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from bylaw.cli.noted import Noted, NotedCalls
 from bylaw.cli.visible import visible
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
+from bylaw.review.noted import Noted, NotedCalls
 from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")

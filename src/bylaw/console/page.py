@@ -19,7 +19,7 @@ VERDICTS = {
     "near_miss": "near-miss",
     "broken": "rule broken",
     "uninformed": "uninformed",
-    "inconclusive": "open",
+    "inconclusive": "inconclusive",
     "compliant": "compliant",
 }
 STATES = {

@@ -27,7 +27,7 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
     Two who add at once take turns, so neither loses what the other wrote.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path):
+    with alone(path):
         before = path.read_text(encoding="utf-8") if path.is_file() else head
         if before and not before.endswith("\n"):
             before += "\n"
@@ -73,7 +73,7 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int]) ->
 
 
 @contextmanager
-def _alone(path: Path) -> Generator[None]:
+def alone(path: Path) -> Generator[None]:
     """One at a time adds to files of a folder; the lock goes with its process."""
     if fcntl is None:
         yield

@@ -5,19 +5,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.index import Index, open_index
+from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
-from bylaw.pack import Criterion
-from bylaw.policy.folder import READY, find_folder
+from bylaw.pack import Criterion, Pack
+from bylaw.policy.folder import find_folder
 
 BASES = 4
 """Earlier audits that are kept ready to compare with."""
 READ = 16
 """Conversations read from the logs again that are kept at most."""
+_PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 WAIVERS = "waivers.yaml"
 ATTESTATIONS = "attestations.yaml"
 
@@ -29,6 +31,7 @@ class View:
         self.out = out
         self._turn = threading.Lock()
         self._ready: OrderedDict[str, Standings] = OrderedDict()
+        self._pack: tuple[object, Pack] | None = None
         self._read: OrderedDict[str, list[JsonRecord]] = OrderedDict()
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
@@ -52,9 +55,7 @@ class View:
         """The pack's folder, where triage and review may write: none that an installation may replace."""
         if self.root is None:
             return None
-        place = self.root.resolve()
-        is_installed = place.is_relative_to(READY.resolve()) or {"site-packages", "dist-packages"} & set(place.parts)
-        return None if is_installed else self.root
+        return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
         """Where the findings stand now, against an earlier audit of this name or against none."""
@@ -79,6 +80,15 @@ class View:
             oldest = next(each for each in self._ready if each)
             del self._ready[oldest]
         return made
+
+    def loaded(self, load: Callable[[Path], Pack]) -> Pack:
+        """The pack as its folder is now; loaded again when a file of it has changed."""
+        assert self.root is not None
+        found = sorted((str(path), path.stat().st_mtime_ns) for path in self.root.rglob("*") if path.suffix in _PARTS)
+        with self._turn:
+            if self._pack is None or self._pack[0] != found:
+                self._pack = (found, load(self.root))
+            return self._pack[1]
 
     def remembered(self, name: str, read: Callable[[], list[JsonRecord]]) -> list[JsonRecord]:
         """The events of a conversation that had to be looked for in the logs; the last few are kept."""
@@ -138,9 +148,15 @@ def _bases(out: Path, given: Path | None) -> dict[str, Path]:
     return found
 
 
-def _pack_name(out: Path) -> str:
+def read_summary(out: Path) -> JsonRecord:
+    """The summary of an audit; empty where it cannot be read."""
     try:
         record: Any = json.loads((out / "summary.json").read_bytes())
-        return str(record["pack"]["name"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("JsonRecord", record) if isinstance(record, dict) else {}
+
+
+def _pack_name(out: Path) -> str:
+    pack: Any = read_summary(out).get("pack")
+    return str(cast("JsonRecord", pack).get("name", "")) if isinstance(pack, dict) else ""

@@ -159,6 +159,11 @@ class Index:
         counts = dict(self._rows(f"SELECT {_STATE}, count(*) {_FROM} WHERE {where} GROUP BY 1", values))
         return {state: counts.get(state, 0) for state in STATES}
 
+    def verdicts(self, wanted: Wanted) -> dict[str, int]:
+        """How many wanted findings have which verdict."""
+        where, values = _where(wanted)
+        return dict(self._rows(f"SELECT f.verdict, count(*) {_FROM} WHERE {where} GROUP BY 1", values))
+
     def finding(self, id: str) -> FindingRow | None:
         """One finding by its id."""
         rows = self._rows(f"SELECT {_FINDING} {_FROM} WHERE f.id = ?", (_clean(id),))
@@ -224,7 +229,8 @@ class Index:
         """Every finding that has an id of its own, by number, as waivers and earlier audits know it."""
         query = """SELECT f.number, f.id, f.file, f.tool, k.name, f.agent, f.step, f.verdict, f.executed, c.policy,
             c.severity, c.verdict FROM findings f JOIN conversations k ON k.number = f.conversation
-            JOIN charges c ON c.finding = f.number WHERE f.verdict != 'inconclusive' ORDER BY f.number"""
+            JOIN charges c ON c.finding = f.number WHERE f.verdict != 'inconclusive'
+            AND c.verdict != 'inconclusive' ORDER BY f.number"""
         for _, rows in groupby(self._rows(query), key=itemgetter(0)):
             every = list(rows)
             number, id, file, tool, conversation, agent, step, verdict, executed = every[0][:9]

@@ -15,8 +15,8 @@ function safeForUrl(text) {
   return text.replace(/\p{Cs}/gu, "\ufffd");
 }
 
-// `choose` shows another policy of the finding; `addressOf` is where another finding is found.
-function findingView(finding, conversation, {policyId, others, choose, addressOf}) {
+// `isBrief` leaves out the conversation; `choose` shows another policy of the finding; `addressOf` is where another finding is found.
+function findingView(finding, conversation, {policyId, others, choose, addressOf, isBrief}) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
   const isRule = finding.verdict === "broken";
@@ -30,7 +30,7 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
       make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => choose(entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
     policy ? citation(policy, policy.missing) : "",
     isRule ? null : drawing(finding, policy, conversation, "step-"),
-    make("dl", {class: "facts"},
+    isBrief ? null : make("dl", {class: "facts"},
       exchange(finding, conversation),
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
@@ -40,5 +40,5 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
       others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: addressOf(entry.id), "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry.verdict)}`]))] : null,
       make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
       make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
-    transcript(finding, policy, conversation)];
+    isBrief ? null : transcript(finding, policy, conversation)];
 }

@@ -30,6 +30,7 @@ class FindingElement extends Fed {
     fill(this, findingView(data.finding, data.conversation, {
       policyId: this.#policy,
       others: data.others || [],
+      isBrief: this.hasAttribute("brief"),
       choose: (id) => { this.#policy = id; this.draw(data); },
       addressOf: (id) => address + encodeURIComponent(safeForUrl(id)),
     }));

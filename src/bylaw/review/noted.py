@@ -64,6 +64,11 @@ def noted_of(root: Path) -> dict[str, Noted]:
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
 
+def why_unenforced(root: Path, name: str) -> str:
+    """Why a compile left a policy without a check."""
+    return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
+
+
 def left_out_of(root: Path) -> dict[str, str]:
     """Why a compile made no policy of a sentence, by its text."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}

@@ -1,0 +1,96 @@
+"""The pages of conversations: all of them in a list, and one as a timeline."""
+# pyright: basic, reportMissingImports=false
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.audit.report.conversation import bounded
+from bylaw.audit.report.folder import JsonRecord
+from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.console.app import shown
+from bylaw.console.door import Refused
+from bylaw.console.page import page
+from bylaw.console.shown import finding_details, whole_conversation
+from bylaw.console.view import View
+from bylaw.console.visitor import Asked
+
+WINDOW = 400
+"""Steps that one page shows."""
+LISTED = 100
+FINDINGS = 60
+"""The most findings of one conversation that are told beside it."""
+
+
+class ConversationPages:
+    """Conversations of one audit."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        return [shown("/conversations", self.listed), shown("/c/{name:path}", self.one)]
+
+    def listed(self, asked: Asked) -> Response:
+        """A page of the list."""
+        query = asked.request.query_params
+        agent, q = query.get("agent", "")[:300], query.get("q", "").replace("\0", "")[:300]
+        after = _number(query.get("after", ""))
+        index = self._view.standings().index
+        rows = index.conversations(agent=agent, q=q, after=after, limit=LISTED + 1)
+        agents: list[JsonRecord] = self._view.summary.get("agents") or []
+        return self._page(
+            "conversations.html",
+            asked,
+            rows=rows[:LISTED],
+            more=len(rows) > LISTED,
+            after=after,
+            size=LISTED,
+            agent=agent,
+            agents=[each["agent"] for each in agents[:500]],
+            q=q,
+        )
+
+    def one(self, asked: Asked) -> Response:
+        """One conversation, or a window of it."""
+        index = self._view.standings().index
+        row = index.conversation(asked.request.path_params["name"])
+        if row is None:
+            raise Refused("there is no such conversation in this audit", status=404)
+        whole = whole_conversation(self._view, index, row.name)
+        if whole is None:
+            return self._page("conversation.html", asked, row=row, data=None, start=0, total=0, size=WINDOW)
+        total = len(whole["events"])
+        start = min(_number(asked.request.query_params.get("from", "")), max(0, total - 1)) // WINDOW * WINDOW
+        found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
+        spoken = {finding["step"] - start for finding in found}
+        part = whole | {"events": whole["events"][start : start + WINDOW]}
+        named = {policy["id"] for finding in found for policy in finding["policies"]}
+        data = {
+            "conversation": bounded(part, spoken),
+            "from": start,
+            "window": WINDOW,
+            "total": total,
+            "findings": found,
+            "judged": index.calls(row.number),
+            "policies": stated_policies({k: v for k, v in self._view.policies.items() if k in named}),
+        }
+        if data["conversation"] is None:
+            # Even the shortest texts of these steps are too many for one page.
+            data["conversation"] = bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
+        return self._page("conversation.html", asked, row=row, data=data, start=start, total=total, size=WINDOW)
+
+    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
+        return page(template, view=self._view, asked=asked, section="conversations", **values)
+
+
+def _brief(event: JsonRecord) -> JsonRecord:
+    if event["type"] == "call":
+        return event | {"arguments": dict(list(event["arguments"].items())[:5])}
+    return event | {"text": str(event["text"])[:200]}
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

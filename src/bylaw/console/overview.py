@@ -1,0 +1,194 @@
+"""The overview: one sentence first, the gravest finding, then policies, agents, the trend, and what was not seen."""
+# pyright: basic, reportMissingImports=false
+
+from datetime import date
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.audit.finding import SEVERITIES
+from bylaw.audit.report.folder import JsonRecord, cut
+from bylaw.audit.report.overview import overview
+from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.console.app import shown
+from bylaw.console.index.query import Index, Wanted
+from bylaw.console.page import VERDICTS, page, times
+from bylaw.console.shown import finding_data, sentence_of
+from bylaw.console.view import View, read_summary
+from bylaw.console.visitor import Asked
+
+TREND = 12
+"""Audits that the trend shows at most, the latest ones."""
+_MANY = {
+    "violation": "violations",
+    "near_miss": "near-misses",
+    "broken": "broken rules",
+    "uninformed": "uninformed calls",
+}
+
+
+class PolicyRow(Struct, frozen=True):
+    """A policy and how its findings stand."""
+
+    id: str
+    severity: str
+    kind: str
+    sentence: str
+    states: dict[str, int]
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Small comes first: new findings of grave policies, then many."""
+        grave = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
+        new, total = self.states["new"], sum(self.states.values())
+        return (0 if new else 1, grave, -(new or total))
+
+
+class TrendPoint(Struct, frozen=True):
+    """One audit in the trend."""
+
+    name: str
+    date: str
+    conversations: int
+    violation: float | None
+    near_miss: float | None
+    is_this: bool
+
+
+class OverviewPages:
+    """The first page of an audit."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def routes(self) -> list[Route]:
+        """What it is found under."""
+        return [shown("/", self.first)]
+
+    def first(self, asked: Asked) -> Response:
+        """The overview, against an earlier audit or by itself."""
+        wanted = Wanted.of(asked.request.query_params.multi_items())
+        view = self._view
+        base = wanted.base or view.base
+        standings = view.standings(base)
+        index = standings.index
+        led = next(iter(index.findings(Wanted(base=wanted.base), limit=1)), None)
+        return page(
+            "overview.html",
+            view=view,
+            asked=asked,
+            section="overview",
+            wanted=Wanted(base=wanted.base),
+            sentence=self._sentence(index, base),
+            about=self._about(),
+            states=index.states(Wanted()),
+            first=led,
+            led=finding_data(view, index, led) if led is not None else None,
+            rows=self._policies(index),
+            chart={"overview": overview(view.summary, view.criterion), "policies": stated_policies(view.policies)},
+            trend=trend(view),
+            unseen=unseen(view.summary, index),
+            fault=standings.fault,
+            base=base,
+        )
+
+    def _sentence(self, index: Index, base: str) -> str:
+        """What there is to know, in one sentence."""
+        new = index.verdicts(Wanted())
+        told = [
+            times(new[kind], VERDICTS[kind] if kind != "broken" else "broken rule", many)
+            for kind, many in _MANY.items()
+            if new.get(kind)
+        ]
+        if not told:
+            opened = index.states(Wanted())["open"]
+            rest = f"; {times(opened, 'call')} could not be judged" if opened else ""
+            return f"Nothing new{_since(self._view, base)}{rest}."
+        policies = len({row.policy for row in index.reasons(Wanted()) if row.policy})
+        listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
+        new_word = "new " if base else ""
+        return f"{new_word}{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
+
+    def _about(self) -> str:
+        summary = self._view.summary
+        conversations = sum(agent.get("trajectories", 0) for agent in summary.get("agents") or ())
+        said = f"{times(conversations, 'conversation')}"
+        if day := summary.get("date"):
+            said += f", audited on {day}"
+        files: list[str] = summary.get("files") or []
+        if files:
+            said += f" from {cut(files[0], 60)}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        return said
+
+    def _policies(self, index: Index) -> list[PolicyRow]:
+        found = [
+            PolicyRow(
+                name,
+                str(stated.get("severity", "")) if (stated := self._view.policies.get(name) or {}) else "",
+                str(stated.get("kind", "")),
+                sentence_of(self._view, name, 160),
+                states,
+            )
+            for name, states in index.by_policy().items()
+        ]
+        return sorted(found, key=lambda row: row.rank)
+
+
+def _since(view: View, base: str) -> str:
+    if not base:
+        return ""
+    day = str(read_summary(view.bases[base]).get("date", ""))
+    try:
+        then = date.fromisoformat(day)
+    except ValueError:
+        return f" since {base}"
+    return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {then.isoformat()}"
+
+
+def trend(view: View) -> list[TrendPoint]:
+    """The audits that lie beside this one, and this one, by their day."""
+    found = [(name, read_summary(path), False) for name, path in view.bases.items()]
+    found.append((view.out.resolve().name, view.summary, True))
+    points = [_point(name, summary, is_this, view) for name, summary, is_this in found if summary]
+    return sorted(points, key=lambda point: (point.date, point.is_this))[-TREND:]
+
+
+def _point(name: str, summary: JsonRecord, is_this: bool, view: View) -> TrendPoint:
+    verdicts: dict[str, int] = (summary.get("verdicts") or {}).get(view.criterion) or {}
+    calls = sum(verdicts.values())
+    agents: list[JsonRecord] = summary.get("agents") or []
+    shares = [verdicts.get(kind, 0) / calls if calls else None for kind in ("violation", "near_miss")]
+    conversations = sum(agent.get("trajectories", 0) for agent in agents)
+    return TrendPoint(name, str(summary.get("date", "")), conversations, shares[0], shares[1], is_this)
+
+
+def unseen(summary: JsonRecord, index: Index) -> list[tuple[str, str]]:
+    """What the audit could not see, in words."""
+    worlds = {
+        "snapshot": "The facts were taken from a database that moves with the writes.",
+        "hindsight": "There was no database: what was true is taken from what the same conversation showed.",
+        "none": "There was no database, and later results were not used.",
+    }
+    found: list[tuple[str, str]] = [("What was really true", worlds.get(str(summary.get("world")), "Not recorded."))]
+    if opened := index.states(Wanted())["open"]:
+        found.append(("Open", f"{times(opened, 'question')} that code could not settle; nobody is accused of them."))
+    lists: list[tuple[str, str]] = [
+        ("Tools that no guard binds", "unguarded_tools"),
+        ("Tools the pack does not know", "unknown_tools"),
+        ("Policies whose sentences changed", "stale_policies"),
+        ("Policies nobody has accepted", "unreviewed_policies"),
+    ]
+    for title, key in lists:
+        names: list[Any] = list(summary.get(key) or ())
+        if names:
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            found.append((title, ", ".join(cut(str(name), 60) for name in names[:8]) + more))
+    if summary.get("citations") not in ("text", None):
+        found.append(("The policy's own words", "The document was not given: policies are cited by heading and line."))
+    if not summary.get("outcome_from"):
+        found.append(("Whether it went well", "No outcome was recorded with these conversations."))
+    if skipped := len(summary.get("skipped") or ()):
+        found.append(("Records that could not be read", f"{times(skipped, 'record')}, never counted as compliant."))
+    return found

@@ -1,0 +1,254 @@
+"""The policy: its document with what holds each sentence, and each check to read, sign, reject or comment on."""
+# pyright: basic, reportMissingImports=false
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.audit.report.folder import JsonRecord
+from bylaw.console.app import changed, shown
+from bylaw.console.comment import Comment, comment_on, comments_of
+from bylaw.console.door import Refused
+from bylaw.console.index.query import STATES, Wanted
+from bylaw.console.page import page
+from bylaw.console.signing import sign
+from bylaw.console.triage import Written
+from bylaw.console.view import View
+from bylaw.console.visitor import Asked
+from bylaw.errors import UsageError
+from bylaw.pack import Pack
+from bylaw.pack.review import REVIEW, is_compiled, read_signatures, sides_of, standings
+from bylaw.policy.folder import read_folder
+from bylaw.policy.statement import Policy
+from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.coverage import Covered, covered_sentences
+from bylaw.review.noted import Noted, noted_of
+from bylaw.review.reading import check_lines, loaded
+from bylaw.rule.drawing import draw_automaton
+
+EXCERPT = 5
+"""Flagged calls that a policy's page shows."""
+NEEDS = ("open", "lapsed", "rejected")
+"""Standings that ask for a signature."""
+
+
+Results = dict[tuple[str, str], CaseResult]
+"""What became of cases, by policy and note."""
+
+
+class Margin(Struct, frozen=True):
+    """What stands beside a sentence."""
+
+    covered: Covered
+    notes: tuple[tuple[Policy, str, int], ...]
+    """Each policy that cites it, how it stands, and how many findings it has."""
+
+
+class ShownCase(Struct, frozen=True):
+    """A case with everything that decides it."""
+
+    note: str
+    want: str
+    got: str
+    passed: bool | None
+    parts: tuple[tuple[str, str], ...]
+
+
+class PolicyPages:
+    """The pack that judged an audit, to be read and signed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._results: tuple[Pack, Results] | None = None
+
+    def routes(self) -> list[Route]:
+        """What it is found under."""
+        return [
+            shown("/policy", self.document),
+            shown("/policy/{id}/automaton.svg", self.automaton),
+            shown("/policy/{id}", self.one),
+            changed("/policy/{id}/sign", self.sign),
+            changed("/policy/{id}/comment", self.comment),
+        ]
+
+    def document(self, asked: Asked) -> Response:
+        """The document as prose; without one, the policies in their order."""
+        counts = self._counts()
+        if self._view.root is None:
+            return self._page("policy.html", asked, groups=[], states={}, counts=counts, rest=self._stated())
+        pack = self._pack()
+        states = standings(self._view.root)
+        margins = [_margin(each, states, counts) for each in covered_sentences(pack)]
+        cited = {policy.id for margin in margins for policy in margin.covered.policies}
+        rest = [(name, policy) for name, policy in self._stated() if name not in cited]
+        return self._page("policy.html", asked, groups=_grouped(margins), states=states, counts=counts, rest=rest)
+
+    def one(self, asked: Asked) -> Response:
+        """One policy, by itself."""
+        return self._shown(asked, asked.request.path_params["id"])
+
+    def automaton(self, asked: Asked) -> Response:
+        """A rule as a picture."""
+        rules = [rule for rule in self._pack().book.rules if rule.policy == asked.request.path_params["id"]]
+        name = asked.request.query_params.get("rule", "")
+        found = next((rule for rule in rules if rule.name == name), None)
+        if found is None:
+            raise Refused("there is no such rule", status=404)
+        return Response(draw_automaton(found), media_type="image/svg+xml")
+
+    def sign(self, asked: Asked) -> Response:
+        """Accept or reject a policy as the page showed it."""
+        name, root = asked.request.path_params["id"], self._view.own_root
+        if root is None:
+            raise UsageError(
+                "a review written to an installed package would be lost",
+                hint="copy the folder, and give it with --pack",
+            )
+        sides = sides_of(read_folder(root))
+        if name not in sides:
+            raise Refused("the pack has no such policy", status=404)
+        word, note = asked.form.get("word", ""), " ".join(asked.form.get("note", "").split())[:1000]
+        if word not in ("accepted", "rejected"):
+            raise UsageError("say whether you accept or reject it")
+        if word == "rejected" and not note:
+            raise UsageError("say what is wrong with it: the compiler reads your note")
+        if asked.form.get("digest") != f"{sides[name].sentence}{sides[name].check}":
+            raise UsageError("the policy or its check has changed since you loaded the page", hint="read it again")
+        sign(root, sides, {name: word}, asked.signed(), note)
+        return self._shown(asked, name, Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note))
+
+    def comment(self, asked: Asked) -> Response:
+        """Leave a note that decides nothing."""
+        name, root = asked.request.path_params["id"], self._view.own_root
+        if root is None:
+            raise UsageError(
+                "a comment written to an installed package would be lost",
+                hint="copy the folder, and give it with --pack",
+            )
+        sides = sides_of(read_folder(root)).get(name)
+        if sides is None:
+            raise Refused("the pack has no such policy", status=404)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
+        return self._shown(asked, name, comment_on(root, given))
+
+    def _shown(self, asked: Asked, name: str, written: Written | None = None) -> Response:
+        index = self._view.standings().index
+        found = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
+        stated: JsonRecord = self._view.policies.get(name) or {}
+        judged: JsonRecord = (self._view.summary.get("by_policy") or {}).get(name) or {}
+        own: dict[str, Any] = {"check": None, "policy": None, "state": "", "signature": None, "cases": []}
+        own |= {"rules": [], "noted": Noted(), "comments": [], "digest": "", "needs": False}
+        if self._view.root is not None:
+            own |= self._of_pack(name)
+        if own["policy"] is None and not stated:
+            raise Refused("there is no such policy", status=404)
+        values = {"name": name, "stated": stated, "judged": judged, "found": found, "counts": self._counts().get(name)}
+        values |= {"verdicts": judged.get(self._view.criterion) or {}, "can_write": self._view.own_root is not None}
+        return self._page("policy_one.html", asked, written=written, **values, **own)
+
+    def _of_pack(self, name: str) -> dict[str, Any]:
+        assert self._view.root is not None
+        root, pack = self._view.root, self._pack()
+        policy = pack.policies.get(name)
+        if policy is None:
+            return {}
+        sides = sides_of(read_folder(root))[name]
+        state = standings(root)[name]
+        return {
+            "policy": policy,
+            "check": check_lines(pack, policy),
+            "state": state,
+            "needs": state in NEEDS or (state == "unreviewed" and is_compiled(root)),
+            "signature": read_signatures(root).get(name),
+            "cases": self._cases(pack, name),
+            "rules": [rule for rule in pack.book.rules if rule.policy == name],
+            "noted": noted_of(root).get(name, Noted()),
+            "comments": comments_of(root, name),
+            "digest": f"{sides.sentence}{sides.check}",
+        }
+
+    def _cases(self, pack: Pack, name: str) -> list[ShownCase]:
+        """Cases of a policy; those of a pack are run once, as long as it stays as it is."""
+        known = self._results
+        if known is None or known[0] is not pack:
+            results = [each for each in run_cases(pack) if isinstance(each, CaseResult)]
+            known = self._results = (pack, {(each.policy, each.note): each for each in results})
+        return _cases(pack, name, known[1])
+
+    def _pack(self) -> Pack:
+        if self._view.root is None:
+            raise Refused("the pack of this audit is not at hand: give it with --pack", status=404)
+        return self._view.loaded(lambda root: loaded(read_folder(root)))
+
+    def _counts(self) -> dict[str, dict[str, int]]:
+        return self._view.standings().index.by_policy()
+
+    def _stated(self) -> list[tuple[str, JsonRecord]]:
+        return list(self._view.policies.items())
+
+    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
+        given = {"view": self._view, "asked": asked, "section": "policy", "error": "", "written": None} | values
+        return page(template, headers=asked.headers, **given)
+
+
+def _not_ours() -> UsageError:
+    hint = "copy the folder, and give it with --pack"
+    return UsageError("what is written to an installed package would be lost", hint=hint)
+
+
+def _margin(covered: Covered, states: Any, counts: dict[str, dict[str, int]]) -> Margin:
+    notes = [(policy, str(states.get(policy.id, "")), _to_see(counts.get(policy.id))) for policy in covered.policies]
+    return Margin(covered, tuple(notes))
+
+
+def _to_see(counts: dict[str, int] | None) -> int:
+    return sum(counts[state] for state in STATES if state in ("new", "still", "open")) if counts else 0
+
+
+def _grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:
+    """Sentences under the file and the heading that they stand under."""
+    groups: list[tuple[str, str, list[Margin]]] = []
+    for margin in margins:
+        place = (margin.covered.document, margin.covered.sentence.heading)
+        if not groups or groups[-1][:2] != place:
+            groups.append((*place, []))
+        groups[-1][2].append(margin)
+    return groups
+
+
+def _cases(pack: Pack, name: str, results: Results) -> list[ShownCase]:
+    found: list[ShownCase] = []
+    for read in pack.cases.values():
+        for case in read.record.written_out:
+            if name not in (case.policy, case.rule):
+                continue
+            result = results.get((name, str(case.note)))
+            shown_parts = [
+                ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
+                ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
+            ]  # fmt: skip
+            parts = tuple((title, _told(value)) for title, value in shown_parts if value)
+            got, passed = (result.got, result.passed) if result is not None else ("", None)
+            found.append(ShownCase(str(case.note), case.wanted, got, passed, parts))
+    return found
+
+
+def _event(event: Any) -> str:
+    for side in ("user", "agent"):
+        if (said := getattr(event, side)) is not None:
+            return f"{side}: {said}"
+    return f"{event.call}({json.dumps(event.args, ensure_ascii=False, default=str)})"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "\n".join(value)
+    return json.dumps(value, ensure_ascii=False, default=str)

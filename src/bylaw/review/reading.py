@@ -1,0 +1,50 @@
+"""A pack as a reviewer reads it: loaded even where something waits to be accepted, and each check as written."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from bylaw.errors import PackError
+from bylaw.pack import Pack, build_pack
+from bylaw.policy.folder import NothingEnforces, PackFolder
+from bylaw.policy.reach import own_record, own_text
+from bylaw.policy.statement import Policy
+from bylaw.review.noted import why_unenforced
+
+NOBODY = "nobody yet"
+WEIGHTS = "weights.yaml"
+
+
+def loaded(folder: PackFolder) -> Pack:
+    """The pack, even where it does not load yet because nobody has accepted what is unenforced."""
+    try:
+        return build_pack(folder)
+    except PackError as error:
+        if not all(isinstance(fault, NothingEnforces) for fault in error.faults):
+            raise
+        lacking = {name for fault in error.faults for name in re.findall(r"`([^`]+)`", fault.message)}
+    for body in cast(list[dict[str, Any]], folder.parts["policies"].data["policies"]):
+        if body.get("id") in lacking:
+            body["unenforced"] = {"accepted_by": NOBODY, "reason": why_unenforced(folder.root, str(body["id"]))}
+    return build_pack(folder)
+
+
+def check_lines(pack: Pack, policy: Policy) -> list[str]:
+    """The code of a guard, or the formula of a rule."""
+    if policy.id in pack.guards:
+        guard = pack.guards[policy.id]
+        lines = own_text(pack.root, guard.file).split("\n")[guard.line - 1 :]
+        end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
+        return "\n".join(lines[:end]).rstrip().split("\n")
+    learned = _learned(pack)
+    return [
+        f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
+        for rule in pack.book.rules
+        if rule.policy == policy.id
+    ]
+
+
+def _learned(pack: Pack) -> Mapping[str, Any]:
+    """The weights of rules that were learned, by rule."""
+    has_any = (pack.root / WEIGHTS).is_file()
+    return cast(dict[str, Any], own_record(pack.root, WEIGHTS).get("weights") or {}) if has_any else {}

@@ -1,0 +1,109 @@
+"""The policy in the console: what holds each sentence, signatures, comments; and an audit against an earlier one."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from bylaw.pack.review import read_signatures, standings
+from tests.console.conftest import Reader
+
+
+def test_document_says_of_every_sentence_what_holds_it(reader: Reader) -> None:
+    page = reader.get("/policy")
+    rows = re.findall(r'<div class="sentence-row (\w+)"', page)
+    from bylaw.pack import load_pack
+    from bylaw.review.coverage import covered_sentences
+
+    assert rows == [each.state for each in covered_sentences(load_pack("clinic"))]
+    assert "findings" in page
+
+
+def digest(page: str) -> str:
+    found = re.search(r'name="digest" value="([0-9a-f]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def test_accepting_signs_what_was_read(reader: Reader, pack: Path) -> None:
+    page = reader.get("/policy/refund-cap")
+    told = reader.send("/policy/refund-cap/sign", word="accepted", note="as agreed", digest=digest(page))
+    assert "accepted by" in told
+    signature = read_signatures(pack)["refund-cap"]
+    assert (signature.word, signature.by, signature.note) == ("accepted", "Mara (unverified)", "as agreed")
+    assert standings(pack)["refund-cap"] == "accepted"
+
+
+def test_what_changed_meanwhile_is_not_signed(reader: Reader, pack: Path) -> None:
+    read = digest(reader.get("/policy/refund-cap"))
+    guards = next(path for path in (pack / "guards").glob("*.py") if "def refund_cap" in path.read_text())
+    guards.write_text(guards.read_text().replace("def refund_cap(", "def refund_cap(", 1).replace("50", "51", 1))
+    told = reader.send("/policy/refund-cap/sign", status=422, word="accepted", digest=read)
+    assert "has changed since" in told
+    assert not read_signatures(pack)
+
+
+def test_a_rejection_needs_a_note(reader: Reader, pack: Path) -> None:
+    read = digest(reader.get("/policy/refund-cap"))
+    assert "say what is wrong" in reader.send("/policy/refund-cap/sign", status=422, word="rejected", digest=read)
+    reader.send("/policy/refund-cap/sign", word="rejected", note="it is 60", digest=read)
+    assert read_signatures(pack)["refund-cap"].note == "it is 60"
+
+
+def test_a_comment_decides_nothing_and_stays(reader: Reader, pack: Path) -> None:
+    reader.send("/policy/refund-cap/comment", text="why 50?\nask: billing")
+    reader.send("/policy/refund-cap/comment", text="since 2019")
+    page = reader.get("/policy/refund-cap")
+    assert page.index("why 50?") < page.index("since 2019")
+    assert not read_signatures(pack)
+    from bylaw.pack import load_pack
+
+    load_pack(str(pack))
+
+
+def test_cases_show_everything_that_decides_them(reader: Reader, pack: Path) -> None:
+    (pack / "cases" / "more.yaml").write_text(
+        "- note: after another refund\n  policy: refund-cap\n"
+        '  call: {issue_refund: {patient_id: P1, invoice_id: I1, amount: "10.00"}}\n'
+        "  done: [{issue_refund: {patient_id: P7}}]\n"
+    )
+    page = reader.get("/policy/refund-cap")
+    assert "after another refund" in page
+    assert "P7" in page
+
+
+def test_rules_are_drawn(reader: Reader) -> None:
+    page = reader.get("/policy/confirm-before-change")
+    found = re.search(r'src="(/policy/confirm-before-change/automaton.svg[^"]*)"', page)
+    assert found is not None
+    answer = reader.client.get(found[1])
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert answer.text.startswith("<svg")
+
+
+def test_nobody_signs_an_installed_pack(out: Path) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    reader = Reader(view_app(View(out)))
+    assert "installed package" in reader.send("/policy/refund-cap/sign", status=422, word="accepted", digest="x")
+    assert "no such policy" in reader.get("/policy/none", status=404)
+
+
+def test_an_earlier_audit_tells_new_from_known_and_gone(out: Path) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    before = out.parent / "before"
+    shutil.copytree(out, before)
+    lines = (out / "calls.jsonl").read_text().splitlines(keepends=True)
+    flagged = [name for line in lines if (name := json.loads(line).get("finding"))]
+    (out / "calls.jsonl").write_text("".join(line for line in lines if flagged[0] not in line))
+    (before / "calls.jsonl").write_text("".join(line for line in lines if flagged[1] not in line))
+    reader = Reader(view_app(View(out)))
+    assert "before" in reader.get("/compare")
+    page = reader.get("/compare?base=before")
+    numbers = dict(re.findall(r"<dt>([^<]+)</dt><dd[^>]*>(?:<a[^>]*>)?([\d,]+)", page))
+    assert numbers["New"] == "1"
+    assert int(numbers["Fixed"]) + int(numbers["Not audited again"]) == 1
+    assert flagged[1] in reader.get("/findings?base=before")
