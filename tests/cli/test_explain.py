@@ -5,9 +5,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from bylaw.cli.explain import explain
+from bylaw.engine.wording import rule_words
 from bylaw.scan.example import MARK
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record
 from tests.audit.logs import call as call_log
@@ -268,3 +270,43 @@ def test_the_findings_are_listed_the_most_severe_first(tmp_path: Path) -> None:
         ("medium", "violation", "no-gifts"),
     ]
     assert shown[-1] == "to explain one: bylaw explain out ID"
+
+
+def test_policies_that_overlap_are_one_finding_on_several_grounds() -> None:
+    said = {"determined": "violation", "strict": "violation", "missing": [], "asks": [], "severity": "high"}
+    fee = said | {"id": "fee", "because": "the fee is $40.00"}
+    others = [
+        said | {"id": "fee-list", "because": "the fee is $40.00"},
+        said | {"id": "owner", "because": "not theirs"},
+    ]
+    cited = {"document": "desk.md", "line": 3, "heading": ""}
+    policies = {
+        "fee": {"citations": [cited | {"text": "It costs $40."}]},
+        "fee-list": {"citations": [cited | {"line": 9, "text": "Late: $40."}]},
+    }
+    line = {"trajectory": "t", "tool": "bill", "step": 0, "executed": True, "policies": [fee, *others]}
+    out = StringIO()
+    explain(line | {"determined": "violation"}, policies, [call("bill")], Console(file=out, width=200))
+    text = out.getvalue()
+    assert text.count("because: the fee is $40.00") == 1
+    assert "high  fee, fee-list  violation" in text
+    assert "It costs $40." in text
+    assert "Late: $40." in text
+    assert "high  owner  violation" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"change": True, "agreed": False}, "`change` holds; `agreed` does not hold"),
+        (
+            {"reads_information": True, "not_found": False, "locates_user": False},
+            "`reads_information` holds; `not_found` and `locates_user` do not hold",
+        ),
+        ({"promised": True, "rude": None}, "`promised` holds; whether `rude` holds is not known"),
+        ({"a": None, "b": None, "c": None}, "whether `a`, `b` and `c` hold is not known"),
+    ],
+)
+def test_what_broke_a_rule_reads_as_english(values: dict[str, bool | None], words: str) -> None:
+    predicates = [{"name": name, "value": value} for name, value in values.items()]
+    assert rule_words({"standing": "broken", "predicates": predicates}) == words

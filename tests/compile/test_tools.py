@@ -1,13 +1,12 @@
 """Tools in: whatever a catalogue is written in, the same is known of a tool."""
 
 import json
+import re
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from bylaw.compile.pipeline import Source, compile_pack
-from bylaw.compile.python_tools import callable_card
 from bylaw.compile.tools import read_tools, with_logs
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document
@@ -19,11 +18,6 @@ SCHEMA = {
     "properties": {"order_id": {"type": "string"}, "speed": {"type": "string", "enum": ["slow", "fast"]}},
     "required": ["order_id"],
 }
-
-
-def ship(order_id: str, speed: Literal["slow", "fast"] = "slow") -> list[str]:
-    """Send an order. Slow unless told otherwise."""
-    raise NotImplementedError
 
 
 @pytest.mark.parametrize(
@@ -72,11 +66,85 @@ def test_what_a_catalogue_says_beside_the_definition_is_kept(tmp_path: Path) -> 
     assert made["ship"].output == state
 
 
-def test_a_python_function_is_a_tool() -> None:
-    card = callable_card(ship)
-    assert card.signature == "ship(order_id: string, speed?: slow|fast)"
-    assert card.short == "- ship(order_id: string, speed?: slow|fast): Send an order."
-    assert card.results == "results: [string, ...]"
+PYTHON = '''
+raise SystemExit("importing this is a mistake")
+from enum import Enum
+from typing import Annotated, Literal, Optional, TypedDict
+from fees import refund
+
+class Speed(str, Enum):
+    SLOW = "slow"
+    FAST = "fast"
+
+class Order(TypedDict):
+    order_id: str
+    due: "date"
+
+def ship(order_id: str, speed: Speed = Speed.SLOW) -> list[str]:
+    """Send an order. Slow unless told otherwise.
+
+    Args:
+        order_id (str): As it stands on the slip,
+            without the dash.
+        speed: How fast.
+
+    Returns:
+        parcels: What was sent.
+    """
+
+async def look(
+    order_id: Annotated[str, "The slip's number"], *, deep: Optional[bool] = None, at: "int | None"
+) -> Order:
+    """:param at: Where."""
+
+def _secret(): ...
+'''
+
+
+def test_python_functions_are_tools_and_nothing_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(PYTHON)
+    cards = read_tools([str(tmp_path / "tools.py")])
+    assert [*cards] == ["ship", "look"]
+    ship, look = cards.values()
+    assert ship.signature == "ship(order_id: string, speed?: slow|fast)"
+    assert ship.short == "- ship(order_id: string, speed?: slow|fast): Send an order."
+    assert ship.results == "results: [string, ...]"
+    told = {name: schema.get("description") for name, schema in ship.parameters.items()}
+    assert told == {"order_id": "As it stands on the slip, without the dash.", "speed": "How fast."}
+    assert look.signature == "look(order_id: string, deep?: boolean, at: integer)"
+    assert look.results == "results: {order_id: string, due: date}"
+    assert look.parameters["order_id"]["description"] == "The slip's number"
+    assert look.parameters["at"]["description"] == "Where."
+
+
+def test_a_function_is_followed_to_the_file_it_is_imported_from(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(PYTHON)
+    (tmp_path / "fees.py").write_text("def refund(order_id: str, cents: int): ...")
+    cards = read_tools([f"{tmp_path / 'tools.py'}:ship,refund"])
+    assert [*cards] == ["ship", "refund"]
+    assert cards["refund"].signature == "refund(order_id: string, cents: integer)"
+
+
+def test_only_what_is_marked_as_a_tool_is_one(tmp_path: Path) -> None:
+    marked = "class Kit:\n  @is_tool(ToolType.READ)\n  def look(self, sku: str): ...\n\ndef helper(): ...\n"
+    (tmp_path / "kit.py").write_text(marked)
+    assert [card.signature for card in read_tools([str(tmp_path / "kit.py")]).values()] == ["look(sku: string)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "want"),
+    [
+        ("def ship(:\n", "", "tools.py:1"),
+        ("def ship(): ...\n", ":refund", "no function `refund`.*it has `ship`"),
+        ("x = 1\n", "", "no public function here"),
+    ],
+    ids=["no Python", "another name", "no function"],
+)
+def test_a_python_file_without_what_is_asked_for_is_said(tmp_path: Path, text: str, given: str, want: str) -> None:
+    (tmp_path / "tools.py").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        read_tools([f"{tmp_path / 'tools.py'}{given}"])
+    assert re.search(want, str(refused.value), re.DOTALL)
 
 
 def test_hints_give_the_effect(tmp_path: Path) -> None:

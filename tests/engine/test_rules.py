@@ -234,7 +234,10 @@ def test_words_that_were_not_recorded_leave_a_rule_open() -> None:
     assert [f.rule.name for f in judgement.open_rules] == ["confirm-before-change"]
     assert judgement.rules == ()
     assert judgement.outcome != "permit"
-    assert judgement.open_rules[0].because == "change, perhaps agreed: what was said was not recorded"
+    assert (
+        judgement.open_rules[0].because
+        == "`change` holds; whether `agreed` holds is not known: what was said was not recorded"
+    )
 
 
 class Witnessed:

@@ -35,7 +35,7 @@ _FILE = click.Path(path_type=Path)
     "--tools",
     multiple=True,
     metavar="FILE",
-    help="A catalogue: OpenAPI, MCP tools/list, function definitions; or a Python module, `module:function`.",
+    help="A catalogue: OpenAPI, MCP tools/list, function definitions; or Python: `tools.py`, `module:function`.",
 )
 @click.option("--logs", multiple=True, type=_FILE, metavar="LOGS", help="Conversations that show what tools return.")
 @click.option(

@@ -134,9 +134,9 @@ def explain(
         console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
         console.print(Padding(Text(said), (0, 2)))
     judged = sorted((each for each in line["policies"] if each[criterion] != "compliant"), key=_severity)
-    for entry in judged:
+    for alike in _alike(judged, criterion):
         console.print()
-        _policy(entry, policies.get(entry["id"], {}), criterion, step, events, console)
+        _policy(alike, policies, criterion, step, events, console)
     for broken in line.get("rules", []):
         _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), events, console)
     for unsure in line.get("open_rules", []):
@@ -217,20 +217,35 @@ def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others:
             console.print(Padding(_seen(seen), (0, 4)))
 
 
+def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict[str, Any]]]:
+    """Policies that say the same of the call for the same reason: one finding on several grounds."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for entry in judged:
+        said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
+        # What rests on no reason has nothing in common with another.
+        key = json.dumps(said, default=str) if entry["because"] else entry["id"]
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
+
+
 def _policy(
-    entry: dict[str, Any],
-    policy: dict[str, Any],
+    alike: list[dict[str, Any]],
+    policies: dict[str, Any],
     criterion: Criterion,
     step: int,
     events: list[dict[str, Any]],
     console: Console,
 ) -> None:
-    console.print(_headed(entry.get("severity", ""), entry["id"], _verdict(entry[criterion])))
-    for where, words in _cited(policy):
+    entry = alike[0]
+    names = ", ".join(each["id"] for each in alike)
+    console.print(_headed(entry.get("severity", ""), names, _verdict(entry[criterion])))
+    cited = (line for each in alike for line in _cited(policies.get(each["id"], {})))
+    for where, words in dict.fromkeys(cited):
         console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
         console.print(Padding(Text(f"because: {policy_words_for_reader(entry)}"), (0, 2)))
-    for seen in entry.get("seen", []):
+    shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
+    for seen in shown.values():
         console.print(Padding(_seen(seen), (0, 2)))
     for missing in lacked(entry["missing"], criterion):
         console.print(

@@ -50,14 +50,38 @@ def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), wh
         said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
         console.print(said, markup=False)
         return
-    shown = found if whole else found[:_SHOWN]
-    for finding in shown:
+    acts = _by_act(found)
+    shown = acts if whole else acts[:_SHOWN]
+    for finding, *others in shown:
         for line in finding_lines(finding):
             console.print(line)
-    if len(found) > len(shown):
-        rest = f"and {len(found) - len(shown):,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
+        for other in others:
+            console.print(Text(f"{'':7}{other.id} also {_kind(other)} {_policies(other)}"))
+    if len(acts) > len(shown):
+        left = sum(map(len, acts)) - sum(map(len, shown))
+        rest = f"and {left:,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
         console.print(rest, markup=False)
     console.print(f"to explain one: bylaw explain {out} ID", markup=False, soft_wrap=True)
+
+
+def _by_act(findings: list[Finding]) -> list[list[Finding]]:
+    """What is held against the same call or message stands together, where its gravest finding would."""
+    acts: dict[tuple[str, str, int], list[Finding]] = {}
+    for finding in findings:
+        acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
+    return list(acts.values())
+
+
+def _kind(finding: Finding) -> str:
+    return "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
+
+
+def _policies(finding: Finding) -> str:
+    """The policies that a finding rests on, the gravest first."""
+    charges = sorted(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict))
+    names = [charge.policy for charge in charges if finding.kind == "rule" or charge.verdict == finding.verdict]
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return ", ".join(names[:2]) + more
 
 
 def print_about(out: Path, console: Console) -> None:
@@ -78,9 +102,8 @@ def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
     """A finding in two lines: how severe and what it is, then which call of which conversation."""
     charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
     severity = charge.severity if charge is not None else ""
-    verdict = "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
     start = (head or Text()) + Text(f"{severity:<7}", style=_STYLES.get(severity, ""))
-    yield start + Text(f"{finding.id} {verdict}{f' {charge.policy}' if charge is not None else ''}")
+    yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".rstrip())
     refused = ", refused" if finding.executed is False else ""
     place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}{refused}"
     yield Text(f"{'':{len(head) + 7 if head else 7}}{place}", style="dim")

@@ -1,61 +1,165 @@
-"""Python functions as tools: name, docstring and annotations."""
+"""Python functions as tools: name, docstring and annotations, read from the source; nothing is imported or run."""
 
-import importlib
-import inspect
-import types
-import typing
-from datetime import date, datetime
-from decimal import Decimal
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from bylaw.compile.card import Card, told_schema
+from bylaw.compile.python_type import Types, texts
 from bylaw.errors import UsageError
 
-_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Decimal: "string"}
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_HINT = "give a catalogue's file, a file of Python functions (`tools.py`, `tools.py:refund,ship`) or `module:function`"
+_DEEPEST = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    module_name, _, name = said.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        hint = "give a catalogue's file, or `module:function`"
-        raise UsageError(f"not a catalogue of tools: {error}", place=said, hint=hint) from None
-    if name:
-        return [callable_card(getattr(module, each)) for each in name.split(",")]
-    public = getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]
-    functions = [getattr(module, each) for each in public]
-    return [callable_card(each) for each in functions if inspect.isfunction(each) and each.__module__ == module_name]
+    """The tools of a Python file or module: those named after a colon, or all that it offers."""
+    where, _, names = said.partition(":")
+    path = Path(where) if where.endswith(".py") else _module_file(where)
+    if path is None or not path.is_file():
+        raise UsageError("not a catalogue of tools: there is no such file or module", place=said, hint=_HINT)
+    source = _Source(path)
+    if not names:
+        found = list(source.offered())
+        if not found:
+            raise UsageError("no public function here", place=str(path), hint=_HINT)
+        return found
+    return [source.card(name.strip(), said) for name in names.split(",")]
 
 
-def callable_card(function: Any) -> Card:
-    """A Python function as a tool: its name, docstring and annotations."""
-    hints = typing.get_type_hints(function)
-    parameters: dict[str, Any] = {}
-    required: list[str] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or name == "self":
-            continue
-        parameters[name] = _schema_of(hints.get(name, str))
-        if parameter.default is parameter.empty:
-            required.append(name)
-    returned = hints.get("return")
-    output = _schema_of(returned) if returned not in (None, type(None)) else {}
-    shown = f"results: {told_schema(output)}" if output else ""
-    return Card(function.__name__, inspect.getdoc(function) or "", parameters, tuple(required), None, shown, output)
+class _Source:
+    """One file of Python, read as text."""
+
+    def __init__(self, path: Path, depth: int = 0) -> None:
+        self._path, self._depth = path, depth
+        try:
+            tree = ast.parse(path.read_bytes(), filename=str(path))
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", None)
+            place = f"{path}:{line}" if line else str(path)
+            raise UsageError(f"not Python that can be read: {error}", place=place, hint=_HINT) from None
+        self._functions: dict[str, _Function] = {}
+        self._methods: dict[str, _Function] = {}
+        self._imports: dict[str, ast.ImportFrom] = {}
+        self._all: list[str] | None = None
+        classes: dict[str, ast.ClassDef] = {}
+        for node in tree.body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self._functions[node.name] = node
+                case ast.ClassDef():
+                    classes[node.name] = node
+                    for each in node.body:
+                        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                            self._methods[each.name] = each
+                case ast.ImportFrom():
+                    self._imports |= {alias.asname or alias.name: node for alias in node.names}
+                case ast.Assign(targets=[ast.Name("__all__")], value=ast.List(elts) | ast.Tuple(elts)):
+                    self._all = [*texts(elts)]
+                case _:
+                    pass
+        self._types = Types(classes)
+
+    def offered(self) -> Iterator[Card]:
+        """What is marked as a tool; where nothing is, what `__all__` names, or every public function."""
+        marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
+        if marked:
+            yield from (self._read(each) for each in marked)
+        elif self._all is not None:
+            yield from (self.card(name, name) for name in self._all if name in self._functions or name in self._imports)
+        else:
+            yield from (self._read(each) for name, each in self._functions.items() if not name.startswith("_"))
+
+    def card(self, name: str, said: str) -> Card:
+        """One function by name, followed to the file that it is imported from."""
+        if function := self._functions.get(name) or self._methods.get(name):
+            return self._read(function)
+        if (imported := self._imports.get(name)) and self._depth < _DEEPEST:
+            inner = {alias.asname or alias.name: alias.name for alias in imported.names}[name]
+            if path := _imported_file(imported, self._path):
+                return _Source(path, self._depth + 1).card(inner, said)
+        known = ", ".join(f"`{each}`" for each in self._functions if not each.startswith("_"))
+        hint = f"it has {known}" if known else _HINT
+        raise UsageError(f"no function `{name}` in {self._path}", place=said, hint=hint)
+
+    def _read(self, function: _Function) -> Card:
+        doc = ast.get_docstring(function) or ""
+        words = _argument_words(doc)
+        given = [*function.args.posonlyargs, *function.args.args]
+        spare = len(given) - len(function.args.defaults)
+        required = {each.arg for each in given[:spare]}
+        required |= {
+            each.arg
+            for each, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+            if default is None
+        }
+        parameters: dict[str, Any] = {}
+        for each in (*given, *function.args.kwonlyargs):
+            if each.arg in ("self", "cls"):
+                continue
+            schema = self._types.schema(each.annotation) if each.annotation else {"type": "string"}
+            if (told := words.get(each.arg)) and "description" not in schema:
+                schema = schema | {"description": told}
+            parameters[each.arg] = schema
+        output = self._types.schema(function.returns) if function.returns else {}
+        shown = f"results: {told_schema(output)}" if output else ""
+        return Card(function.name, doc, parameters, tuple(p for p in parameters if p in required), None, shown, output)
 
 
-def _schema_of(hint: Any) -> dict[str, Any]:
-    origin, inside = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Literal:
-        return {"type": "string", "enum": list(inside)}
-    if origin in (typing.Union, types.UnionType):
-        kept = [each for each in inside if each is not type(None)]
-        return _schema_of(kept[0]) if kept else {}
-    if origin in (list, tuple, set) or hint in (list, tuple, set):
-        return {"type": "array", "items": _schema_of(inside[0]) if inside else {}}
-    if hint in (date, datetime):
-        return {"type": "string", "format": "date" if hint is date else "date-time"}
-    if typing.is_typeddict(hint):
-        return {"type": "object", "properties": {k: _schema_of(v) for k, v in typing.get_type_hints(hint).items()}}
-    return {"type": _TYPES.get(hint, "object")}
+def _module_file(name: str, roots: list[str] | None = None) -> Path | None:
+    """Where a module's source lies on the path, found without importing it."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    for root in roots or ["", *sys.path]:
+        start = Path(root, *name.split("."))
+        for path in (start.with_suffix(".py"), start / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def _imported_file(statement: ast.ImportFrom, importer: Path) -> Path | None:
+    if statement.level:
+        folder = importer.resolve().parents[statement.level - 1]
+        return _module_file(statement.module, [str(folder)]) if statement.module else folder / "__init__.py"
+    return _module_file(statement.module or "", [str(importer.parent), "", *sys.path])
+
+
+def _is_marked(function: _Function) -> bool:
+    """Whether a decorator says that it is a tool: `@tool`, `@mcp.tool()`, `@is_tool(ToolType.READ)`."""
+    for mark in function.decorator_list:
+        target = mark.func if isinstance(mark, ast.Call) else mark
+        name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+        if "tool" in name.lower().split("_"):
+            return True
+    return False
+
+
+_SECTION = re.compile(r"^\s*(args|arguments|parameters|params)\s*:?\s*$", re.IGNORECASE)
+_ARGUMENT = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+_FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
+
+
+def _argument_words(doc: str) -> dict[str, str]:
+    """What a docstring says of each argument: under `Args:`, or by `:param name:`."""
+    found: dict[str, str] = {}
+    inside, indent, last = False, 0, ""
+    for line in doc.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if told := _FIELD.match(line):
+            found[told[1]] = told[2].strip()
+        elif _SECTION.match(line):
+            inside, indent, last = True, depth, ""
+        elif inside and line.strip():
+            if depth <= indent:
+                inside = False
+            elif (told := _ARGUMENT.match(line)) and not (last and depth > len(last) - len(last.lstrip())):
+                found[told[1]], last = told[2].strip(), line
+            elif last and (told := _ARGUMENT.match(last)):
+                found[told[1]] += f" {line.strip()}"
+    return found

@@ -19,11 +19,12 @@ from bylaw.trace import Trajectory
 
 
 def read_tools(given: Sequence[str]) -> dict[str, Card]:
-    """The tools of every catalogue given: a file, or `module:function` (`module` for all its public functions)."""
+    """The tools of every catalogue given: a file of data, or of Python functions (`tools.py`, `module:function`)."""
     cards: dict[str, Card] = {}
     for each in given:
         path = Path(each)
-        found = _from_file(path) if path.exists() or path.suffix in (".json", ".yaml", ".yml") else python_cards(each)
+        is_data = path.suffix != ".py" and (path.exists() or path.suffix in (".json", ".yaml", ".yml"))
+        found = _from_file(path) if is_data else python_cards(each)
         for card in found:
             if card.name in cards:
                 raise UsageError(f"tool `{card.name}` is listed twice", place=each)

@@ -57,9 +57,28 @@ def rule_words(finding: Mapping[str, Any]) -> str:
     if finding["standing"] == "waiting":
         told = WAITED
     else:
-        shown = {True: "", False: "not ", None: "perhaps "}
-        told = ", ".join(f"{shown[each['value']]}{each['name'].replace('_', ' ')}" for each in finding["predicates"])
+        told = _holding({str(each["name"]): each["value"] for each in finding["predicates"]})
     return told + _binding(finding) + _whys(finding)
+
+
+def _holding(values: Mapping[str, bool | None]) -> str:
+    """`change` holds; `spoke` and `agreed` do not hold; whether `rude` holds is not known."""
+    said: list[str] = []
+    for value, one, many in _HOLDING:
+        if names := [f"`{name}`" for name in values if values[name] is value]:
+            said.append((one if len(names) == 1 else many).format(_listed(names)))
+    return "; ".join(said)
+
+
+_HOLDING = (
+    (True, "{} holds", "{} hold"),
+    (False, "{} does not hold", "{} do not hold"),
+    (None, "whether {} holds is not known", "whether {} hold is not known"),
+)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
@@ -69,8 +88,8 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
         return str(finding.get("because", ""))
     said: dict[bool | None, list[str]] = {True: [], False: [], None: []}
     for each in predicates:
-        name = str(each["name"]).replace("_", " ")
-        said[each["value"]].append(meanings.get(name) or name)
+        name = str(each["name"])
+        said[each["value"]].append(meanings.get(name.replace("_", " ")) or f"`{name}` holds")
     leads = {
         True: ("", ", "),
         False: ("it is not so that ", ", nor that "),
@@ -143,8 +162,7 @@ def consent_step(why: Mapping[str, Any]) -> str:
     what = list(dict.fromkeys(_UNTOLD.get(str(lack.get("why")), f"its `{lack.get('detail')}`") for lack in lacks))
     if not what:
         return _STEPS.get(str(why.get("reason")), "")
-    listed = f"{', '.join(what[:-1])} and {what[-1]}" if len(what) > 1 else what[0]
-    return f"tell the user what this call does, with {listed}, and make it once they say yes"
+    return f"tell the user what this call does, with {_listed(what)}, and make it once they say yes"
 
 
 _UNTOLD = {

@@ -86,7 +86,7 @@ def test_a_finding_says_why_there_is_no_consent(pack: Pack, said: str, reason: d
     found = judge(pack, ASKED, said).rules[0]
     agreed = next(each for each in found.record()["predicates"] if each["name"] == "agreed")
     assert agreed["why"] == reason
-    assert found.because.startswith("change, not agreed: ")
+    assert found.because.startswith("`change` holds; `agreed` does not hold: ")
     assert words in found.because
 
 
