@@ -217,3 +217,15 @@ def test_a_policy_is_shown_with_the_document_that_its_sentence_refers_to() -> No
     one, other = with_references([_of("fees", "For fees see Late Fees."), _of("late", LATE)], DOCUMENT)
     assert one.refers == "fees.md: # Late fees A late fee is 5.00."
     assert other.refers == ""
+
+
+def test_a_policy_is_shown_with_the_sentence_that_its_own_leans_on() -> None:
+    text = "# Shop\n\nMembers pay $5.00. Otherwise the fee is $9.00.\n\n## Late\n\nThen a fine is due.\n"
+    drafts = [
+        _of("others", "Otherwise the fee is $9.00."),
+        _of("members", "Members pay $5.00."),
+        _of("late", "Then a fine is due."),
+    ]
+    both = Draft("both", "Fees.", quotes=("Members pay $5.00.", "Otherwise the fee is $9.00."))
+    found = with_references([*drafts, both], Document(text))
+    assert [draft.refers for draft in found] == ["the sentence before it: Members pay $5.00.", "", "", ""]

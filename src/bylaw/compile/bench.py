@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.identifier import function_name
-from bylaw.compile.inside import Schema, insides
+from bylaw.compile.inside import Schema, held, insides
 from bylaw.compile.things import Things, entities_file, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
@@ -19,6 +19,7 @@ from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
+from bylaw.trace import Trajectory
 
 Case = dict[str, Any]
 """A case as a pack's file has it."""
@@ -33,7 +34,19 @@ _KEPT = 64
 class Bench:
     """What all trials share: the tools, the things, what users say, the clock."""
 
-    def __init__(self, cards: Mapping[str, Card], things: Things, request: Mapping[str, Any], now: str) -> None:
+    def __init__(
+        self,
+        cards: Mapping[str, Card],
+        things: Things,
+        request: Mapping[str, Any],
+        now: str,
+        trajectories: Sequence[Trajectory] = (),
+        *,
+        is_timed: bool = True,
+    ) -> None:
+        self.trajectories = trajectories
+        """The logs; where they are not timed by `now`, their calls bear their own time."""
+        self.is_timed = is_timed
         self.cards = cards
         self.things = things
         self.request = request
@@ -57,8 +70,13 @@ class Bench:
 
     @cached_property
     def inside(self) -> dict[tuple[str, str], Schema]:
-        """What stands inside fields that are lists or objects."""
+        """What stands inside fields that hold records."""
         return insides(self.things, self.cards)
+
+    @cached_property
+    def held(self) -> dict[tuple[str, str], Schema]:
+        """What stands inside all fields that are lists or objects."""
+        return held(self.things, self.cards)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

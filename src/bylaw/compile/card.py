@@ -1,5 +1,6 @@
 """What is known of one tool before anybody has said what it does, and how schemas read in words."""
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -7,6 +8,10 @@ from msgspec import Struct, field
 from bylaw.policy.tool import Effect
 
 _LONGEST = 1_200
+DEEPEST = 6
+"""How far down a schema is followed."""
+_WORDS = 300
+"""Letters on one argument."""
 
 
 class Card(Struct, frozen=True):
@@ -40,10 +45,21 @@ class Card(Struct, frozen=True):
         return f"- {self.signature}{hint}: {_first(self.description)}"
 
     @property
+    def bound(self) -> str:
+        """For whoever has to write what its calls are held to."""
+        return "\n".join([self.short, *(f"    {line}" for line in self._arguments)])
+
+    @property
+    def _arguments(self) -> list[str]:
+        """What the catalogue says of arguments; nothing where it says nothing."""
+        said = {name: cast(dict[str, Any], schema or {}).get("description") for name, schema in self.parameters.items()}
+        return [f"{name}: {' '.join(str(words).split())[:_WORDS]}" for name, words in said.items() if words]
+
+    @property
     def whole(self) -> str:
         """For whoever has to know what it reads and changes."""
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
-        lines = [" ".join(self.description.split())[:_LONGEST], hint, self.results]
+        lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])
 
 
@@ -82,3 +98,14 @@ def _first(text: str) -> str:
     line = " ".join(text.split())
     end = line.find(". ")
     return line if end < 0 else line[: end + 1]
+
+
+def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
+    """Every name of a part, however deep it stands."""
+    if not isinstance(schema, dict) or depth > DEEPEST:
+        return
+    record = cast(dict[str, Any], schema)
+    properties = cast(dict[str, Any], record.get("properties") or {})
+    yield from properties
+    for part in (*properties.values(), record.get("items"), record.get("additionalProperties")):
+        yield from names_in(part, depth + 1)

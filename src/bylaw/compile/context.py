@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from bylaw.compile.card import Card, told_schema
-from bylaw.compile.inside import Schema, insides, names_in
+from bylaw.compile.card import Card, names_in, told_schema
+from bylaw.compile.inside import Schema, insides
 from bylaw.compile.things import Things
 
 _LONGEST = 24_000
@@ -16,9 +16,9 @@ _DAYS = ("date", "day")
 
 
 def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """The bound tools, one a line."""
+    """The bound tools, one a line, and what is known of their arguments."""
     wanted = set(tools)
-    return "\n".join(card.short for name, card in cards.items() if name in wanted)
+    return "\n".join(card.bound for name, card in cards.items() if name in wanted)
 
 
 def told_for_code(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:

@@ -18,6 +18,6 @@ class Draft(Listed, frozen=True):
     """A policy as it was extracted."""
 
     refers: str = ""
-    """What other documents say that its sentences refer to: where that changes, its check is asked for again."""
+    """What stands elsewhere that its sentences refer to: where that changes, its check is asked for again."""
     remark: str = ""
     """What is told of it for one update alone, such as why its check was rejected."""

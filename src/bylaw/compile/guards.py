@@ -23,6 +23,7 @@ from bylaw.compile.mutant import mutation_score
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.prompt import render
 from bylaw.compile.referee import Ruling, rule_on
+from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.guard import Guard
@@ -156,6 +157,13 @@ def _settle(
     if mended is None:
         return None
     code, complaints, repairs = mended
+    if not complaints:
+        read_again = _read_again(desk, bench, asking, code, cases)
+        if read_again is None:
+            return None
+        code, cases, further, asked = read_again
+        repairs += further
+        questions += asked
     if len(sound) < len(written):
         questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
     if missing := unused_numbers(asking.draft.quotes, code):
@@ -206,12 +214,7 @@ def _settled(
         desk,
         [*(cases[index] for index in disputed), *(trial.case for trial in apart)],
         ("permit", "deny"),
-        {
-            "policy": _bound(asking.draft, asking.policy.tools),
-            "general": asking.general,
-            "things": asking.things,
-            "now": asking.now,
-        },
+        _shown(asking),
     )
     if rulings is None:
         return None
@@ -233,6 +236,53 @@ def _settled(
         questions.append(Question("two generations disagreed", text, told_input))
         kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
     return kept, questions
+
+
+def _read_again(
+    desk: Desk, bench: Bench, asking: Asking, code: str, cases: list[Case]
+) -> tuple[str, list[Case], int, list[Question]] | None:
+    """Have a guard that flags an outlying share of logged calls read by somebody who sees only sentences and calls.
+
+    The code and the cases after that, the repairs, and what to ask the owner; None while an answer is missing.
+    """
+    guard, _ = bench.guard(asking.policy, code)
+    found = outlier(bench, asking.policy, code, guard) if guard is not None else None
+    if found is None:
+        return code, cases, 0, []
+    sentences = " ".join(" ".join(quote.split()) for quote in asking.draft.quotes)
+    if not found.situations:
+        text = f"{found.words}; agents had not seen the facts it goes by. Does it read this right: {sentences}"
+        return code, cases, 0, [Question("flags many logged calls", text)]
+    rulings = rule_on(desk, found.situations, ("permit", "deny"), _shown(asking))
+    if rulings is None:
+        return None
+    questions: list[Question] = []
+    permitted: list[Case] = []
+    for number, (situation, reason) in enumerate(zip(found.situations, found.reasons, strict=True)):
+        ruling = rulings.get(number)
+        if ruling is not None and ruling.want == "deny":
+            continue
+        other = f"another permits it: {ruling.why}" if ruling is not None and ruling.want == "permit" else "not settled"
+        text = f"{found.words}. One reading denies this call: {reason}; {other}. Which is meant by: {sentences}"
+        told_input = {name: part for name, part in situation.items() if name != "policy"}
+        questions.append(Question("two readings", text, told_input))
+        if ruling is not None and ruling.want == "permit":
+            permitted.append({"note": f"a logged call: {ruling.why}", **situation, "want": "permit"})
+    if not permitted:
+        return code, cases, 0, questions
+    both = [*cases, *permitted]
+    mended = _mend(desk, bench, asking, code, _complaints(bench, asking, code, both), both)
+    if mended is None:
+        return None
+    changed, complaints, repairs = mended
+    # Where no guard has both, the reading that stood stays, and the owner has the question.
+    return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
+
+
+def _shown(asking: Asking) -> dict[str, str]:
+    """What a referee sees beside the situations."""
+    policy = _bound(asking.draft, asking.policy.tools)
+    return {"policy": policy, "general": asking.general, "things": asking.things, "now": asking.now}
 
 
 def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list[Case]:
@@ -313,7 +363,7 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     def make() -> list[Trial]:
         tools = [bench.base.schema.tools[tool] for tool in policy.tools]
         found, now = [guard for _, guard in guards], datetime.fromisoformat(bench.now)
-        return tried(policy.id, found, codes, tools, now, bench.inside) if guards else []
+        return tried(policy.id, found, codes, tools, now, bench.inside, bench.held) if guards else []
 
     return bench.once((policy.id, policy.tools, codes), make)
 

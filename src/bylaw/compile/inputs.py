@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
-from bylaw.compile.inside import Schema, holds_records
+from bylaw.compile.inside import Schema, holds_records, is_shorter
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of
 from bylaw.guard import Guard, evaluate
@@ -27,6 +27,7 @@ _UNMADE_SHARE = 0.3
 _IDS = ("X1", "X2")
 _LENGTHS = (0, 1, 1, 2, 2, 3)
 _LISTED_SHARE = 0.7
+_UNLIKE_SHARE = 0.15
 _CENT = Decimal("0.01")
 
 
@@ -179,8 +180,10 @@ class World:
             case "array":
                 words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
                 items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
-                # Lists that stand side by side are nearly always of one length.
-                length = self._random("length").choice(_LENGTHS)
+                # Lists that stand side by side are nearly always of one length; now and then an agent forgets one.
+                is_unlike = self._random("unlike").random() < _UNLIKE_SHARE
+                length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
+                length = max(length, int(schema.get("minItems") or 0))
                 return draw.sample(list(items), min(length, len(items)))
             case "integer" | "number":
                 return draw.choice(self._pool.numbers)
@@ -251,7 +254,8 @@ class Trial(Struct, frozen=True):
     """`permit`, `deny` or `failed`, by guard."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether a record is not there that another one points to, or has no id: no database is like that."""
+    """Whether no database is like that: a record that another one points to is not there or has no id, or a list is
+    empty that was never recorded empty."""
 
 
 def tried(
@@ -261,8 +265,12 @@ def tried(
     tools: Sequence[Tool],
     now: datetime,
     inside: Mapping[tuple[str, str], Schema],
+    held: Mapping[tuple[str, str], Schema] | None = None,
 ) -> list[Trial]:
-    """What guards of one policy say of generated calls, the same ones for each."""
+    """What guards of one policy say of generated calls, the same ones for each.
+
+    `inside` has the schemas of fields that hold records, `held` those of all lists and objects.
+    """
     pool = pool_of(codes, now)
     by_code = dict(zip(codes, guards, strict=True))
     trials: list[Trial] = []
@@ -278,11 +286,22 @@ def tried(
         if world.done_so_far:
             case["done"] = world.done_so_far
         given = set(_leaves(arguments))
-        is_broken = any(not given.issuperset(key) for key in world.absent) or any(
-            "" in key for _, key in world.read_so_far
+        is_broken = (
+            any(not given.issuperset(key) for key in world.absent)
+            or any("" in key for _, key in world.read_so_far)
+            or _is_unrecorded(world, held or inside)
         )
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
+
+
+def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool:
+    """Whether a list was read that is shorter than any that records show."""
+    return any(
+        is_shorter(value, held.get((entity, field)))
+        for (entity, _), fields in world.read_so_far.items()
+        for field, value in (fields or {}).items()
+    )
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from bylaw.compile.card import Card
+from bylaw.compile.card import DEEPEST, Card
 from bylaw.compile.things import Things
 
 Schema = Mapping[str, Any]
-_DEEPEST = 6
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
     """By entity and field the JSON schema of records inside it; only fields that hold records are listed."""
+    return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
+
+
+def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
+    """By entity and field the JSON schema of a list or an object; of records, where some tool shows records there."""
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}
     for entity, body in things.entities.items():
@@ -20,10 +24,23 @@ def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], 
             if kind not in ("list", "object"):
                 continue
             schemas = (cards[tool].output for tool in shown_by.get(entity, ()) if tool in cards)
-            held = (inner for schema in schemas for inner in _named(schema, field) if holds_records(inner))
-            if (first := next(held, None)) is not None:
-                found[entity, field] = first
+            shown = [inner for schema in schemas for inner in _named(schema, field)]
+            if shown:
+                found[entity, field] = next(filter(holds_records, shown), shown[0])
     return found
+
+
+def is_shorter(value: Any, schema: Any) -> bool:
+    """Whether some list in a value has fewer items than any that was recorded."""
+    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    if isinstance(value, list):
+        items = cast(list[Any], value)
+        return len(items) < record.get("minItems", 0) or any(is_shorter(each, record.get("items")) for each in items)
+    if isinstance(value, dict):
+        parts = cast(dict[str, Any], record.get("properties") or {})
+        inner = record.get("additionalProperties")
+        return any(is_shorter(part, parts.get(name, inner)) for name, part in cast(dict[str, Any], value).items())
+    return False
 
 
 def holds_records(schema: Any) -> bool:
@@ -32,17 +49,6 @@ def holds_records(schema: Any) -> bool:
     if record.get("type") == "array":
         return holds_records(record.get("items"))
     return bool(record.get("properties")) or isinstance(record.get("additionalProperties"), dict)
-
-
-def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
-    """Every name of a part, however deep it stands."""
-    if not isinstance(schema, dict) or depth > _DEEPEST:
-        return
-    record = cast(dict[str, Any], schema)
-    properties = cast(dict[str, Any], record.get("properties") or {})
-    yield from properties
-    for part in (*properties.values(), record.get("items"), record.get("additionalProperties")):
-        yield from names_in(part, depth + 1)
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
@@ -61,7 +67,7 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
 
 def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
     """The schemas of properties of that name, the outermost first."""
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
     properties = cast(dict[str, Any], record.get("properties") or {})

@@ -10,11 +10,10 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Bench, told
-from bylaw.compile.card import Card
+from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
 from bylaw.compile.context import field_kind, keys_of, told_whole
 from bylaw.compile.desk import Desk
-from bylaw.compile.inside import names_in
 from bylaw.compile.prompt import render
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema

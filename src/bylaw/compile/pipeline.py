@@ -222,7 +222,8 @@ def _bench(benches: list[Bench], source: Source, work: Work, things: Things) -> 
     for bench in benches:
         if bench.things == things and bench.request == work.request:
             return bench
-    benches.append(Bench(source.cards, things, work.request, source.tried_at))
+    trial = (source.cards, things, work.request, source.tried_at, source.trajectories)
+    benches.append(Bench(*trial, is_timed=bool(source.now)))
     return benches[-1]
 
 

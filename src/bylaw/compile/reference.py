@@ -1,7 +1,11 @@
-"""Documents that refer to each other: a policy that cites another article is read, and checked, beside that article."""
+"""What a policy's sentences refer to: another article that they cite, or the sentence before an "Otherwise, ...".
+
+A policy is read, and checked, beside that.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -10,7 +14,7 @@ from msgspec.structs import replace
 from bylaw.compile.draft import Draft
 from bylaw.compile.span import ranges
 from bylaw.policy.document import Document, File
-from bylaw.policy.sentence import HEADING
+from bylaw.policy.sentence import HEADING, Sentence
 
 _LONGEST = 1_500
 """Letters of another document that are shown."""
@@ -28,12 +32,37 @@ class _Article(Struct, frozen=True):
     title: str
 
 
+_LEANS = re.compile(
+    r"\W*(otherwise|else|instead|then|likewise|in (that|this|such|these|those) cases?|this|these|those|that|such"
+    r"|it|they|the same|even (then|so)|both|neither)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that nobody can read without the one before."""
+
+
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """The drafts, each with what other documents say that its sentences refer to."""
-    if len(document.files) == 1:
-        return tuple(replace(draft, refers="") if draft.refers else draft for draft in drafts)
-    articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in document.files]
-    return tuple(replace(draft, refers=_told(_referred(draft, document, articles))) for draft in drafts)
+    """The drafts, each with what stands elsewhere that its sentences refer to."""
+    files = document.files if len(document.files) > 1 else ()
+    articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
+    before = {after.start: one for one, after in pairwise(document.sentences) if _leans(one, after)}
+    found: list[Draft] = []
+    for draft in drafts:
+        told = [*_told(_referred(draft, document, articles)), *_leaned_on(draft, document, before)]
+        found.append(replace(draft, refers="\n".join(told)))
+    return tuple(found)
+
+
+def _leans(one: Sentence, after: Sentence) -> bool:
+    return one.heading == after.heading and _LEANS.match(after.text) is not None
+
+
+def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
+    """The sentences, not its own, that a policy's sentences lean on."""
+    places = (place for found in ranges(draft.quotes, document) for place in found)
+    own = {each.start for start, end in places for each in document.within(start, end)}
+    for start in sorted(own):
+        if start in before and before[start].start not in own:
+            yield f"the sentence before it: {' '.join(before[start].text.split())[:_LONGEST]}"
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[_Article]:
@@ -50,8 +79,8 @@ def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) ->
     ][:_MOST]
 
 
-def _told(articles: Iterable[_Article]) -> str:
-    return "\n".join(f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in articles)
+def _told(articles: Iterable[_Article]) -> list[str]:
+    return [f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in articles]
 
 
 def _title(file: File) -> str:

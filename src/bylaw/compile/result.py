@@ -13,6 +13,8 @@ _SAMPLES = 200
 _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
+_LISTS = 20
+"""Where so many lists were recorded and none was empty, none is."""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
@@ -25,6 +27,8 @@ class Form:
         self.seen = 0
         """How many objects stood here."""
         self.items: Form | None = None
+        self.lists = self.shortest = 0
+        """How many lists stood here, and how few items one of them had."""
 
     def add(self, value: Any) -> None:
         """Take one value in."""
@@ -35,8 +39,15 @@ class Form:
                 self.fields.setdefault(str(name), Form()).add(part)
         elif isinstance(value, list):
             self.items = self.items or Form()
-            for part in cast(list[Any], value):
+            items = cast(list[Any], value)
+            self._note_lists(1, len(items))
+            for part in items:
                 self.items.add(part)
+
+    def _note_lists(self, lists: int, shortest: int) -> None:
+        if lists:
+            self.shortest = min(shortest, self.shortest) if self.lists else shortest
+            self.lists += lists
 
     def __str__(self) -> str:
         if self.items is not None:
@@ -67,7 +78,8 @@ class Form:
     def schema(self) -> dict[str, Any]:
         """The same as a JSON schema."""
         if self.items is not None:
-            return {"type": "array", "items": self.items.schema()}
+            listed = {"type": "array", "items": self.items.schema()}
+            return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
         if self._is_table:
             inner = Form()
             for form in self.fields.values():
@@ -95,6 +107,7 @@ class Form:
         self.seen += other.seen
         for name, form in other.fields.items():
             self.fields.setdefault(name, Form()).merge(form)
+        self._note_lists(other.lists, other.shortest)
         if other.items is not None:
             self.items = self.items or Form()
             self.items.merge(other.items)

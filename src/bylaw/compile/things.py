@@ -4,13 +4,14 @@ The answer is YAML as a pack has it. The loader of packs reads it, and recorded 
 finds is sent back.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.card import Card
+from bylaw.compile.card import Card, names_in
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.fit import misfits, section, widened, with_defaults
@@ -57,8 +58,8 @@ def describe(
     With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
-    tables = _told_tables(cards)
-    shown = digest_of(*(card.whole for card in cards.values()), *(each for each in (who, tables) if each))
+    tables, reads = _told_tables(cards), _told_reads(cards, cards)
+    shown = digest_of(*(card.whole for card in cards.values()), *(each for each in (who, tables, reads) if each))
     if earlier is not None and earlier.shown == shown:
         return earlier
     made = Things({}, {}, {})
@@ -66,7 +67,7 @@ def describe(
     known: dict[str, Card] = {}
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
-        more = f"{_told_tables(part)}{who}"
+        more = f"{_told_tables(part)}{_told_reads(part, cards)}{who}"
         if known:
             described = dump(_named_and_keyed(made.entities))
             request = render("things_more", {"tools": told, "entities": described, "more": more}, max_tokens=_ANSWER)
@@ -92,6 +93,22 @@ def describe(
 def _told_tables(cards: Mapping[str, Card]) -> str:
     """How tables inside records are described, where some result has one; else nothing."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
+
+
+def _told_reads(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
+    """How to say which argument holds a key, where a look-up calls an id otherwise than all results; else nothing."""
+    shown = {name for card in cards.values() for name in names_in(card.output)}
+    unlike = [
+        f"{card.name}({name})"
+        for card in part.values()
+        if card.output and card.effect != "write" and card.required == tuple(card.parameters)
+        for name in card.required
+        if name not in shown and _ID.search(name)
+    ]
+    return f"\n\n{prompt_text('things_read').replace('{{arguments}}', ', '.join(unlike[:6]))}" if unlike else ""
+
+
+_ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
