@@ -1,10 +1,11 @@
 """Kills the service, or its database, at random moments under load, and looks for what was lost.
 
     python benchmarks/service_kills.py [--store sqlite|postgres] [--workers 2] [--kills 50] [--seed 11]
-                                       [--kill service|database]
+                                       [--kill service|database] [--services 1]
 
 A service of its own, on the loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server of its own, is
-asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first. With `--kill
+asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first. With
+`--services` there are several that know nothing of each other, and one of these falls first. With `--kill
 database` all processes of the PostgreSQL server are killed at one moment, and the service lives on: it must go on once
 the server is there again.
 Then, for each conversation that it was in:
@@ -31,7 +32,7 @@ from typing import Any
 
 from postgres_server import crash, start
 from service_stores import arguments, described, new_log
-from service_traffic import Connection, Request, Service, Work, conversations, told
+from service_traffic import Connection, Request, Work, conversations, started, told
 
 from bylaw.record import Store, open_store
 from bylaw.record.verify import verify
@@ -70,18 +71,19 @@ class Told:
 class Run:
     """One life of the service, from its start to its kill."""
 
-    def __init__(self, store: str, workers: int, work: Work) -> None:
+    def __init__(self, store: str, services: int, workers: int, work: Work) -> None:
         self.store = store
+        self._services = services
         self._workers = workers
         self.told: dict[str, Told] = {}
         self.acknowledged = 0
         self._work = work
-        self.service = Service(store, workers=workers, stderr=subprocess.DEVNULL)
+        self.service = started(store, services, workers, stderr=subprocess.DEVNULL)
 
     async def lose_its_log(self, after: float) -> None:
         """The database falls, and comes back when all clients have heard of it; the service stays."""
         await self.service.ready()
-        clients = [asyncio.create_task(self._client(self.service.port)) for _ in range(CLIENTS)]
+        clients = self._clients()
         await asyncio.sleep(after)
         crash(self.store)
         for outcome in await asyncio.gather(*clients, return_exceptions=True):
@@ -92,16 +94,19 @@ class Run:
     async def be_killed(self, after: float, *, one_first: bool) -> None:
         service = self.service
         await service.ready()
-        clients = [asyncio.create_task(self._client(service.port)) for _ in range(CLIENTS)]
+        clients = self._clients()
         await asyncio.sleep(after)
-        if one_first and self._workers > 1:
-            # Clients of the others are answered on; their conversations may have been its.
-            os.kill(service.workers()[0], signal.SIGKILL)
+        # Clients of the others are answered on; their conversations may have been its.
+        if one_first and service.fell_one():
             await asyncio.sleep(ONE_FIRST)
         service.stop(signal.SIGKILL)
         for outcome in await asyncio.gather(*clients, return_exceptions=True):
             if not isinstance(outcome, OSError | EOFError):
                 raise RuntimeError(f"a client ended otherwise than by the kill: {outcome!r}")
+
+    def _clients(self) -> list[asyncio.Task[None]]:
+        ports = self.service.ports
+        return [asyncio.create_task(self._client(ports[number % len(ports)])) for number in range(CLIENTS)]
 
     async def _client(self, port: int) -> None:
         connection = Connection(port)
@@ -140,10 +145,10 @@ class Run:
 
     async def stuck(self, most: int) -> tuple[int, list[str]]:
         """Conversations that were waiting for an answer: how many were tried again, and which do not go on."""
-        if self.service.process.poll() is not None:
-            self.service = Service(self.store, workers=self._workers)
+        if not self.service.is_up:
+            self.service = started(self.store, self._services, self._workers)
             await self.service.ready()
-        connection = Connection(self.service.port)
+        connection = Connection(self.service.ports[-1])
         waiting = [each for each in self.told.values() if each.pending is not None][:most]
         faults: list[str] = []
         for told_here in waiting:
@@ -169,13 +174,13 @@ class Run:
         return status, body
 
 
-async def measure(store: str, workers: int, kills: int, seed: int, *, database: bool) -> int:
+async def measure(store: str, services: int, workers: int, kills: int, seed: int, *, database: bool) -> int:
     print(described(store), flush=True)
     recorded = conversations()
     rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
-    started = time.perf_counter()
+    began = time.perf_counter()
     for number in range(1, kills + 1):
-        run = Run(store, workers, Work(recorded, number, apart=True))
+        run = Run(store, services, workers, Work(recorded, number, apart=True))
         if database:
             await run.lose_its_log(rng.uniform(0.05, 1.5))
         else:
@@ -195,8 +200,9 @@ async def measure(store: str, workers: int, kills: int, seed: int, *, database: 
     log.close()
     faults += found.faults
     what = "database" if database else "service"
-    print(f"{workers} workers, kill -9 of the {what} at {kills} random moments under {CLIENTS} clients, "
-          f"{time.perf_counter() - started:.0f} s, load average {os.getloadavg()[0]:.1f}: "
+    several = f"{services} services with " if services > 1 else ""
+    print(f"{several}{workers} workers, kill -9 of the {what} at {kills} random moments under {CLIENTS} clients, "
+          f"{time.perf_counter() - began:.0f} s, load average {os.getloadavg()[0]:.1f}: "
           f"{heard:,} requests acknowledged in {touched:,} conversations; "
           f"{len(faults)} faults")  # fmt: skip
     print(f"  {tried:,} conversations that waited for an answer were taken up again; the chain of {found.entries:,} "
@@ -216,7 +222,8 @@ def main() -> int:
         parser.error("a file of SQLite has no process of its own: --kill database is for --store postgres")
     with new_log(given.store) as store:
         is_database = given.kill == "database"
-        return asyncio.run(measure(store, given.workers, given.kills, given.seed, database=is_database))
+        how = (given.services, given.workers, given.kills, given.seed)
+        return asyncio.run(measure(store, *how, database=is_database))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Load on the service: how many durable decisions a second, what one costs, and how long one takes.
 
     python benchmarks/service_load.py [--store sqlite|postgres] [--workers 2] [--seconds 15] [--rate 750] [--roam]
+                                      [--services 1]
 
 A service of its own is started on the loopback, with the clinic pack and a new log: a file of SQLite, or a PostgreSQL
 server of its own. One decision a request, each with what happened since the last one; the calls are those of simulated
 clinic conversations. 64 hosts of agents, each with conversations of its own and a connection that stays open; with
-`--roam` a conversation goes on from whichever host is free, so that it moves between workers. First as fast as they go,
-then open loop at `--rate` a second: a request is sent when it is due, whether or not earlier ones were answered, and
-its time counts from then. At the end the log is verified.
+`--roam` a conversation goes on from whichever host is free, so that it moves between workers. With `--services` there
+are several services on one log, each with `--workers`, as on several machines, and a host asks one of them. First as
+fast as they go, then open loop at `--rate` a second: a request is sent when it is due, whether or not earlier ones were
+answered, and its time counts from then. At the end the log is verified.
 """
 
 import asyncio
@@ -20,7 +22,8 @@ import uvloop
 from postgres_server import server_cpu, syncs
 from service_hosts import Host, Talks, hosts_of
 from service_stores import arguments, described, is_server, new_log
-from service_traffic import Service, conversations
+from service_traffic import conversations
+from service_traffic import started as running
 
 from bylaw.record import open_store
 from bylaw.record.verify import verify
@@ -122,19 +125,22 @@ def percentile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000
 
 
-async def measure(store: str, workers: int, seconds: float, rate: float, roam: bool) -> None:
+async def measure(store: str, services: int, workers: int, seconds: float, rate: float, roam: bool) -> None:
     """One log's numbers."""
     in_server = is_server(store)
     print(described(store))
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"a conversation {'moves between hosts' if roam else 'stays with its host'}")
-    print(f"workers: {workers}; {cores} cores, shared with the generator; load average before: {load:.1f}")
+    print(f"services: {services}, workers of each: {workers}")
+    print(f"{cores} cores, shared with the generator; load average before: {load:.1f}")
     recorded = conversations()
-    service = Service(store, workers=workers)
+    service = running(store, services, workers)
     try:
         await service.ready()
-        apart = (Talks(recorded, OPEN // HOSTS, number, HOSTS) for number in range(HOSTS))
-        hosts = await hosts_of(service.port, [Talks(recorded, OPEN)] * HOSTS if roam else apart)
+        apart = [Talks(recorded, OPEN // HOSTS, number, HOSTS) for number in range(HOSTS)]
+        talks = [Talks(recorded, OPEN)] * HOSTS if roam else apart
+        ports = service.ports
+        hosts = [host for n, port in enumerate(ports) for host in await hosts_of(port, talks[n :: len(ports)])]
         await closed_loop(hosts, 2)
         slow = speed()
         of_server = server_cpu(store) if in_server else 0.0
@@ -177,7 +183,7 @@ def main() -> None:
     parser.add_argument("--roam", action="store_true")
     given = parser.parse_args()
     with new_log(given.store) as store:
-        uvloop.run(measure(store, given.workers, given.seconds, given.rate, given.roam))
+        uvloop.run(measure(store, given.services, given.workers, given.seconds, given.rate, given.roam))
 
 
 if __name__ == "__main__":

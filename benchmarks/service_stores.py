@@ -30,6 +30,7 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--store", choices=KINDS, default="sqlite")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--services", type=int, default=1, help="so many, each with so many workers, on one log")
     return parser
 
 

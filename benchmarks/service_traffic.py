@@ -186,6 +186,23 @@ class Service:
         """Seconds of CPU that all its processes have used."""
         return sum(map(cpu_of, (self.process.pid, *self.workers())))
 
+    @property
+    def ports(self) -> list[int]:
+        """Where it listens."""
+        return [self.port]
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it was not ended."""
+        return self.process.poll() is None
+
+    def fell_one(self) -> bool:
+        """Kill one of its processes, where others go on."""
+        workers = self.workers()
+        if workers:
+            os.kill(workers[0], signal.SIGKILL)
+        return bool(workers)
+
     def stop(self, how: int = signal.SIGTERM) -> None:
         """End it; by a kill all its processes fall at once."""
         if how == signal.SIGKILL:
@@ -195,3 +212,49 @@ class Service:
                 os.kill(worker, how)
         self.process.send_signal(how)
         self.process.wait(30)
+
+
+class Fleet:
+    """Several services of our own that share a log, as on several machines: none knows of the others."""
+
+    def __init__(self, store: str, count: int, *, workers: int = 1, stderr: int | None = None) -> None:
+        self.services = [Service(store, workers=workers, stderr=stderr) for _ in range(count)]
+
+    @property
+    def ports(self) -> list[int]:
+        """Where they listen."""
+        return [each.port for each in self.services]
+
+    @property
+    def is_up(self) -> bool:
+        """Whether none was ended."""
+        return all(each.is_up for each in self.services)
+
+    async def ready(self) -> None:
+        for each in self.services:
+            await each.ready()
+
+    async def commits(self) -> int:
+        return sum([await each.commits() for each in self.services])
+
+    def cpu(self) -> float:
+        """Seconds of CPU that all their processes have used."""
+        return sum(each.cpu() for each in self.services)
+
+    def fell_one(self) -> bool:
+        """Kill one of them, while the others go on."""
+        self.services[0].stop(signal.SIGKILL)
+        return True
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        """End all that are up."""
+        for each in self.services:
+            if each.is_up:
+                each.stop(how)
+
+
+def started(store: str, services: int, workers: int, *, stderr: int | None = None) -> Service | Fleet:
+    """One service with its workers, or several with as many each."""
+    if services == 1:
+        return Service(store, workers=workers, stderr=stderr)
+    return Fleet(store, services, workers=workers, stderr=stderr)
