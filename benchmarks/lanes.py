@@ -87,6 +87,9 @@ LANES: dict[str, Lane] = {
     "s3": Lane(
         ("audit/test_s3.py",), "parquet,zstd,remote", ("s3fs", "moto[server]", "boto3"), ("s3fs", "moto")
     ),
+    "kubernetes": Lane(
+        ("deploy/test_manifests.py",), packages=("kubernetes-validate",), versions=("kubernetes-validate",)
+    ),
     "slow": Lane(
         ("align/test_tasks.py", "audit", "clinic", "guard"), "serve,mcp,compile,learn,parquet", marks="slow"
     ),

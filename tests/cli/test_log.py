@@ -6,7 +6,10 @@ import sqlite3
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from bylaw.shield import Shield
+from bylaw.trace import read
 from tests.command import bylaw
 from tests.integrations.shop import write_pack
 from tests.shield.test_approvals import ask, blind
@@ -132,6 +135,35 @@ def test_an_export_is_audited(tmp_path: Path) -> None:
         ("chat-1", "refund", False),
         ("chat-2", "refund", None),
     ]
+
+
+def test_an_export_as_a_table_is_read_as_the_lines_are(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    write(tmp_path)
+    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+        shield.session("chat-3", context={"signed_in_as": "C7"}).user("Hello?")
+    for name in ("export.jsonl", "export.parquet"):
+        ran = bylaw(
+            tmp_path, "log", "export", "--log", "decisions.db", "--out", name, "--format", name.partition(".")[2]
+        )
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    lines, table = (
+        [(each.id, each.agent, each.context, each.events) for each in read(tmp_path / name)]  # type: ignore[union-attr]
+        for name in ("export.jsonl", "export.parquet")
+    )
+    assert [name for name, *_ in lines] == ["chat-1", "chat-2", "chat-3"]
+    assert [(id, context, events) for id, _, context, events in table] == [
+        (id, context, events) for id, _, context, events in lines
+    ]
+    found = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "export.parquet").to_pylist()
+    assert [[(each["tool"], each["answer"], each["policies"]) for each in row["decisions"]] for row in found] == [
+        [("get_order", "allow", []), ("refund", "ask", ["returned-first"])],
+        [("get_order", "allow", []), ("refund", "allow", [])],
+        [],
+    ]
+    assert found[1]["agent"] == "shop-bot"
+    ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--format", "parquet")
+    assert (ran.returncode, "needs a place to lie" in ran.stderr) == (2, True)
 
 
 def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:

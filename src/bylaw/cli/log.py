@@ -5,10 +5,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 from rich.text import Text
@@ -20,6 +20,9 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from bylaw.shield.history import History
 
 _log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
 _tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
@@ -91,9 +94,18 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
 @_log
 @_tenant
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; by default standard output.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(("jsonl", "parquet")),
+    default="jsonl",
+    help="Lines, or a Parquet file with the decisions beside the messages; that needs --out.",
+)
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
-def export_command(where: str, tenant: str, out: Path | None, conversations: tuple[str, ...]) -> int:
-    """Write conversations as `bylaw audit` reads them, one per line.
+def export_command(
+    where: str, tenant: str, out: Path | None, format: Literal["jsonl", "parquet"], conversations: tuple[str, ...]
+) -> int:
+    """Write conversations as `bylaw audit` reads them, one per line or row.
 
     A conversation that cannot be read is named and left out, and the exit status is 1.
     """
@@ -104,18 +116,23 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
     wanted = conversations or known
     if out is None:
+        if format == "parquet":
+            raise UsageError("a Parquet file needs a place to lie", hint="give --out FILE.parquet")
         return _export(store, tenant, wanted, sys.stdout.buffer)
     if _is_of_log(out, where):
         raise UsageError("this is the log itself, which an export does not overwrite", place=str(out))
-    if out.exists() and not out.is_file():
+    if out.exists() and not out.is_file() and format == "jsonl":
         with out.open("wb") as target:
             return _export(store, tenant, wanted, target)
     if not out.parent.is_dir():
         raise UsageError("the folder does not exist", place=str(out.parent), hint="make it first")
     rough = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
-        with rough.open("xb") as target:
-            status = _export(store, tenant, wanted, target)
+        if format == "parquet":
+            status = _export_table(store, tenant, wanted, rough)
+        else:
+            with rough.open("xb") as target:
+                status = _export(store, tenant, wanted, target)
         os.replace(rough, out)
     finally:
         rough.unlink(missing_ok=True)
@@ -123,21 +140,44 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], target: BinaryIO) -> int:
-    from bylaw.shield.history import read_history
     from bylaw.trace.chat_record import chat_line
 
     status = 0
+    for name, history in _histories(store, tenant, names):
+        if history is None:
+            status = 1
+        else:
+            target.write(chat_line(history.trajectory(name)))
+    target.flush()
+    return status
+
+
+def _export_table(store: Store, tenant: str, names: Iterable[str], target: Path) -> int:
+    from bylaw.cli.log_table import LogTable
+
+    status, table = 0, LogTable(target)
+    for name, history in _histories(store, tenant, names):
+        if history is None:
+            status = 1
+        else:
+            table.add(name, history)
+    table.close()
+    return status
+
+
+def _histories(store: Store, tenant: str, names: Iterable[str]) -> "Iterator[tuple[str, History | None]]":
+    """What the log holds of each conversation; None for one that cannot be read, which is told."""
+    from bylaw.shield.history import read_history
+
     for name in names:
         try:
             history = read_history(store.conversation(tenant, name))
         except BylawError as error:
             print(f"bylaw: `{name}` is left out: {error}", file=sys.stderr, flush=True)
-            status = 1
+            yield name, None
             continue
         if history is not None:
-            target.write(chat_line(history.trajectory(name)))
-    target.flush()
-    return status
+            yield name, history
 
 
 def _is_of_log(out: Path, where: str) -> bool:

@@ -23,6 +23,8 @@ ROWS = 256
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
 """What else of a row makes a conversation; other columns are left where they are."""
+_RECORDS = ("context", "metadata")
+"""Of these, records: a column of text holds them as JSON."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
@@ -103,6 +105,10 @@ def _rows(
 
 
 def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
+    for name in _RECORDS:
+        text = record.get(name)
+        if isinstance(text, str) and text.startswith("{"):
+            record = record | {name: Raw(text.encode())}
     messages = record.get("messages")
     if isinstance(messages, str | bytes):
         return record | {"messages": Raw(messages.encode() if isinstance(messages, str) else messages)}

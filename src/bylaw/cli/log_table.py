@@ -1,0 +1,87 @@
+"""`bylaw log export --format parquet`: one conversation a row, as `bylaw audit` reads it, with its decisions."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bylaw.audit.batch.schema import arrow
+from bylaw.shield.history import History
+from bylaw.trace.chat_record import chat_record
+
+HELD = 500
+"""Conversations of a row group."""
+_encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+
+
+class LogTable:
+    """A Parquet file of conversations, open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        pa = arrow()
+        decision = [("id", pa.string()), ("tool", pa.string()), ("answer", pa.string()), ("allowed", pa.bool_())]
+        decision += [("policies", pa.list_(pa.string())), ("seconds", pa.float64())]
+        moment = pa.timestamp("us", tz="UTC")
+        self._schema = pa.schema(
+            [
+                ("id", pa.string()),
+                ("agent", pa.string()),
+                ("pack", pa.string()),
+                ("pack_version", pa.string()),
+                ("started", moment),
+                ("ended", moment),
+                ("context", pa.string()),
+                ("messages", pa.string()),
+                ("decisions", pa.list_(pa.struct(decision))),
+            ]
+        )
+        self._writer = arrow("parquet").ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, name: str, history: History) -> None:
+        """Add one conversation."""
+        told = chat_record(history.trajectory(name))
+        times = [event.time for event in history.events if event.time is not None]
+        self._rows.append(
+            {
+                "id": name,
+                "agent": told.get("agent"),
+                "pack": history.opening.pack,
+                "pack_version": history.opening.version,
+                "started": _moment(min(times)) if times else None,
+                "ended": _moment(max(times)) if times else None,
+                "context": _encode(told["context"]).decode() if "context" in told else None,
+                "messages": _encode(told["messages"]).decode(),
+                "decisions": [
+                    {
+                        "id": each.id,
+                        "tool": each.tool,
+                        "answer": each.answer,
+                        "allowed": each.allowed,
+                        "policies": [ground.policy for ground in each.grounds if ground.answer != "allow"],
+                        "seconds": each.seconds,
+                    }
+                    for each in history.decisions
+                ],
+            }
+        )
+        if len(self._rows) >= HELD:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held, and the end of the file."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(arrow().Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+
+def _moment(time: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(time, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,161 @@
+"""What the files of `deploy` start: the very commands, with other places, in an environment with nothing else in it."""
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bylaw.packs.clinic.simulator.world import build
+from bylaw.policy.folder import READY
+
+pytest.importorskip("uvicorn")
+pytestmark = pytest.mark.process
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+BYLAW = Path(sys.executable).with_name("bylaw")
+
+
+def of_container() -> list[str]:
+    text = (DEPLOY / "Containerfile").read_text()
+    entry, command = (re.search(rf"^{name} (\[.*\])$", text, re.M) for name in ("ENTRYPOINT", "CMD"))
+    assert entry is not None
+    assert command is not None
+    assert json.loads(entry[1]) == ["bylaw"]
+    return json.loads(command[1])
+
+
+def of_compose() -> list[str]:
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["bylaw"]["command"]
+
+
+def of_unit(name: str) -> list[str]:
+    line = re.search(r"^ExecStart=(.*)$", (DEPLOY / name).read_text(), re.M)
+    assert line is not None
+    program, *arguments = shlex.split(line[1])
+    assert program == "/opt/bylaw/bin/bylaw"
+    return arguments
+
+
+def of_kubernetes(name: str) -> list[str]:
+    first = next(yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text()))
+    spec = first["spec"]["jobTemplate"]["spec"] if first["kind"] == "CronJob" else first["spec"]
+    return spec["template"]["spec"]["containers"][0]["args"]
+
+
+def placed(command: list[str], **places: Any) -> list[str]:
+    """A command with other places for the options that name one; each of `places` must be there."""
+    split = [part for word in command for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for option, place in places.items():
+        split[split.index(f"--{option}") + 1] = str(place)
+    return split
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A pack, keys for it, and a world."""
+    made = run(tmp_path, "serve", "--new-key", "acme")
+    assert made.returncode == 0, made.stderr
+    key, line = (each.partition(":")[2].strip() for each in made.stdout.splitlines())
+    (tmp_path / "keys").write_text(line + "\n")
+    (tmp_path / "key").write_text(key)
+    return tmp_path
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.defpath, "HOME": str(folder)}
+    return subprocess.run(
+        [BYLAW, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def answered(port: int, path: str, key: str = "", body: Any = None) -> tuple[int, bytes]:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    data = json.dumps(body).encode() if body is not None else None
+    try:
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def serving(folder: Path, command: list[str], port: int) -> Iterator[None]:
+    environment = {"PATH": os.defpath, "HOME": str(folder)}
+    with subprocess.Popen([BYLAW, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and process.poll() is None:
+                try:
+                    if answered(port, "/health")[0] == 200:
+                        break
+                except OSError:
+                    time.sleep(0.1)
+            yield
+        finally:
+            process.terminate()
+            assert process.wait(40) in (0, -15)
+
+
+@pytest.mark.parametrize("name", ["container", "compose", "unit", "kubernetes"])
+def test_each_serves_decisions_under_keys(name: str, folder: Path, port: int, postgres: str) -> None:
+    command = {
+        "container": of_container,
+        "compose": of_compose,
+        "unit": lambda: of_unit("bylaw.service"),
+        "kubernetes": lambda: of_kubernetes("service.yaml"),
+    }[name]()
+    store = str(folder / "decisions.db") if name == "unit" else postgres
+    places = {"pack": READY / "clinic", "store": store, "host": "127.0.0.1", "port": port}
+    command = placed(command, **places, keys=folder / "keys", anchors=folder / "anchors")
+    key = (folder / "key").read_text()
+    asked = {"conversation": f"deploy-{name}", "tool": "get_patient", "arguments": {"patient_id": "P003"}}
+    for _ in serving(folder, command, port):
+        assert answered(port, "/v1/decide", body=asked)[0] == 401
+        status, body = answered(port, "/v1/decide", key, asked)
+        assert (status, json.loads(body)["decisions"][0]["answer"]) == (200, "allow")
+        assert answered(port, "/metrics")[0] == 200
+    verified = run(folder, "log", "verify", "--log", store, "--tenant", "acme", "--anchors", str(folder / "anchors"))
+    assert verified.returncode == 0, verified.stderr
+
+
+@pytest.mark.parametrize("name", ["unit", "kubernetes"])
+def test_each_audits_every_night(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    build(tmp_path / "world.sqlite").close()
+    (tmp_path / "logs").mkdir()
+    demo = READY / "clinic" / "demo" / "logs.jsonl.gz"
+    (tmp_path / "logs" / demo.name).write_bytes(demo.read_bytes())
+    command = of_unit("bylaw-nightly.service") if name == "unit" else of_kubernetes("nightly.yaml")
+    command = placed(command, pack=READY / "clinic", world=tmp_path / "world.sqlite", out=tmp_path / "state", jobs=1)
+    assert command[:2] in (["audit", "/srv/logs"], ["audit", "/logs"])
+    command[1] = str(tmp_path / "logs")
+    assert "Read 1 new or changed logs" in (done := run(tmp_path, *command)).stdout, done.stderr
+    assert "Read 0 new or changed logs (1 were known)" in run(tmp_path, *command).stdout
+
+
+def test_the_container_installs_extras_that_there_are() -> None:
+    import tomllib
+
+    extras = re.search(r"/build\[([\w,-]+)\]", (DEPLOY / "Containerfile").read_text())
+    assert extras is not None
+    declared = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras[1].split(",")) <= declared.keys()
