@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.engine.claim import claim
+from bylaw.facts.claim import claim
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
 from tests.examples import examples
 

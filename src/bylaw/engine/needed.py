@@ -6,7 +6,6 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.json import encode
 
-from bylaw.engine.claim import claim
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import Ledger
@@ -124,7 +123,7 @@ class NeededFacts:
         entity, field = self._named(fact)
         key = key_of(fact.key)
         made, ledger = self._made, self._ledger
-        step, words = claim(field, self._value(entity, fact.key, field), ledger.said, made.step) or (None, "")
+        step, words = ledger.claims.last(field, self._value(entity, fact.key, field), made.step) or (None, "")
         shown = ledger.ever_visible(entity, key, fact.field, made)
         lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:

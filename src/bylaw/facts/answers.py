@@ -60,7 +60,7 @@ class Answers:
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether every answer to a look-up was an error: the next one may well show what was wanted."""
-        made = [each for each in self.of(tool, at) if matches(each.call.arguments, arguments) is not False]
+        made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:

@@ -1,7 +1,7 @@
 """What writes may have changed, by thing and field: where a fact becomes stale."""
 
-from collections.abc import Iterator
-from itertools import chain
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
 
 from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import Key
@@ -18,8 +18,9 @@ class Changes:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._touches: dict[str, dict[Key | None, list[Touch]]] = {}
-        """By kind and key, the key in the form that all keys share that may be the same thing's."""
+        self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
+        """By kind, then by key and field: the key in the form that all keys share that may be the same thing's, None
+        for any thing of the kind; None for all fields. In the order of the calls."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         """Calls of tools that nobody declared."""
         self.under_way = 0
@@ -82,12 +83,16 @@ class Changes:
         touches = self._touches.get(entity)
         if touches is None:
             return last
-        for index in (loose_key(key), None):
-            for touch in reversed(touches.get(index, _NONE)):
+        for mine in _lists(touches, key, field):
+            # Asked as of an early step, the many that came later are not looked at one by one.
+            place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
+            while place:
+                place -= 1
+                touch = mine[place]
                 step = touch.record.step
                 if step <= after:
                     break
-                if step < before and (touch.fields is None or field in touch.fields) and touch.counts(known_at):
+                if touch.counts(known_at):
                     last = step if last is None else max(last, step)
                     break
         return last
@@ -101,11 +106,7 @@ class Changes:
         start = self._beside.get(asked)
         if start is None:
             return []
-        touching = [
-            touch.record
-            for touch in self._of(entity, key)
-            if (touch.fields is None or field in touch.fields) and touch.counts(known_at)
-        ]
+        touching = [touch.record for touch in self._of(entity, key, field) if touch.counts(known_at)]
         for made, stranger in self._strangers:
             if (made.counts() if known_at is None else made.counts_at(known_at)) and stranger.may_touch(key):
                 touching.append(made)
@@ -128,10 +129,8 @@ class Changes:
             return [record for record, _ in self._strangers if after < record.step < at.step]
         found = [
             touch.record
-            for touch in self._of(entity, key)
-            if after < touch.record.step < at.step
-            and (touch.fields is None or field in touch.fields)
-            and touch.counts(at.step)
+            for touch in self._of(entity, key, field, after)
+            if touch.record.step < at.step and touch.counts(at.step)
         ]
         return sorted(dict.fromkeys(found), key=lambda record: record.step)
 
@@ -143,18 +142,29 @@ class Changes:
                 return made.step
         return None
 
-    def _of(self, entity: str, key: Key) -> Iterator[Touch]:
-        """The writes that may change a thing, or any of its kind."""
-        touches = self._touches.get(entity, {})
-        return chain(touches.get(loose_key(key), _NONE), touches.get(None, _NONE))
+    def _of(self, entity: str, key: Key, field: str, after: int = -1) -> Iterator[Touch]:
+        """The writes after a step that may change a field of a thing, or of any of its kind."""
+        for mine in _lists(self._touches.get(entity, {}), key, field):
+            yield from mine[bisect_right(mine, after, key=_step) :]
 
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
-        touches = self._touches.setdefault(entity, {}).setdefault(None if key is None else loose_key(key), [])
-        # A result may come after other writes: the order of the calls is kept.
-        place = len(touches)
-        while place and touches[place - 1].record.step > touch.record.step:
-            place -= 1
-        touches.insert(place, touch)
+        kind, name = self._touches.setdefault(entity, {}), None if key is None else loose_key(key)
+        for field in (None,) if touch.fields is None else touch.fields:
+            touches = kind.setdefault((name, field), [])
+            # A result may come after other writes: the order of the calls is kept.
+            place = len(touches)
+            while place and touches[place - 1].record.step > touch.record.step:
+                place -= 1
+            touches.insert(place, touch)
 
 
-_NONE: list[Touch] = []
+def _lists(touches: Mapping[tuple[Key | None, str | None], list[Touch]], key: Key, field: str) -> Iterator[list[Touch]]:
+    """The writes that may change a field of a thing: by its key or by none, by its name or all fields."""
+    name = loose_key(key)
+    for index in ((name, field), (name, None), (None, field), (None, None)):
+        if index in touches:
+            yield touches[index]
+
+
+def _step(touch: Touch) -> int:
+    return touch.record.step

@@ -2,6 +2,7 @@
 answer had come. Which of them is so nobody can tell; nor whether a thing is there that was shown, and then was not.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,19 @@ from bylaw.facts.value import coerce, one_of
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
     """Those that were shown at once with an entry, which is one of them."""
-    return [each for each in shown if each.delivered > entry.as_of and each.as_of < entry.delivered]
+    first = bisect_right(shown, entry.as_of, key=delivered_at)
+    return [each for each in shown[first:] if each.as_of < entry.delivered]
+
+
+def newest_of(shown: Sequence[Shown]) -> Shown:
+    """The one of which the look-up was made last. What was delivered before that look-up is not newer."""
+    newest = shown[-1]
+    for each in reversed(shown):
+        if each.delivered < newest.as_of:
+            break
+        if each.as_of >= newest.as_of:
+            newest = each
+    return newest
 
 
 def told_by(field: Field, shown: Sequence[Shown]) -> Any:
@@ -23,16 +36,19 @@ def told_by(field: Field, shown: Sequence[Shown]) -> Any:
     return one_of(field, [each.value for each in shown])
 
 
-def is_there(shown: Sequence[Shown], is_current: Callable[[Shown], bool]) -> Any:
+def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
     """Whether a thing exists, by all that was shown of that and is so still; None where it was shown both ways.
+
+    `changed` is the step of the last write that may have changed that: what was delivered before is not looked at.
 
     That it is there outweighs that it was not, once: it may have been made meanwhile. The other way round, where no
     write has taken it away, one of the two is wrong.
     """
-    current = [each for each in shown if is_current(each)]
+    first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
+    current = [each for each in shown[first:] if is_current(each)]
     if not current:
         return NOTHING
-    newest = max(current, key=_as_of)
+    newest = newest_of(current)
     against = beside(newest, current) if newest.value else current
     return None if any(each.value is not newest.value for each in against) else newest.value
 
@@ -50,13 +66,18 @@ class Visible:
     def is_there(self) -> Any:
         """Whether it exists: None where it was shown both ways, NOTHING where nothing tells."""
         newest = self._ledger.latest_of(self._thing, self._entity, self._key, "exists", self._at)
-        return NOTHING if newest is None else is_there(self._shown("exists"), lambda each: self._is_so(each, "exists"))
+        if newest is None:
+            return NOTHING
+        at = self._at
+        changed = self._ledger.changes.between(self._entity.name, self._key, "exists", -1, at.step, known_at=at.step)
+        return is_there(self._shown("exists"), changed, lambda each: self._is_so(each, "exists"))
 
     def told(self, field: Field, entry: Shown, *, before: int | None = None) -> Any:
         """What the newest entry, and whatever was shown at once with it, tell of a field."""
-        shown = self._shown(field.name)
-        if len(shown) > 1:
-            at_once = [each for each in beside(entry, shown) if self._is_so(each, field.name, before)]
+        at_once = beside(entry, shown_before(self._thing.shown(field.name), self._at.start))
+        if len(at_once) > 1:
+            who = self._at.who
+            at_once = [each for each in at_once if each.agent == who and self._is_so(each, field.name, before)]
             return told_by(field, at_once)
         return coerce(field, entry.value)
 
@@ -81,7 +102,7 @@ class Visible:
 
     def _shown(self, field: str) -> list[Shown]:
         at = self._at
-        return [each for each in self._thing.shown(field) if each.delivered < at.start and each.agent == at.who]
+        return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _is_so(self, entry: Shown, field: str, before: int | None = None) -> bool:
         at, key = self._at, self._key
@@ -104,5 +125,13 @@ def contradicted(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallR
     return thing is not None and Visible(ledger, thing, entity, key, at).is_contradicted(named)
 
 
-def _as_of(entry: Shown) -> int:
-    return entry.as_of
+def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
+    """Those that were delivered before a step."""
+    if not shown or shown[-1].delivered < start:
+        return shown
+    return shown[: bisect_left(shown, start, key=delivered_at)]
+
+
+def delivered_at(entry: Shown) -> int:
+    """The step of the result."""
+    return entry.delivered

@@ -13,6 +13,7 @@ from bylaw.facts.acceptance import accepted
 from bylaw.facts.answers import Answers
 from bylaw.facts.call_record import TO_USER, CallRecord, record_of
 from bylaw.facts.changes import Changes
+from bylaw.facts.claim import Claims
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
@@ -39,6 +40,8 @@ class Ledger:
         self.writes: list[CallRecord] = []
         """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
+        self.claims = Claims(self.said)
+        """What the user's messages state."""
         self._unheard: list[int] = []
         """The steps at which the user said something that was not recorded."""
         self.turn = -1
@@ -48,6 +51,8 @@ class Ledger:
         self.answers = Answers()
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """By pattern, how many of the user's messages were searched for it, and the places of those that have it."""
+        self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
+        """By tool, kind and field, how many answers were looked at, and those that may not have told the field."""
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
         """By kind, how many results that may show such things were looked at, and those that could not be read."""
         self._showing: dict[str, list[CallRecord]] = {}

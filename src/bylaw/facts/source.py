@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import Visible, beside, is_there, told_by
+from bylaw.facts.contradiction import Visible, beside, is_there, newest_of, shown_before, told_by
 from bylaw.facts.entity import (
     ABSENT,
     EXISTS,
@@ -243,14 +243,15 @@ class HindsightFacts:
     def _told(self, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
         """What was shown of a field, before the call's turn or since; NOTHING where that does not tell."""
         shown = self._ledger.shown(entity, key, field.name)
-        known = [entry for entry in shown if entry.delivered < self._at.start] if was_there else []
-        if known:
-            newest = max(known, key=_as_of)
+        start = self._at.start
+        known = shown_before(shown, start)
+        if known and was_there:
+            newest = newest_of(known)
             if self._was_so(entity, key, field.name, newest):
                 at_once = beside(newest, known)
                 return told_by(field, [each for each in at_once if self._was_so(entity, key, field.name, each)])
-        later = [entry for entry in shown if entry.delivered >= self._at.start]
-        if later:
+        later = shown[len(known) :]
+        if later and self._stays_so(entity, key, field.name):
             soonest = min(later, key=_as_of)
             if self._is_so_yet(entity, key, field.name, soonest):
                 at_once = beside(soonest, later)
@@ -260,8 +261,13 @@ class HindsightFacts:
     def _is_there(self, entity: Entity, key: Key) -> Any:
         """Whether the thing exists; None where that was shown both ways, NOTHING where nothing tells."""
         shown = self._ledger.shown(entity, key, "exists")
-        known = [entry for entry in shown if entry.delivered < self._at.start]
-        there = is_there(known, lambda each: self._was_so(entity, key, "exists", each))
+        known, at = shown_before(shown, self._at.start), self._at
+        changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
+        thing = self._ledger.thing(entity.name, key)
+        if thing is not None and not thing.is_ever_absent:
+            there = any(self._was_so(entity, key, "exists", each) for each in reversed(known)) or NOTHING
+        else:
+            there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
         if there is not NOTHING:
             return there
         found = self._told(entity, key, EXISTS, was_there=False)
@@ -270,6 +276,10 @@ class HindsightFacts:
     def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
         """Whether nothing has changed what was shown until the call was made."""
         return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
+
+    def _stays_so(self, entity: Entity, key: Key, field: str) -> bool:
+        """Whether nothing changes the field from the call on."""
+        return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
         """Whether nothing has changed the field since the call was made, so that what was shown later is true of it."""

@@ -1,5 +1,6 @@
 """Why a fact is not known although the agent looked it up and was answered: a fault of the log or the pack."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from bylaw.facts.call_record import CallRecord
@@ -19,7 +20,11 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
     """
     if contradicted(ledger, entity, key, field, at):
         return "contradicted"
-    for record in _asked_for(ledger, entity, key, field) if ledger.has_answer_about(entity.name) else ():
+    if not ledger.has_answer_about(entity.name):
+        return None
+    # What was asked before the last change does not matter.
+    changed = ledger.changes.between(entity.name, key, field, -1, at.step, known_at=at.step)
+    for record in _asked_for(ledger, entity, key, field, 0 if changed is None else changed):
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
@@ -32,8 +37,8 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
     return None
 
 
-def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str) -> Sequence[CallRecord]:
-    """The answered calls that may have been about the thing, and perhaps others."""
+def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
+    """The answered calls from a step on that may have been about the thing, and perhaps others."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways_to(entity, field))}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -41,10 +46,36 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str) -> Sequence
             way = ways.get(tool)
             parts = list(way.arguments.items()) if way is not None else []
             if way is None or not all(part in entity.key for _, part in parts):
-                found += answered.records
+                asked = _suspects(ledger, tool, answered.records, entity, field)
             else:
-                found += answered.about({name: key[entity.key.index(part)] for name, part in parts})
-    return sorted(found, key=lambda record: record.step)
+                asked = answered.about({name: key[entity.key.index(part)] for name, part in parts})
+            found += asked[bisect_left(asked, since, key=_step) :]
+    return sorted(found, key=_step)
+
+
+def _suspects(
+    ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
+) -> Sequence[CallRecord]:
+    """Of the answers of a tool that is not asked by the key, those that may not have told the field, found once."""
+    count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
+    if count != len(records):
+        # One that came late stands before others.
+        found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
+        ledger.suspects[tool, entity.name, field] = (len(records), found)
+    return found
+
+
+def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
+    """Why a result that lists things of a kind tells the field of none."""
+    if record.result is None:
+        return None
+    if not record.result.captured:
+        return "not_captured"
+    if record.accepted is False:
+        return None
+    observations = ledger.schema.shows[record.call.tool][entity.name]
+    showing = [each for each in observations if not each.only or field in each.fields]
+    return unreadable(showing, record.call.arguments, record.value) if showing else None
 
 
 def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
@@ -52,14 +83,8 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
     is_about = _is_about(ledger.schema, record.call, entity, key, field)
     if is_about is False or record.result is None:
         return None
-    if not record.result.captured:
-        return "not_captured"
-    if record.accepted is False:
-        return None
-    if is_about is None:
-        observations = ledger.schema.shows[record.call.tool][entity.name]
-        showing = [each for each in observations if not each.only or field in each.fields]
-        return unreadable(showing, record.call.arguments, record.value) if showing else None
+    if is_about is None or not record.result.captured or record.accepted is False:
+        return _not_told_at_all(ledger, record, entity, field)
     thing = ledger.thing(entity.name, key)
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
@@ -67,6 +92,10 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
         is_null = any(value is None for value in shown) and not _may_be_none(entity, field)
         return "not_told" if is_null else None
     return "not_readable" if isinstance(record.value, str) else "not_mapped"
+
+
+def _step(record: CallRecord) -> int:
+    return record.step
 
 
 def _may_be_none(entity: Entity, field: str) -> bool:

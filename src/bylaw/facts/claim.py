@@ -1,6 +1,7 @@
 """Whether a user message states a fact's value. What a user says is a claim, not a fact."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -31,13 +32,42 @@ def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int
 
     UNSEEN stands for any value the field may take.
     """
-    forms = _kept(field, value)
-    if not forms:
-        return None
-    for step, text in reversed(said):
-        if step < before and (words := _stated(forms, text)) is not None:
-            return step, words
-    return None
+    return Claims(said).last(field, value, before)
+
+
+class Claims:
+    """What the messages of one user state; `said` may grow."""
+
+    def __init__(self, said: Sequence[tuple[int, str]]) -> None:
+        self._said = said
+        self._lower: tuple[int, str | None] = (0, "")
+        """How many messages it is of, and their words in lower case; None where some are not ASCII."""
+        self._stating: dict[tuple[Form, ...], tuple[int, list[tuple[int, str]]]] = {}
+        """By forms, how many messages were searched for them, and those that have one: step and words."""
+
+    def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
+        """The last message before a step that states the value: its step, and the words that do."""
+        forms, lower = _kept(field, value), self._words()
+        if lower is not None:
+            forms = tuple([form for form in forms if all(part in lower for part in form.has)])
+        if not forms:
+            return None
+        count, found = self._stating.get(forms, (0, []))
+        if count < len(self._said):
+            new = ((step, _stated(forms, text)) for step, text in self._said[count:])
+            found += [(step, words) for step, words in new if words is not None]
+            self._stating[forms] = (len(self._said), found)
+        place = bisect_left(found, (before,))
+        return found[place - 1] if place else None
+
+    def _words(self) -> str | None:
+        """All that was said so far, in lower case."""
+        count, lower = self._lower
+        if lower is not None and count < len(self._said):
+            new = "\n".join([text for _, text in self._said[count:]])
+            lower = f"{lower}\n{new.lower()}" if new.isascii() else None
+            self._lower = (len(self._said), lower)
+        return lower
 
 
 class Form(NamedTuple):
