@@ -15,7 +15,7 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
-from bylaw.cli.visible import visible
+from bylaw.cli.visible import clean, visible
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
@@ -224,14 +224,18 @@ def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> in
 
 def _print_approval(approval: Approval, console: Any, now: float) -> None:
     request = approval.request
-    console.print(Text(approval.id, style="bold") + Text(f"  {_standing(approval, now)}"), soft_wrap=True)
+    shown = clean(approval.id, 400)
+    if shown != approval.id or " " in shown:
+        # A conversation's name may read like another approval.
+        shown = json.dumps(shown)
+    console.print(Text(shown, style="bold") + Text(f"  {_standing(approval, now)}"), soft_wrap=True)
     if request.for_person:
         for line in request.for_person.splitlines():
             console.print(Text(f"  {visible(line)}"), soft_wrap=True)
         return
     given = ", ".join(f"{name}={value}" for name, value in (request.arguments or {}).items())
-    console.print(Text(f"  {request.tool}({given})"))
-    console.print(Text(f"  {request.question}", style="italic"))
+    console.print(Text(f"  {clean(f'{request.tool}({given})', 1000)}"))
+    console.print(Text(f"  {clean(request.question, 1000)}", style="italic"))
 
 
 def _standing(approval: Approval, now: float) -> str:

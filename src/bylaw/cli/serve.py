@@ -1,5 +1,6 @@
 """`bylaw serve`: decisions over HTTP."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
 )
+@click.option("--name", "holder", metavar="NAME", default="", help="For --approver: who holds the key, for the log.")
+@click.option(
+    "--webhook",
+    metavar="URL",
+    default="",
+    help="Where to post each call that waits for a person; signed with BYLAW_WEBHOOK_SECRET if that is set.",
+)
 @click.option(
     "--anchors",
     metavar="FILE",
@@ -62,6 +70,8 @@ def serve_command(
     public_url: str,
     new_key: str | None,
     approver: bool,
+    holder: str,
+    webhook: str,
     anchors: Path | None,
     connections: int,
     workers: int,
@@ -78,7 +88,7 @@ def serve_command(
 
     if new_key is not None:
         key, role = make_key(), "approve" if approver else "decide"
-        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role)}")
+        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
         raise UsageError("say which pack to hold calls to", hint="give --pack")
@@ -94,11 +104,13 @@ def serve_command(
     from bylaw.service.board import Board
     from bylaw.service.desk import Desk
     from bylaw.service.doors import Limits
+    from bylaw.service.webhook import Webhook, check_hook
     from bylaw.service.workers import supervise
 
     known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
     check_address(host, known)
     check_url(public_url)
+    check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
         # A log that cannot be opened is told before any address is.
@@ -122,7 +134,16 @@ def serve_command(
             limits = Limits(connections=connections)
             kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None
             try:
-                run(desk, known, sockets[worker], board=board, worker=worker, url=public_url, limits=limits)
+                run(
+                    desk,
+                    known,
+                    sockets[worker],
+                    board=board,
+                    worker=worker,
+                    url=public_url,
+                    limits=limits,
+                    webhook=Webhook(webhook, os.environ.get("BYLAW_WEBHOOK_SECRET", "")) if webhook else None,
+                )
             finally:
                 if kept is not None:
                     kept.end()

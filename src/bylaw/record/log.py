@@ -3,6 +3,7 @@
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -103,6 +104,20 @@ class Log:
             wrong = unsupported(self._reader, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
+    def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
+        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
+        with self._reading():
+            return self._reader.waiting(tenant, now)
+
+    def asked(self, tenant: str, id: str) -> Approval | None:
+        """An approval as the entries of the log bear it out; None where none of that name was asked for."""
+        with self._reading(), self._reader.at_one_moment():
+            found = self._reader.approvals(tenant, id=id)
+            wrong = unsupported(self._reader, tenant, found)
+        if wrong:
+            raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
+        return found[0] if found else None
+
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         """A person says yes to one call, once; the yes lapses after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
@@ -120,13 +135,19 @@ class Log:
             if why := wrong.get(asked.id):
                 hint = "see `bylaw log verify`"
                 raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
+            if asked.answer is not None:
+                raise UsageError(_said_before(asked))
             if change.status == "approved" and asked.request.lifetime:
                 change = replace(change, expires=time.time() + asked.request.lifetime)
-            (answer,) = self.append([draft(tenant, asked.conversation, change)])
+            said = draft(tenant, asked.conversation, change)
+            (answer,) = self.append([said])
+            now = self._approval(tenant, asked.id)[0]
+            if now.answer is not None and now.answer != change:
+                # Somebody else was faster.
+                raise UsageError(_said_before(now))
             if isinstance(answer, Conflict):
-                now = self._approval(tenant, asked.id)[0].status
-                raise UsageError(f"approval `{asked.id}` is {now} already" if now == change.status else answer.message)
-            return self._approval(tenant, asked.id)[0]
+                raise UsageError(answer.message)
+            return now
         raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
@@ -156,3 +177,12 @@ class Log:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def _said_before(approval: Approval) -> str:
+    """That somebody has answered already, who and when, and what became of it."""
+    answer = approval.answer
+    assert answer is not None
+    at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"
+    then = f", and it is {approval.status} since" if approval.status != answer.status else ""
+    return f"nothing was changed: approval `{approval.id}` was {answer.status} already, by {answer.by}, {at}{then}"

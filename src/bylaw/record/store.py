@@ -140,6 +140,15 @@ class Store:
                 values.append(wanted)
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
+    def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
+        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
+        query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
+        values: tuple[Any, ...] = (now,)
+        if tenant is not None:
+            query, values = f"{query} AND tenant = ?", (now, tenant)
+        ((count, since),) = self._rows(query, values)
+        return count, since or 0.0
+
     def remove(self, tenant: str, *, conversation: str | None = None, before: float | None = None) -> int:
         """Take out what entries say: those of a conversation, or of all that ended before a time.
 

@@ -4,15 +4,18 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from bylaw.errors import BylawError
 from bylaw.service.authzen import (
     CONFIGURATION,
     EVALUATION,
@@ -28,9 +31,9 @@ from bylaw.service.authzen import (
     without_events,
 )
 from bylaw.service.board import Board
-from bylaw.service.desk import WRONG, Desk, failure
-from bylaw.service.keys import Key, Role, may, tenant_of
-from bylaw.service.metrics import Counts, Metrics
+from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
+from bylaw.service.keys import Key, Role, holder_of, may, tenant_of
+from bylaw.service.metrics import Counts, Metrics, waiting_text
 from bylaw.service.openapi import document
 from bylaw.service.origin import Headers, is_from_here, is_json
 from bylaw.service.request import (
@@ -53,6 +56,7 @@ from bylaw.service.request import (
 
 if TYPE_CHECKING:
     from bylaw.service.tracing import Tracing
+    from bylaw.service.webhook import Webhook
 from bylaw.trace.transcript import repeated_key
 
 LARGEST = 1 << 20
@@ -62,7 +66,8 @@ TELL = 0.25
 """Seconds after which other workers know what one has counted."""
 
 T = TypeVar("T")
-Answer = Callable[[str, bytes], Awaitable[Any]]
+Answer = Callable[..., Awaitable[Any]]
+"""What is answered to a tenant's request: the tenant, the body, and for approvals the header with the key."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
 """The status, never sent, of a request whose sender hung up."""
@@ -89,8 +94,10 @@ class Service:
         board: Board | None = None,
         worker: int = 0,
         url: str = "",
+        webhook: "Webhook | None" = None,
     ) -> None:
         self.desk = desk
+        self.webhook = webhook
         self._url = url
         """Where clients find us. What a client says of that is never told back: others may be sent there."""
         self.tracing = tracing
@@ -108,7 +115,7 @@ class Service:
             "/v1/decide/batch": self._decide_batch,
             "/v1/events": self._events,
             "/v1/events/batch": self._events_batch,
-            APPROVALS: self._answer,
+            APPROVALS: self._approve,
             EVALUATION: self._evaluate,
             EVALUATIONS: self._evaluate_all,
         }
@@ -188,6 +195,8 @@ class Service:
         answer = await self.desk.decide(tenant, request)
         if self.tracing is not None and self.tracing.is_on:
             self.tracing.tell(tenant, answer.decisions)
+        if self.webhook is not None:
+            self.webhook.tell(tenant, answer.decisions)
         return answer
 
     async def _decide_batch(self, tenant: str, body: bytes) -> Any:
@@ -217,8 +226,9 @@ class Service:
             raise BadRequest(f"more than {MANY} requests in one")
         return requests
 
-    async def _answer(self, tenant: str, body: bytes) -> Any:
-        return await self.desk.answer(tenant, self._read(body, ApprovalAnswer))
+    async def _approve(self, tenant: str, body: bytes, header: str = "") -> Any:
+        given = self._read(body, ApprovalAnswer)
+        return await self.desk.answer(tenant, replace(given, by=holder_of(header, self._keys, given.by)))
 
     async def _evaluate(self, tenant: str, body: bytes) -> Any:
         evaluation = self._read(body, Evaluation)
@@ -268,7 +278,18 @@ class Service:
     async def _metrics(self, request: Request) -> Response:
         tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
         self._tell()
-        return Response(self._metrics_told(tenant, self.desk.log.journal.waits_for), media_type=PROMETHEUS)
+        told = self._metrics_told(tenant, self.desk.log.journal.waits_for)
+        return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
+
+    async def _waiting_told(self, tenant: str | None) -> str:
+        """How many calls wait for a person, and for how long the first of them has."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
+        except (BylawError, TimeoutError):
+            # That the log does not answer is told elsewhere.
+            return ""
+        return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
     def _metrics_told(self, tenant: str | None, waits: float) -> str:
         everybody, sessions = Metrics(), 0
@@ -328,8 +349,10 @@ class _Post:
         if not is_json(scope["headers"]):
             await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
             return 415
-        role: Role = "approve" if self._path == APPROVALS else "decide"
-        status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer, role)
+        bearer, answer, role = header.decode("latin-1"), self._answer, "decide"
+        if self._path == APPROVALS:
+            answer, role = partial(self._answer, header=bearer), "approve"
+        status, told = await self._service.answered(self._path, bearer, body, answer, role)
         await respond(send, status, told, number)
         return status
 

@@ -27,6 +27,8 @@ class Key(Struct, frozen=True):
 
     tenant: str
     role: Role = "decide"
+    name: str = ""
+    """Who holds it, as the log tells of their answers."""
 
 
 def new_key() -> str:
@@ -39,15 +41,19 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
-def key_line(tenant: str, key: str, role: Role = "decide") -> str:
+def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> str:
     """The line of a file of keys."""
-    if not tenant or tenant.split() != [tenant]:
-        raise UsageError(f"`{tenant}` is not a name for a tenant", hint="one word")
-    return f"{tenant} {hash_of(key)}" + (f" {role}" if role != "decide" else "")
+    for word, what in ((tenant, "a tenant"), (name or "nobody", "whoever holds a key")):
+        if not word or word.split() != [word] or not word.isprintable():
+            raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
+    if name and role != "approve":
+        raise UsageError("only a person's key has a name", hint="give --approver too")
+    return " ".join([tenant, hash_of(key), *([role] if role != "decide" else []), *([name] if name else [])])
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """A file of keys, one a line: the tenant, the key's hash, and `approve` for a person's. By hash whose it is."""
+    """A file of keys, one a line: the tenant, the key's hash, for a person's `approve` and their name. By hash whose it
+    is."""
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         words = line.split()
@@ -55,12 +61,12 @@ def read_keys(path: Path) -> dict[str, Key]:
             continue
         if len(words) == 2:
             words.append("decide")
-        is_hash = len(words) == 3 and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
-        role = next((each for each in get_args(Role) if each == words[-1]), None)
-        if not is_hash or role is None:
-            hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, and maybe `approve`"
+        is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
+        role = next((each for each in get_args(Role) if each == words[2]), None)
+        if not is_hash or role is None or (len(words) == 4 and role != "approve"):
+            hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, and maybe `approve NAME`"
             raise UsageError("not a key", place=f"{path}:{number}", hint=hint)
-        key = Key(words[0], role)
+        key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:
             raise UsageError("one key for two tenants or two roles", place=f"{path}:{number}")
     if not found:
@@ -126,3 +132,14 @@ def may(header: str, keys: Mapping[str, Key], role: Role) -> bool:
     """Whether the key is for this; without keys everybody on the machine may do everything."""
     key = key_of(header, keys)
     return not keys or (key is not None and key.role == role)
+
+
+def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
+    """Who answers: whoever holds the key, by its name or the beginning of its hash; without keys, who they say."""
+    key = key_of(header, keys)
+    if key is None:
+        return said
+    if key.name and said not in ("", key.name):
+        raise UsageError(f"this key is that of `{key.name}`, not of `{said}`", hint="leave `by` out")
+    own = f"key {hash_of(header.partition(' ')[2].strip())[:8]}"
+    return key.name or (f"{own}, as {said}" if said else own)

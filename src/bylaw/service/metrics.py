@@ -89,5 +89,13 @@ class Metrics:
         return "\n".join(lines)
 
 
+def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
+    """The gauges that tell what waits for a person: how many calls, and how many seconds the first of them has."""
+    own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
+    lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
+    lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]
+    return "\n".join(lines)
+
+
 def _quoted(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

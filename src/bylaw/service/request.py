@@ -163,7 +163,8 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: str
     answer: Literal["approve", "reject"]
-    by: str
+    by: str = ""
+    """Who answers, where the service has no keys; else the key says it."""
     note: str = ""
 
 

@@ -21,6 +21,7 @@ from bylaw.service.doors import Limits, protocol
 from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
 from bylaw.service.stand_in import StandIn
+from bylaw.service.webhook import Webhook
 
 KEEP_ALIVE = 75
 """Seconds that a connection may be idle: longer than a proxy in front of us keeps one, which would meet it closed."""
@@ -98,9 +99,10 @@ def run(
     worker: int = 0,
     url: str = "",
     limits: Limits = _LIMITS,
+    webhook: Webhook | None = None,
 ) -> None:
     """Serve until told to stop; what was answered is on disk."""
-    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url)
+    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, webhook=webhook)
     sys.setswitchinterval(TURN)
     look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
@@ -113,6 +115,8 @@ def run(
             _Ticking(config, stand_in.tick).run(sockets=[taken])
     finally:
         stand_in.end()
+        if webhook is not None:
+            webhook.end()
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """Approvals of one conversation: what waits for a person, and what a person's answer does to a later decision.
 
 An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
-person can answer, once; it never lifts a denial.
+person can answer, once; it never lifts a denial. A caller that keeps the history itself has another conversation each
+time: its approvals are found again by the call, the facts and who is signed in.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -12,11 +13,18 @@ from msgspec.structs import replace
 
 from bylaw.engine.judgement import Judgement
 from bylaw.policy.posture import ApprovalTerms
-from bylaw.record.approval import Change, Status, fingerprint
+from bylaw.record.approval import Approval, Change, Status, fingerprint
 from bylaw.shield.decision import Ground, firmest
 
+AGAIN = 1000
+"""How often the same call may be asked for on the same facts."""
 TIMEOUT, LAPSED, CHANGED = "timeout", "lifetime", "facts"
 """What let an approval expire: nobody answered, nobody used the yes in time, or what it rested on is other."""
+
+
+PRINCIPAL = "signed_in_as"
+"""The name in the context that says who is speaking."""
+FindApproval = Callable[[str], Approval | None]
 
 
 class Ruling(Struct, frozen=True):
@@ -34,6 +42,8 @@ class Approvals:
     def __init__(self, changes: Iterable[Change] = ()) -> None:
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
+        self.homes: dict[str, str] = {}
+        """By approval, the conversation that asked for it, where that is another one."""
         self.take(changes)
 
     def take(self, changes: Iterable[Change]) -> None:
@@ -46,10 +56,48 @@ class Approvals:
             self._requests[change.approval] = change
         self._last[change.approval] = change
 
+    def recall(
+        self,
+        judgement: Judgement,
+        grounds: Sequence[Ground],
+        context: Mapping[str, Any] | None,
+        find: FindApproval,
+        terms: ApprovalTerms,
+        now: float,
+    ) -> str:
+        """Take up what was asked before of the same call, on the same facts and for the same principal, in another
+        conversation; the name under which it is to be asked for next."""
+        if not needs_person(grounds):
+            return ""
+        made, whose = judgement.made.call, dict(context or {})
+        digest = fingerprint(
+            [[made.tool, made.arguments], facts_of(judgement, grounds), whose.get(PRINCIPAL, whose)],
+        )
+        for number in range(1, AGAIN):
+            name = f"messages/{digest[:32]}/{number}"
+            known = find(name)
+            if known is None:
+                return name
+            has_lapsed = known.status == "rejected" and now >= known.answered + terms.timeout
+            if known.status in ("waiting", "approved", "rejected") and not has_lapsed:
+                self.homes[name] = known.conversation
+                self.take([known.request, *([known.answer] if known.answer is not None else [])])
+        return ""
+
     def rule(
-        self, judgement: Judgement, grounds: Sequence[Ground], name: str, now: float, terms: ApprovalTerms
+        self,
+        judgement: Judgement,
+        grounds: Sequence[Ground],
+        name: str,
+        now: float,
+        terms: ApprovalTerms,
+        *,
+        decision: str = "",
     ) -> Ruling:
-        """What comes of a decision once it is known what persons have said of this call; `name` is the decision's."""
+        """What comes of a decision once it is known what persons have said of this call.
+
+        What is to be asked of them now is called `name`, as the decision is unless `decision` names that.
+        """
         if not self._requests and not needs_person(grounds):
             return Ruling(grounds)
         made = judgement.made.call
@@ -70,18 +118,27 @@ class Approvals:
             status = "expired"
         ruling = Ruling(grounds, "", changes)
         if needs_person(grounds):
-            ruling = self._answered(ruling, found, facts, status, terms)
+            ruling = self._answered(ruling, found, facts, status, terms, ran_out=bool(changes))
             if not ruling.approval and needs_person(ruling.grounds):
                 expires = now + terms.timeout
                 asked = Change(name, "waiting", expires=expires, call=call, facts=facts, question=question(grounds))
-                asked = replace(asked, decision=name, tool=made.tool, arguments=made.arguments, lifetime=terms.lifetime)
+                asked = replace(
+                    asked, decision=decision or name, tool=made.tool, arguments=made.arguments, lifetime=terms.lifetime
+                )
                 ruling = replace(ruling, approval=name, changes=[*changes, asked])
         for change in ruling.changes[len(changes) :]:
             self._note(change)
         return ruling
 
     def _answered(
-        self, ruling: Ruling, found: Change | None, facts: str, status: Status | None, terms: ApprovalTerms
+        self,
+        ruling: Ruling,
+        found: Change | None,
+        facts: str,
+        status: Status | None,
+        terms: ApprovalTerms,
+        *,
+        ran_out: bool,
     ) -> Ruling:
         """The ruling after what was said of the same call on the same facts, if anything was."""
         if found is None or found.facts != facts:
@@ -97,8 +154,9 @@ class Approvals:
         no = ""
         if status == "rejected":
             no = f"a person said no{': ' + last.note if last.note else ''}"
-        elif status == "expired" and last.by == TIMEOUT and terms.default == "reject":
-            no = "nobody answered in time whether it may be done"
+        elif status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
+            # Said once; made again after that, the call is asked about again.
+            no = "nobody answered in time whether it may be done; to ask once more, make the call again"
         if no:
             refusal = Ground("", "person", "deny", "enforce", no)
             return replace(ruling, grounds=[refusal, *ruling.grounds], approval=found.approval)
@@ -126,13 +184,22 @@ def lift(ground: Ground, by: str) -> Ground:
     return replace(ground, answer="allow", because=_approved(by), questions=())
 
 
-def is_lifted(ground: Ground, by: str) -> bool:
+def rests_on(ground: Ground, by: str) -> bool:
     """Whether a person's yes is what a ground rests on."""
     return ground.answer == "allow" and ground.because == _approved(by)
 
 
+def lifted_by(ground: Ground) -> str:
+    """Whose yes a ground rests on; empty where it rests on none."""
+    is_lifted = ground.answer == "allow" and ground.because.startswith(_APPROVED)
+    return ground.because.removeprefix(_APPROVED) if is_lifted else ""
+
+
+_APPROVED = "approved by "
+
+
 def _approved(by: str) -> str:
-    return f"approved by {by}"
+    return f"{_APPROVED}{by}"
 
 
 def question(grounds: Iterable[Ground]) -> str:

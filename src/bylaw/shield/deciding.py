@@ -17,8 +17,9 @@ from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Text, Whom, firmest, gravest
-from bylaw.shield.feedback import FAULT, feedback, for_person
+from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.fitting import misfit
+from bylaw.shield.for_person import for_person
 from bylaw.shield.look_ups import look_ups
 
 _PERMIT = {"permit"}
@@ -120,7 +121,9 @@ class Decider:
         text = person = ""
         if answer != "allow":
             text = Text(lambda: self._feedback(call.tool, grounds, approval, runs=allowed))
-            person = Text(lambda: for_person(self.pack, call, grounds))
+            # What is known is as of now, whenever it is read.
+            seen = list(judgement.seen.answers()) if answer == "ask" else ()
+            person = Text(lambda: for_person(call, grounds, seen))
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
         found = Decision(name, call.tool, dict(call.arguments), *said)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from bylaw.pack import Pack
-from bylaw.shield.decision import Answer, Ground, LookUp, Whom
-from bylaw.trace.event import NOT_DONE, Call
+from bylaw.shield.decision import Answer, Ground, LookUp
+from bylaw.trace.event import NOT_DONE
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 FAULT = "a fault of the shield itself"
@@ -65,21 +65,6 @@ def feedback(
     return "\n".join(lines)
 
 
-def for_person(pack: Pack, call: Call, grounds: Sequence[Ground]) -> str:
-    """The message for whoever answers for the policy: the call, what stands against it, and what nobody knows."""
-    given = _given(call.arguments)
-    lines = [f"The agent wants to make this call: {call.tool}({given})."]
-    for ground in grounds:
-        if ground.answer == "allow":
-            continue
-        said = "; ".join([f'{each}: "{_one_line(each.text)}"' for each in ground.citations if each.text])
-        why = ground.because or (f"not seen: {', '.join(ground.missing)}" if ground.missing else "")
-        about = f"{why}. {said}" if why and said else f"{why}." if why else said
-        lines.append(f"- {ground.policy or ground.kind} ({ground.answer}): {about or 'open'}")
-        lines += [f"  Question for {_of(each.whom)}: {each.text}" for each in ground.questions]
-    return "\n".join(lines)
-
-
 def _rule(pack: Pack, ground: Ground) -> str:
     """What the document says, or, where it is not at hand, what the policy says in the pack's words."""
     for citation in ground.citations:
@@ -87,10 +72,6 @@ def _rule(pack: Pack, ground: Ground) -> str:
             return f'The policy says: "{_one_line(citation.text)}"'
     policy = pack.policies.get(ground.policy)
     return policy.definition if policy is not None else ""
-
-
-def _of(whom: Whom) -> str:
-    return "the user" if whom == "user" else "a person"
 
 
 def _why(pack: Pack, ground: Ground) -> str:

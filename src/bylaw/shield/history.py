@@ -12,7 +12,7 @@ from bylaw.pack import Pack
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
-from bylaw.shield.approving import is_lifted
+from bylaw.shield.approving import lifted_by, rests_on
 from bylaw.shield.decision import Decision, Ground
 from bylaw.trace.event import Approved, Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
@@ -198,13 +198,19 @@ def note_interruption(interrupted: dict[str, Decision], decision: Decision) -> N
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
     """The call that a decision is about, with what that rests on beside what the agent had seen: the person's yes that
     let it run, and what the shield looked up itself."""
-    yes = yeses.get(decision.approval) if decision.allowed else None
+    yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
     if yes is not None:
-        policies = tuple(dict.fromkeys(each.policy for each in decision.grounds if is_lifted(each, yes.by)))
+        policies = tuple(dict.fromkeys(each.policy for each in decision.grounds if rests_on(each, yes.by)))
         yes = replace(yes, policies=policies)
     return replace(call, approved=yes, looked_up=decision.resolved)
+
+
+def _yes_of(decision: Decision) -> Approved | None:
+    """The yes that a decision rests on, where it was given in another conversation."""
+    by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
+    return Approved(by, (), "", decision.approval) if by else None
 
 
 def _read_event(body: bytes) -> Event:

@@ -228,6 +228,7 @@ class LiveSession:
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
         given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
+        self._state.is_told_whole = not self._state.is_named
         return lambda conversation: conversation.asked(given, tool, arguments, id=called, time=at)
 
     @contextmanager
@@ -419,7 +420,8 @@ class LiveSession:
         return self._state.decider.resolves or self.shield.answers is not None
 
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
-        if self._may_ask_others:
+        reads_on = self._state.is_told_whole and self._log is not None and not self._log.reads_at_once
+        if self._may_ask_others or reads_on:
             return await asyncio.to_thread(self._attempt_alone, wanted)
         return self._attempt_alone(wanted)
 

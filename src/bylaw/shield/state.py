@@ -7,6 +7,7 @@ first, and the call is decided anew.
 import time as clocks
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -108,6 +109,7 @@ class SessionState:
         self._log = shield.log
         self._may_be_known = self._may_be_new = bool(id)
         """Whether the log may hold it, and whether it may not."""
+        self.is_named = bool(id)
         self.id = id or (uuid.uuid4().hex if self._log is not None else "")
         self.context = context
         self.by = by
@@ -120,6 +122,8 @@ class SessionState:
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
+        self.is_told_whole = False
+        """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.is_unsettled = False
         """What was read of the log may not be on disk yet, and nothing was written after it."""
         self._length = self._written = self._decided = 0
@@ -303,7 +307,7 @@ class SessionState:
         if attempt.drafts:
             self.is_unsettled = False
         if self.live is attempt.conversation:
-            self._length += len(attempt.drafts)
+            self._length += sum(each.conversation == self.id for each in attempt.drafts)
             self._decided += len(attempt.decisions)
             self._written = attempt.events
             del self.unwritten[: attempt.happened]
@@ -382,6 +386,7 @@ class SessionState:
             happening(conversation)
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
+        elsewhere: list[Draft] = []
         tenant = self._shield.tenant
         if self._log is not None and self._length == 0:
             bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
@@ -398,8 +403,15 @@ class SessionState:
                 bodies.extend(_event_bodies(events))
                 written += len(events)
                 bodies.append(("decision", decision_body(decision), ""))
-                drafts = (draft(tenant, self.id, change) for change in changes)
-                bodies.extend((each.kind, each.body, each.id) for each in drafts)
+                for change in changes:
+                    step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
+                    if self.is_told_whole:
+                        # Others may say the same of it at this moment, and that is not this once more.
+                        step = replace(step, id=f"{step.id}:{self.id}")
+                    if step.conversation == self.id:
+                        bodies.append((step.kind, step.body, step.id))
+                    else:
+                        elsewhere.append(step)
         for decision in wanted.repeated:
             decisions.append(decision)
             events = conversation.since(written)
@@ -418,7 +430,7 @@ class SessionState:
             Draft(tenant, self.id, kind, body, name, place)
             for place, (kind, body, name) in enumerate(bodies, self._length)
         ]
-        return Attempt(conversation, len(self.unwritten), decisions, drafts, written + len(rest))
+        return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
 
     def _decide(
         self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
@@ -436,7 +448,7 @@ class SessionState:
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
         ruling = Ruling(grounds)
         if self._log is not None:
-            ruling = self._approvals.rule(judgement, grounds, name, self._shield.clock(), decider.terms)
+            ruling = self._ruling(self._log, judgement, grounds, name)
         decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
         if resolved:
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
@@ -450,6 +462,14 @@ class SessionState:
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         return decision, [_for_person(change, decision) for change in ruling.changes]
+
+    def _ruling(self, log: Log, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
+        """The grounds after what persons have said of the call."""
+        now, terms, asked = self._shield.clock(), self.decider.terms, ""
+        if self.is_told_whole:
+            find = partial(log.asked, self._shield.tenant)
+            asked = self._approvals.recall(judgement, grounds, self.context, find, terms, now)
+        return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
 
 
 def _is_of(call: Call, decision: Decision) -> bool:
