@@ -27,9 +27,10 @@ class Arm(msgspec.Struct, frozen=True):
     """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
     needs: tuple[str, ...] = ()
     """The arms that must be trained before this can begin."""
-    makes: Literal["", "corrections", "successes"] = ""
-    """Rows to learn from, made of what a model does on practice tasks: the turns it got wrong, put right; or its own
-    conversations that came out well, drawn from many tries at tasks it fails."""
+    makes: bool = False
+    """Play practice tasks, and make rows to learn from of what comes of them."""
+    shield: Literal["", "agent", "live"] = ""
+    """Play the test tasks under a shield: the agent makes the look-ups that are missing, or the shield does."""
     draws: tuple[int, int] = (0, 0)
     """Those of the practice tasks that it plays."""
     changes: dict[str, float] = {}
@@ -103,49 +104,47 @@ def plays(trained: list[Arm]) -> list[Arm]:
     return [*found, *(Arm(f"dev-{name}", of=name, is_tuned=True, needs=(name,)) for name in chains)]
 
 
-PRACTICE = {"learning_rate": 2e-5, "least_learning_rate": 2e-6}
-"""Steps of practice and of its controls: 40 % of those of stage 2, which they go on from."""
-TRIED = 900
-"""Practice tasks that one round plays."""
+PRACTICE = {"learning_rate": 1e-5, "least_learning_rate": 1e-6}
+"""Steps of practice and of its control: a fifth of those of stage 2, which they go on from."""
+TRIED = 800
+"""Practice tasks that a model plays."""
+RECIPES = ("mended", "own", "control")
+"""What goes on from stage 2, in equally many steps; see `align_practice`."""
 
 
-def practice(passes: int, epochs: float = 2.0) -> list[Arm]:
-    """Practice on a model's own conversations, beside controls that take as many steps over gold conversations."""
-    made: list[Arm] = []
-
-    def chain(name: str, start: str, data: str, needs: tuple[str, ...] = ()) -> None:
-        for k in SEEDS:
-            waits = tuple(f"{each}-{k}" for each in (start, *needs))
-            made.append(
-                Arm(f"{name}-{k}", 2, f"{start}-{k}", data.format(k=k), epochs, k, needs=waits, changes=PRACTICE)
-            )
-
-    def play(name: str, of: str, makes: Literal["corrections", "successes"], first: int) -> None:
-        for k in SEEDS:
-            needs = (f"{of}-{k}",) if makes == "corrections" else (f"{of}-{k}", f"corrected1-{k}")
-            draws = (first, first + TRIED)
-            made.append(Arm(f"{name}-{k}", of=f"{of}-{k}", seed=k, makes=makes, draws=draws, needs=needs))
-
-    made += [Arm(f"stage1-{k}", 1, "base", "stage1", passes, k) for k in SEEDS]
-    made += [Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=(f"stage1-{k}",)) for k in SEEDS]
-    play("corrected1", "stage2", "corrections", 0)
-    chain("practice1", "stage2", "corrected1-{k}", ("corrected1",))
-    chain("control1", "stage2", "gold of corrected1-{k}", ("corrected1",))
-    play("corrected2", "practice1", "corrections", TRIED)
-    chain("practice2", "practice1", "corrected1-{k} corrected2-{k}", ("corrected2",))
-    chain("control2", "control1", "gold of corrected1-{k} corrected2-{k}", ("corrected2",))
-    play("succeeded", "stage2", "successes", 0)
-    chain("own", "stage2", "succeeded-{k}", ("succeeded",))
-    models = ("practice2", "control2", "practice1", "own", "stage2", "control1")
-    for kind in ("dev", "test"):
-        order = models if kind == "dev" else ("stage2", *(name for name in models if name != "stage2"))
-        for name in (f"{model}-{k}" for model in order for k in SEEDS):
-            policies = ("none",) if kind == "test" else ()
-            made.append(Arm(f"{kind}-{name}", of=name, is_tuned=kind == "dev", policies=policies, needs=(name,)))
-    return made
+def practice(passes: int) -> list[Arm]:
+    """Practice on a model's own conversations, by two recipes, beside a control; each seed has its own of all."""
+    tests = ("stage2", *RECIPES)
+    shields: list[tuple[Literal["agent", "live"], str]] = [
+        (how, of) for how in ("agent", "live") for of in ("mended", "stage2", "own")
+    ]
+    return [
+        *(Arm(f"stage1-{k}", 1, "base", "stage1", 1, k) for k in SEEDS),
+        *(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=(f"stage1-{k}",)) for k in SEEDS),
+        *(
+            Arm(f"played-{k}", of=f"stage2-{k}", seed=k, makes=True, draws=(0, TRIED), needs=(f"stage2-{k}",))
+            for k in SEEDS
+        ),
+        *(_practised(name, k) for name in RECIPES for k in SEEDS),
+        *(
+            Arm(f"test-{of}-{k}", of=f"{of}-{k}", policies=("none",), is_tuned=True, needs=(f"{of}-{k}",))
+            for of in tests
+            for k in SEEDS
+        ),
+        *(
+            Arm(f"shield_{how}-{of}-{k}", of=f"{of}-{k}", policies=("none",), shield=how, needs=(f"{of}-{k}",))
+            for how, of in shields
+            for k in SEEDS
+        ),
+    ]
 
 
-GUESS = {"practice1": 90.0, "practice2": 120.0, "control1": 90.0, "control2": 120.0, "own": 60.0, "corrected1": 100.0}
-GUESS |= {"corrected2": 100.0, "succeeded": 120.0}
+def _practised(recipe: str, seed: int) -> Arm:
+    start = f"stage2-{seed}"
+    name, needs = f"{recipe}-{seed}", (start, f"played-{seed}")
+    return Arm(name, 2, start, f"rows of {name}", 1, seed, needs=needs, changes=PRACTICE)
+
+
+GUESS = {"played": 170.0, "mended": 120.0, "own": 120.0, "control": 120.0, "shield": 90.0}
 GUESS |= {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""

@@ -17,6 +17,7 @@ from bylaw.align.knowledge import EMPTY, Form, examine, prompt, questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
+from bylaw.align.shielded import ShieldedEpisode
 
 
 class Examiner:
@@ -29,14 +30,14 @@ class Examiner:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.experiment.player.generator.forget()
-        outcomes = play(
-            self.experiment.tasks, self.experiment.player, policy=policy, side_by_side=len(self.experiment.tasks)
-        )  # pyright: ignore[reportArgumentType]
+        outcomes, stopped = self.played(arm, policy)
         played = time.monotonic() - began
         scores = list(self.experiment.pool.map(score, self.experiment.tasks, outcomes, chunksize=16))
         found: dict[str, Any] = msgspec.to_builtins(evaluate(self.experiment.tasks, scores))
         found["hallucination"] = self.hallucination(outcomes)
         found["seconds"] = round(played, 1)
+        if arm.shield:
+            found["stopped"] = stopped
         lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
         (self.experiment.logs / f"{arm.label}.{policy}.tasks.jsonl").write_bytes(lines)
         with (self.experiment.logs / f"{arm.label}.{policy}.talks.jsonl").open("wb") as file:
@@ -48,6 +49,23 @@ class Examiner:
             arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"]
         )
         return found
+
+    def played(self, arm: Arm, policy: Any) -> tuple[list[Any], list[list[str]]]:
+        """How the test tasks went, and under a shield what it stopped in each; a tuned arm plays the development tasks
+        along with them, which takes hardly longer."""
+        tasks, apart = self.experiment.tasks, self.experiment.development if arm.is_tuned else ()
+        episodes: list[ShieldedEpisode] = []
+
+        def shielded(task: Any) -> ShieldedEpisode:
+            episodes.append(ShieldedEpisode(task, policy=policy, resolve=arm.shield or "agent"))
+            return episodes[-1]
+
+        together = [*tasks, *apart]
+        begin = shielded if arm.shield else None
+        outcomes = play(together, self.experiment.player, policy=policy, side_by_side=len(together), begin=begin)
+        if apart:
+            self.experiment.write_development(arm, [outcome.success for outcome in outcomes[len(tasks) :]])
+        return outcomes[: len(tasks)], [each.stopped for each in episodes]
 
     def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:
         """Of the policies that thoughts state, the share that there is not; and how many thoughts state one."""

@@ -58,8 +58,6 @@ class Experiment:
         self.lane, self.share, self.slots = options.lane, options.share, options.slots
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.practice: str = options.practice
-        self.look_ups: list[dict[str, Any]] = []
-        """Rows of right beginnings in which a look-up was left out."""
         self.tokens: dict[int, Any] = {}
         """By the list of rows that they stand for, the tokens to learn from."""
         self.kept: list[Any] = []
@@ -122,7 +120,7 @@ class Experiment:
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
         if arm.makes:
             self.fitting(arm, self.practise, folder)
-        if arm.is_tuned:
+        if arm.is_tuned and not arm.policies:
             self.fitting(arm, self.tune, folder)
         if arm.policies:
             self.fitting(arm, self.test, folder)
@@ -172,10 +170,13 @@ class Experiment:
         began = time.monotonic()
         self.player.generator.forget()
         outcomes = play(self.development, self.player, policy="none", side_by_side=len(self.development))
-        passed = [outcome.success for outcome in outcomes]
+        self.write_development(arm, [outcome.success for outcome in outcomes])
+        self.log(arm=arm.name, seconds=round(time.monotonic() - began, 1))
+
+    def write_development(self, arm: Arm, passed: Sequence[bool]) -> None:
+        """What became of the development tasks."""
         found = {
             "passed": sum(passed) / len(passed),
-            "seconds": round(time.monotonic() - began, 1),
             "each": {task.id: int(one) for task, one in zip(self.development, passed, strict=True)},
         }
         self.log(arm=arm.name, development=found["passed"])
@@ -201,9 +202,6 @@ class Experiment:
         done = self.tokens
         for file in sorted(self.data.glob("*.jsonl*")):
             name = file.name.split(".")[0]
-            if name == "look_ups":
-                self.look_ups = training_rows(file, 1)
-                continue
             self.rows[name] = training_rows(file, 3 if name == "rl" else 1)[: self.limit]
             if name != "rl":
                 done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)

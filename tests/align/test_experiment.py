@@ -90,3 +90,24 @@ def test_the_page_says_what_the_logs_say(modules: SimpleNamespace) -> None:
 
     page = (ROOT / "docs" / "results" / "align.md").read_text(encoding="utf-8")
     assert page == align_page.page()
+
+
+def test_practice_and_its_control_go_on_from_the_same_model_by_equal_steps(modules: SimpleNamespace) -> None:
+    planned = modules.arms.practice(passes=2)
+    names = [arm.name for arm in planned]
+    assert len(set(names)) == len(names)
+    for place, arm in enumerate(planned):
+        assert set(arm.needs) <= set(names[:place])
+    by_name = {arm.name: arm for arm in planned}
+    for seed in modules.arms.SEEDS:
+        arms = [by_name[f"{recipe}-{seed}"] for recipe in modules.arms.RECIPES]
+        assert {arm.start for arm in arms} == {f"stage2-{seed}"}
+        assert len({(arm.epochs, *arm.changes.items()) for arm in arms}) == 1
+        assert all(f"played-{seed}" in arm.needs for arm in arms)
+
+
+def test_the_page_of_practice_says_what_the_logs_say(modules: SimpleNamespace) -> None:
+    import align_practice_page
+
+    page = (ROOT / "docs" / "results" / "align-practice.md").read_text(encoding="utf-8")
+    assert page == align_practice_page.page()

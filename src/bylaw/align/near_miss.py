@@ -24,11 +24,11 @@ class Writes(Struct, frozen=True):
 
 
 def audit_writes(task: Task, outcome: Outcome) -> Writes:
-    """The verdicts on the writes of one episode."""
+    """The verdicts on the writes of one episode, those that a shield stopped left out."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     for event in outcome.events:
-        if isinstance(event, Call) and pack.schema.tools[event.tool].effect == "write":
+        if isinstance(event, Call) and not event.refused and pack.schema.tools[event.tool].effect == "write":
             session.judge(event)
         session.observe(event)
     verdicts = [

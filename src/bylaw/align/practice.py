@@ -21,7 +21,7 @@ from bylaw.align.thought import think
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.tasks import Scenario
-from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind
+from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind, LostError
 from bylaw.packs.clinic.tasks.scene import REFUSES, WHERE, Scene, gives_ground, tells
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -66,12 +66,15 @@ def corrections(task: Scenario, outputs: Sequence[str], *, passed: bool, seed: i
             break
         scene = episode.scene
         assert isinstance(scene, Scene)
-        right = Careful.taking_over(scene, episode.events).act()
+        try:
+            right = Careful.taking_over(scene, episode.events).act()
+        except LostError:
+            break
         said = read_output(output)
-        did = _deed(scene, said)
-        if _parts(scene, episode.events, said, did, right) and (not passed or _left_out(did, right)):
+        did = deed(scene, said)
+        if differs(scene, episode.events, said, did, right) and (not passed or is_left_out(did, right)):
             found.append(_correction(episode, turn, did, right, seed))
-        is_lost = _spoils(scene, said)
+        is_lost = spoils(scene, said)
         episode.step(output)
         if is_lost:
             break
@@ -103,7 +106,7 @@ def without_look_up(task: Scenario, which: int, *, seed: int = 0) -> Correction 
             return found
         if left_out is not None and act.call is not None and not _was_named(episode, act.call[1]):
             break
-        episode.step(_written(task, episode, act, seed))
+        episode.step(written(task, episode, act, seed))
         turn += 1
         if act.call:
             agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
@@ -119,7 +122,7 @@ def _was_named(episode: Episode, arguments: dict[str, Any]) -> bool:
     return all(str(value) in said for value in arguments.values() if any(map(str.isdigit, str(value))))
 
 
-def _deed(scene: Scene, said: Output) -> Deed:
+def deed(scene: Scene, said: Output) -> Deed:
     """What a model does in a turn, by what the caller would make of it."""
     if said.tool is not None:
         return "write" if said.tool in WRITES else "look_up"
@@ -134,7 +137,7 @@ def _deed(scene: Scene, said: Output) -> Deed:
     return "other"
 
 
-def _parts(scene: Scene, events: Sequence[Event], said: Output, did: Deed, right: Act) -> bool:
+def differs(scene: Scene, events: Sequence[Event], said: Output, did: Deed, right: Act) -> bool:
     """Whether a turn is wrong where the careful agent would do another. Look-ups may come in any order, each once."""
     errand = scene.scenario.errands[scene.place]
     if did != right.kind:
@@ -154,11 +157,11 @@ def _parts(scene: Scene, events: Sequence[Event], said: Output, did: Deed, right
             return False
 
 
-def _left_out(did: Deed, right: Act) -> bool:
+def is_left_out(did: Deed, right: Act) -> bool:
     return right.kind == "look_up" and did in UNASKED
 
 
-def _spoils(scene: Scene, said: Output) -> bool:
+def spoils(scene: Scene, said: Output) -> bool:
     """Whether a write changes what should not be: nothing after it can be right."""
     if said.tool not in WRITES:
         return False
@@ -174,11 +177,11 @@ def _spoils(scene: Scene, said: Output) -> bool:
 def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int) -> Correction:
     task = episode.task
     assert isinstance(task, Scenario)
-    answer = {"role": "assistant", "content": _written(task, episode, right, seed)}
+    answer = {"role": "assistant", "content": written(task, episode, right, seed)}
     return Correction(task.id, turn, did, right.kind, (*episode.messages, answer))
 
 
-def _written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
+def written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
     """A turn as a model should write it: its thought, and the text or the call."""
     assert act.write is not None
     start = len(episode.events)

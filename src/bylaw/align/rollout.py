@@ -50,12 +50,15 @@ def play(
     overrides: Sequence[tuple[str, str]] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
     watch: Watch | None = None,
+    begin: Callable[[Task], Episode] | None = None,
 ) -> list[Outcome]:
-    """How each task went, in order."""
+    """How each task went, in order. `begin` opens an episode otherwise than plainly, as under a shield."""
     outcomes: list[Outcome] = []
     for start in range(0, len(tasks), side_by_side):
         batch = [
-            Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
+            begin(task)
+            if begin is not None
+            else Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
             for place, task in enumerate(tasks[start : start + side_by_side])
         ]
         if isinstance(agent, Steady):

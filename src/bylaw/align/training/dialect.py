@@ -6,7 +6,7 @@ any other. A message's tokens depend on nothing but that message, so a conversat
 """
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,17 @@ class Dialect:
         ids, _ = self.example(messages)
         return [*ids, *self._tokens(f"{OPEN}assistant\n")]
 
-    def example(self, messages: Sequence[Message], *, last_alone: bool = False) -> tuple[list[int], list[int]]:
+    def example(
+        self, messages: Sequence[Message], *, last_alone: bool = False, unlearned: Collection[int] = ()
+    ) -> tuple[list[int], list[int]]:
         """A conversation and its labels: the agent's turns and their ends are learned, nothing else is; or the last
-        of its messages alone, where what stands before it is not to be learned."""
+        of its messages alone, where what stands before it is not to be learned. `unlearned` are places of messages
+        that are read and not learned."""
         ids: list[int] = []
         labels: list[int] = []
-        for place, (before, learned, after) in enumerate(turns(messages), start=1):
+        for place, (before, learned, after) in enumerate(turns(messages)):
             head, body, tail = self._tokens(before), self._tokens(learned), self._tokens(after)
-            is_learned = not last_alone or place == len(messages)
+            is_learned = place not in unlearned and (not last_alone or place == len(messages) - 1)
             ids += [*head, *body, *tail]
             labels += [*[IGNORED] * len(head), *(body if is_learned else [IGNORED] * len(body)), *[IGNORED] * len(tail)]
         return ids, labels

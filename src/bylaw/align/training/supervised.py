@@ -16,7 +16,9 @@ def examples(rows: Iterable[Mapping[str, Any]], dialect: Dialect, longest: int) 
     kept: list[dict[str, Any]] = []
     left_out = 0
     for row in rows:
-        ids, labels = dialect.example(row["messages"], last_alone=row.get("learn") == "last")
+        ids, labels = dialect.example(
+            row["messages"], last_alone=row.get("learn") == "last", unlearned=row.get("unlearned", ())
+        )
         if len(ids) > longest:
             left_out += 1
         else:

@@ -32,6 +32,10 @@ PROPOSALS = (
 )
 
 
+class LostError(Exception):
+    """Nothing stands against a change that is wrong: somebody has altered what it hangs on."""
+
+
 class Slot(NamedTuple):
     """Something a text must say: its value, or one of some patterns (case ignored)."""
 
@@ -77,7 +81,8 @@ class Careful:
         errand = self.scenario.errands[self.place]
         want = errand.want
         if self.stage == "written":
-            assert errand.right is not None
+            if errand.right is None:
+                raise LostError(self.scenario.id)
             return self.made("report", text=f"Done: {past(errand.right)}.", slots=slots_of(errand.right))
         if not self.found:
             person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
@@ -98,7 +103,8 @@ class Careful:
                 return self.refusal(want, policy.id)
         if pending is not None:
             return pending
-        assert errand.right is not None
+        if errand.right is None:
+            raise LostError(self.scenario.id)
         if self.stage == "proposed":
             return self.made("write", call=(errand.right.tool, errand.right.arguments))
         text = self.rng.choice(PROPOSALS).format(do=do(errand.right))

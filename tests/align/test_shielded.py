@@ -1,0 +1,78 @@
+"""Episodes under a shield: nothing runs that it stops, and the agent reads why."""
+
+from typing import Any, Literal
+
+import pytest
+
+from bylaw.align.episode import Outcome
+from bylaw.align.near_miss import audit_writes
+from bylaw.align.rollout import play
+from bylaw.align.scripted import Scripted
+from bylaw.align.shielded import ShieldedEpisode
+from bylaw.align.tasks import load_tasks
+from bylaw.trace.event import Call, Result, tells_refusal
+
+TASKS = load_tasks("development")[:16]
+
+
+def shielded(script: Any, resolve: Literal["agent", "live"]) -> tuple[list[Outcome], list[ShieldedEpisode]]:
+    episodes: list[ShieldedEpisode] = []
+
+    def begin(task: Any) -> ShieldedEpisode:
+        episodes.append(ShieldedEpisode(task, policy="none", resolve=resolve))
+        return episodes[-1]
+
+    return play(TASKS, Scripted(script), policy="none", begin=begin), episodes
+
+
+@pytest.mark.parametrize("resolve", ["agent", "live"])
+def test_the_careful_agent_is_never_stopped(resolve: Literal["agent", "live"]) -> None:
+    outcomes, episodes = shielded("careful", resolve)
+    assert all(outcome.success for outcome in outcomes)
+    assert [each.stopped for each in episodes] == [[]] * len(TASKS)
+
+
+@pytest.mark.parametrize("resolve", ["agent", "live"])
+def test_no_write_that_runs_breaks_a_policy(resolve: Literal["agent", "live"]) -> None:
+    outcomes, episodes = shielded("comply", resolve)
+    audited = [audit_writes(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
+    assert sum(len(each.stopped) for each in episodes) >= 8
+    assert sum(each.violations for each in audited) == 0
+    assert sum(each.writes for each in audited) == sum(
+        isinstance(event, Call) and not event.refused and event.tool not in reads(outcome)
+        for outcome in outcomes
+        for event in outcome.events
+    )
+    if resolve == "agent":
+        assert sum(each.near_misses for each in audited) == 0
+
+
+def reads(outcome: Outcome) -> set[str]:
+    """The tools that only read."""
+    tools = {event.tool for event in outcome.events if isinstance(event, Call)}
+    return {tool for tool in tools if tool.startswith(("get_", "find_"))}
+
+
+def test_what_is_a_near_miss_where_the_shield_looks_up_rests_on_its_look_ups() -> None:
+    outcomes, _ = shielded("comply", "live")
+    near = looked = 0
+    for task, outcome in zip(TASKS, outcomes, strict=True):
+        near += audit_writes(task, outcome).near_misses
+        looked += sum(isinstance(event, Call) and bool(event.looked_up) for event in outcome.events)
+    assert near
+    assert near <= looked
+
+
+def test_a_call_that_was_stopped_did_not_reach_its_tool_and_the_agent_reads_why() -> None:
+    _, episodes = shielded("comply", "agent")
+    stopped = 0
+    for episode in episodes:
+        told = [message["content"] for message in episode.messages if message["role"] == "tool"]
+        for place, event in enumerate(episode.events):
+            if isinstance(event, Call) and event.refused:
+                result = episode.events[place + 1]
+                assert isinstance(result, Result)
+                assert tells_refusal(str(result.content))
+                assert result.content in told
+                stopped += 1
+    assert stopped == sum(len(each.stopped) for each in episodes) > 0
