@@ -1,9 +1,11 @@
 """`bylaw serve`: decisions over HTTP."""
 
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -14,6 +16,7 @@ from bylaw.pack import Pack, load_pack
 
 if TYPE_CHECKING:
     from bylaw.record import Log
+    from bylaw.service.keys import Key
 
 
 @click.command("serve")
@@ -39,7 +42,10 @@ if TYPE_CHECKING:
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
 )
-@click.option("--name", "holder", metavar="NAME", default="", help="For --approver: who holds the key, for the log.")
+@click.option("--viewer", is_flag=True, help="For --new-key: a person's key that only looks.")
+@click.option(
+    "--name", "holder", metavar="NAME", default="", help="For --approver and --viewer: who holds the key, for the log."
+)
 @click.option(
     "--webhook",
     metavar="URL",
@@ -70,6 +76,7 @@ def serve_command(
     public_url: str,
     new_key: str | None,
     approver: bool,
+    viewer: bool,
     holder: str,
     webhook: str,
     anchors: Path | None,
@@ -87,7 +94,7 @@ def serve_command(
     from bylaw.service.keys import new_key as make_key
 
     if new_key is not None:
-        key, role = make_key(), "approve" if approver else "decide"
+        key, role = make_key(), "approve" if approver else "view" if viewer else "decide"
         print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
@@ -114,18 +121,20 @@ def serve_command(
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
         # A log that cannot be opened is told before any address is.
-        name = log.name
+        where = log.name
         told = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
     at = f"[{host}]" if ":" in host else host
     address = f"http://{at}:{sockets[0].getsockname()[1]}"
     # At every address of a machine there is no one name that clients would know it by.
     public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
-    shown = f"{loaded.name} {loaded.version} at {address}, log {name}"
+    shown = f"{loaded.name} {loaded.version} at {address}, log {where}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
     if told:
         print(told, flush=True)
     board, last = Board(workers) if workers > 1 else None, LastWriter()
+    # Whichever worker answers, it knows the sessions of all.
+    secret = secrets.token_bytes(32)
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
@@ -143,6 +152,7 @@ def serve_command(
                     url=public_url,
                     limits=limits,
                     webhook=Webhook(webhook, os.environ.get("BYLAW_WEBHOOK_SECRET", "")) if webhook else None,
+                    **pages_of(log, loaded, known, public_url, secret),
                 )
             finally:
                 if kept is not None:
@@ -152,6 +162,27 @@ def serve_command(
         serve(0)
         return 0
     return supervise(workers, serve)
+
+
+def pages_of(log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes) -> dict[str, Any]:
+    """The pages for people; none where what they need is not installed."""
+    try:
+        from bylaw.console.pages import is_page, service_app
+        from bylaw.console.sign_in import SignIn
+    except ImportError:
+        return {}
+    from bylaw.console.visitor import Visitor
+    from bylaw.service.keys import hash_of
+
+    def whose(name: str) -> Visitor | None:
+        key = keys.get(name)
+        if key is None or key.role == "decide":
+            return None
+        return Visitor(key.name, bool(key.name), key.tenant, key.role == "approve", is_signed_in=True)
+
+    known = SignIn(whose, hash_of, secret=secret, is_secure=url.startswith("https:")) if keys else None
+    hosts = (urlsplit(url).netloc,) if url else ()
+    return {"pages": service_app(log, pack, sign_in=known, hosts=hosts, secret=secret), "is_page": is_page}
 
 
 def _tell(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The pages of `bylaw view` as an ASGI application. Start at `view_app`."""
+"""Pages as an ASGI application: how each is reached, and how what goes wrong is told. Start at `application`."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from bylaw.console.door import Door, Refused, read_form
 from bylaw.console.page import STATIC, page, static_address, static_file
-from bylaw.console.visitor import Asked, visitor_of
+from bylaw.console.visitor import Asked, Visitor, visitor_of
 from bylaw.errors import BylawError
 
 Page = Callable[[Asked], Response]
@@ -20,16 +20,16 @@ Page = Callable[[Asked], Response]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
-def shown(path: str, answer: Page) -> Route:
-    """A page to look at."""
+def shown(path: str, answer: Page, *, is_open: bool = False) -> Route:
+    """A page to look at; `is_open` to anybody, signed in or not."""
 
     async def look(request: Request) -> Response:
-        return await _answered(request, answer, {})
+        return await _answered(request, answer, {}, is_open)
 
     return Route(path, look, methods=["GET"])
 
 
-def changed(path: str, answer: Page) -> Route:
+def changed(path: str, answer: Page, *, is_open: bool = False) -> Route:
     """A form to send: no page of this kind is reached without the token of its session."""
 
     async def change(request: Request) -> Response:
@@ -37,17 +37,39 @@ def changed(path: str, answer: Page) -> Route:
             given = await read_form(request)
         except Refused as error:
             return _wrong(request, error)
-        return await _answered(request, answer, given)
+        return await _answered(request, answer, given, is_open)
 
     return Route(path, change, methods=["POST"])
 
 
-async def _answered(request: Request, answer: Page, form: dict[str, str]) -> Response:
-    asked = Asked(request, visitor_of(request), form)
+def streamed(path: str, answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Route:
+    """Events for a page that is open."""
+
+    async def stream(request: Request) -> Response:
+        visitor = request.app.state.find(request)
+        return (
+            _wrong(request, Refused("sign in first", status=401)) if visitor is None else await answer(request, visitor)
+        )
+
+    return Route(path, stream, methods=["GET"])
+
+
+async def _answered(request: Request, answer: Page, form: dict[str, str], is_open: bool) -> Response:
+    visitor = request.app.state.find(request)
+    if visitor is None and not is_open:
+        return _to_sign_in(request)
+    asked = Asked(request, visitor or Visitor(), form)
     try:
         return await run_in_threadpool(answer, asked)
     except BylawError as error:
         return _wrong(request, error)
+
+
+def _to_sign_in(request: Request) -> Response:
+    """Who is not signed in is led to where that is done; a form, or a part of a page, is refused."""
+    if request.method == "GET" and request.headers.get("hx-request") != "true":
+        return RedirectResponse("/sign-in", 303)
+    return _wrong(request, Refused("sign in first", status=401))
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
@@ -74,10 +96,17 @@ def _lost(status: int, why: str) -> Callable[[Request, Exception], Awaitable[Res
     return answer
 
 
-def application(routes: Sequence[Route], *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> ASGIApp:
-    """Pages behind their door."""
+def application(
+    routes: Sequence[Route],
+    *,
+    find: Callable[[Request], Visitor | None] = visitor_of,
+    hosts: tuple[str, ...] = (),
+    secret: bytes | None = None,
+) -> ASGIApp:
+    """Pages behind their door; `find` tells who looks at them, None where somebody has to sign in."""
     handlers = {404: _lost(404, "there is no such page"), 405: _lost(405, "this page does not take such a request")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
+    pages.state.find = find
     # `/findings/` is no page: it would be led to an address that the client's own `Host` names.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

@@ -1,4 +1,4 @@
-"""All pages of one audit, as `bylaw view` serves them."""
+"""All pages of one audit, as `bylaw view` serves them; and those of a service."""
 # pyright: basic, reportMissingImports=false
 
 from starlette.types import ASGIApp
@@ -7,9 +7,13 @@ from bylaw.console.app import application
 from bylaw.console.comparing import ComparePages
 from bylaw.console.conversations import ConversationPages
 from bylaw.console.findings import FindingPages
+from bylaw.console.inbox import InboxPages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
+from bylaw.console.sign_in import SignIn
 from bylaw.console.view import View
+from bylaw.pack import Pack
+from bylaw.record import Log
 
 PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePages)
 
@@ -17,3 +21,22 @@ PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePag
 def view_app(view: View) -> ASGIApp:
     """The pages of an audit."""
     return application([route for pages in PAGES for route in pages(view).routes()])
+
+
+SERVED = ("/inbox", "/sign-in", "/sign-out", "/static/")
+"""How the addresses of a service's pages begin, beside `/` itself."""
+
+
+def service_app(
+    log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
+) -> ASGIApp:
+    """The pages of a service; without `sign_in`, for anybody on this machine."""
+    routes = InboxPages(log, pack).routes()
+    if sign_in is None:
+        return application(routes, hosts=hosts, secret=secret)
+    return application([*routes, *sign_in.routes()], find=sign_in.visitor, hosts=hosts, secret=secret)
+
+
+def is_page(path: str) -> bool:
+    """Whether a service's pages answer to an address."""
+    return path == "/" or path.startswith(SERVED)

@@ -4,10 +4,12 @@
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from bylaw.console.door import cookie_of
 from bylaw.errors import UsageError
+from bylaw.record.entry import DEFAULT_TENANT
 
 NAME = "bylaw_name"
 LONGEST = 80
@@ -20,6 +22,10 @@ class Visitor(Struct, frozen=True):
 
     name: str = ""
     is_verified: bool = False
+    """Whether the name is that of a key, and not one that somebody gave."""
+    tenant: str = DEFAULT_TENANT
+    may_answer: bool = True
+    is_signed_in: bool = False
 
     @property
     def signature(self) -> str:
@@ -29,7 +35,12 @@ class Visitor(Struct, frozen=True):
 
 def visitor_of(request: Request) -> Visitor:
     """As the visitor's cookie says, which is a name that nobody checked."""
-    return Visitor(_clean(unquote(cookie_of(request, NAME), errors="replace")))
+    return Visitor(given_name(request))
+
+
+def given_name(request: Request) -> str:
+    """The name that a visitor once gave; empty where none was."""
+    return _clean(unquote(cookie_of(request, NAME), errors="replace"))
 
 
 class Asked:
@@ -43,7 +54,7 @@ class Asked:
         """For the answer."""
         name = _clean(form.get("by", ""))
         if name and not visitor.is_verified and name != visitor.name:
-            self.visitor = Visitor(name)
+            self.visitor = replace(visitor, name=name)
             kept = f"{NAME}={quote(name)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=31536000"
             self.headers["set-cookie"] = kept
 

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bylaw.errors import BylawError
 from bylaw.service.authzen import (
@@ -95,9 +95,14 @@ class Service:
         worker: int = 0,
         url: str = "",
         webhook: "Webhook | None" = None,
+        pages: ASGIApp | None = None,
+        is_page: Callable[[str], bool] = lambda path: False,
     ) -> None:
         self.desk = desk
         self.webhook = webhook
+        self._pages = pages
+        """What people look at, if there is anything; `is_page` tells which addresses are theirs."""
+        self._is_page = is_page
         self._url = url
         """Where clients find us. What a client says of that is never told back: others may be sent there."""
         self.tracing = tracing
@@ -139,6 +144,8 @@ class Service:
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
             await post(scope, receive, send)
+        elif self._pages is not None and scope["type"] == "http" and self._is_page(scope["path"]):
+            await self._pages(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

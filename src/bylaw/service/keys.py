@@ -17,9 +17,9 @@ PREFIX = "bylaw_"
 LOOK = 1.0
 """Seconds after which it is looked whether a file of keys was changed."""
 
-Role = Literal["decide", "approve"]
-"""What a key is for: an agent's decisions and events, or a person's answers to what waits. No key is for both, so no
-agent can approve its own calls."""
+Role = Literal["decide", "approve", "view"]
+"""What a key is for: an agent's decisions and events, a person's answers to what waits, or only looking. No key is for
+both of the first two, so no agent can approve its own calls."""
 
 
 class Key(Struct, frozen=True):
@@ -46,13 +46,13 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
     for word, what in ((tenant, "a tenant"), (name or "nobody", "whoever holds a key")):
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
-    if name and role != "approve":
-        raise UsageError("only a person's key has a name", hint="give --approver too")
+    if name and role == "decide":
+        raise UsageError("only a person's key has a name", hint="give --approver or --viewer too")
     return " ".join([tenant, hash_of(key), *([role] if role != "decide" else []), *([name] if name else [])])
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """A file of keys, one a line: the tenant, the key's hash, for a person's `approve` and their name. By hash whose it
+    """A file of keys, one a line: the tenant, the key's hash, for a person's `approve` or `view` and their name. By hash whose it
     is."""
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -63,8 +63,10 @@ def read_keys(path: Path) -> dict[str, Key]:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         role = next((each for each in get_args(Role) if each == words[2]), None)
-        if not is_hash or role is None or (len(words) == 4 and role != "approve"):
-            hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, and maybe `approve NAME`"
+        if not is_hash or role is None or (len(words) == 4 and role == "decide"):
+            hint = (
+                "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, and maybe a role and a name"
+            )
             raise UsageError("not a key", place=f"{path}:{number}", hint=hint)
         key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:

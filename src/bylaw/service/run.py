@@ -100,9 +100,12 @@ def run(
     url: str = "",
     limits: Limits = _LIMITS,
     webhook: Webhook | None = None,
+    pages: Any = None,
+    is_page: Callable[[str], bool] = lambda path: False,
 ) -> None:
-    """Serve until told to stop; what was answered is on disk."""
-    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, webhook=webhook)
+    """Serve until told to stop; what was answered is on disk. `pages` are what people look at."""
+    more: dict[str, Any] = {"webhook": webhook, "pages": pages, "is_page": is_page}
+    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
     look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}

@@ -86,6 +86,17 @@
     }
   });
 
+  // Somebody who is writing an answer keeps the card that it is written on.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const request = event.detail.requestConfig;
+    if (!request || request.path !== "/inbox/cards") return;
+    const cards = document.getElementById("cards");
+    const isWriting = cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note]")].some((field) => field.value));
+    if (!isWriting) return;
+    event.preventDefault();
+    document.getElementById("news").hidden = false;
+  });
+
   listenToTheme();
   listenToKeys();
   markOpen();

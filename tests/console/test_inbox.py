@@ -1,0 +1,163 @@
+"""The inbox of a service: what waits, who may look and answer, and what is refused."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.cli.serve import pages_of
+from bylaw.record import Log
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+from bylaw.service.keys import Key, hash_of
+from tests.console.conftest import HOME, Reader
+from tests.service.asgi import post
+from tests.service.malformed import LOOK, REFUND
+from tests.shield.test_decisions import shop
+
+HOSTILE = "<script>alert(1)</script>\u202e"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Any:
+    with Log(str(tmp_path / "decisions.db")) as opened:
+        yield opened
+
+
+def service(log: Log, keys: dict[str, Key]) -> Service:
+    return Service(Desk(shop(), log), keys, **pages_of(log, shop(), keys, HOME, b"s" * 32))
+
+
+def waiting(app: Service, conversation: str = "c", key: str = "") -> str:
+    """A call that waits for a person: its look-up was made, and showed nothing that could be read."""
+    said = [{"user": f"Refund my order, {HOSTILE}"}]
+    post(app, "/v1/decide", {"conversation": conversation, **LOOK, "events": said}, key=key)
+    blind = [{"result": {"order_id": "7"}, "call": "a"}]
+    answer = post(app, "/v1/decide", {"conversation": conversation, **REFUND, "events": blind}, key=key).json
+    return answer["decisions"][0]["approval"]
+
+
+class Person(Reader):
+    kept = ""
+
+    @property
+    def token(self) -> str:
+        """That of a page with a form, which lasts as long as the session."""
+        found = re.search(r'name="token" value="([0-9a-f]+)"', self.client.get("/inbox").text)
+        self.kept = found[1] if found is not None else self.kept
+        assert self.kept
+        return self.kept
+
+    def sign_in(self, key: str, status: int = 303) -> "Person":
+        token = re.search(r'name="token" value="([0-9a-f]+)"', self.get("/sign-in"))
+        assert token is not None
+        answer = self.client.post("/sign-in", data={"token": token[1], "key": key}, follow_redirects=False)
+        assert answer.status_code == status
+        return self
+
+
+def test_without_keys_anybody_on_the_machine_answers_under_a_name_nobody_checked(log: Log) -> None:
+    app = service(log, {})
+    name = waiting(app)
+    person = Person(app)
+    page = person.get("/inbox")
+    assert "refund" in page
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    told = person.send("/inbox/answer", id=name, word="approve", note="seen the order")
+    assert "approved" in told
+    (answered,) = log.approvals("default")
+    assert answered.answer is not None
+    assert (answered.status, answered.answer.by) == ("approved", "Mara (unverified)")
+    assert answered.answer.note == "seen the order"
+    assert "is approved" in person.send("/inbox/answer", status=422, id=name, word="reject")
+
+
+@pytest.fixture
+def keys() -> dict[str, Key]:
+    return {
+        hash_of("agent"): Key("acme"),
+        hash_of("ann"): Key("acme", "approve", "ann"),
+        hash_of("vic"): Key("acme", "view", "vic"),
+        hash_of("bob"): Key("other", "approve", "bob"),
+    }
+
+
+def test_a_key_opens_the_inbox_of_its_tenant_and_signs_with_its_name(log: Log, keys: dict[str, Key]) -> None:
+    app = service(log, keys)
+    name = waiting(app, key="agent")
+    assert Person(app).client.get("/inbox", follow_redirects=False).headers["location"] == "/sign-in"
+    ann, bob = Person(app).sign_in("ann"), Person(app).sign_in("bob")
+    assert "refund" in ann.get("/inbox")
+    assert "Nothing waits" in bob.get("/inbox")
+    assert "no approval" in bob.send("/inbox/answer", status=422, id=name, word="approve")
+    ann.send("/inbox/answer", id=name, word="reject", by="somebody else")
+    (answered,) = log.approvals("acme")
+    assert answered.answer is not None
+    assert (answered.status, answered.answer.by) == ("rejected", "ann")
+
+
+def test_who_only_looks_does_not_answer(log: Log, keys: dict[str, Key]) -> None:
+    app = service(log, keys)
+    name = waiting(app, key="agent")
+    vic = Person(app).sign_in("vic")
+    page = vic.get("/inbox")
+    assert "refund" in page
+    assert "Approve" not in page
+    assert "look, not answer" in vic.send("/inbox/answer", status=403, id=name, word="approve")
+    assert log.approvals("acme")[0].status == "waiting"
+
+
+@pytest.mark.parametrize("key", ["agent", "nobody", ""])
+def test_no_agent_and_no_stranger_signs_in(log: Log, keys: dict[str, Key], key: str) -> None:
+    Person(service(log, keys)).sign_in(key, status=401)
+
+
+def test_a_key_taken_out_of_the_file_is_out_at_once(log: Log, keys: dict[str, Key]) -> None:
+    app = service(log, keys)
+    ann = Person(app).sign_in("ann")
+    token = ann.token
+    del keys[hash_of("ann")]
+    assert ann.client.get("/inbox", follow_redirects=False).status_code == 303
+    answer = ann.client.post("/inbox/answer", data={"token": token, "id": "x", "word": "approve"})
+    assert answer.status_code == 401
+
+
+def test_a_forged_cookie_signs_nobody_in(log: Log, keys: dict[str, Key]) -> None:
+    person = Person(service(log, keys))
+    for forged in (f"{hash_of('ann')}.99999999999.{'0' * 64}", "..", f"{hash_of('ann')}.", "x"):
+        person.client.cookies.set("bylaw_key", forged)
+        assert person.client.get("/inbox", follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
+def test_another_site_answers_nothing(log: Log, keys: dict[str, Key], headers: dict[str, str]) -> None:
+    app = service(log, keys)
+    name = waiting(app, key="agent")
+    ann = Person(app).sign_in("ann")
+    form = {"token": ann.token, "id": name, "word": "approve"}
+    assert ann.client.post("/inbox/answer", data=form, headers=headers).status_code == 403
+    assert ann.client.post("/inbox/answer", data=form | {"token": "0"}).status_code == 403
+    assert ann.client.get("/inbox", headers={"host": "evil.example"}).status_code == 403
+    assert log.approvals("acme")[0].status == "waiting"
+
+
+def test_what_comes_to_wait_is_told_to_an_open_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bylaw.console import inbox
+
+    monkeypatch.setattr(inbox, "STREAM", 0.2)
+    monkeypatch.setattr(inbox, "EVERY", 0.05)
+    app = service(log, {})
+    person = Person(app)
+    known = re.search(r"known=(\w+)", person.get("/inbox"))
+    assert known is not None
+    assert "changed" not in person.get(f"/inbox/events?known={known[1]}")
+    waiting(app)
+    assert "event: changed" in person.get(f"/inbox/events?known={known[1]}")
+
+
+def test_decisions_are_answered_as_before(log: Log, keys: dict[str, Key]) -> None:
+    app = service(log, keys)
+    assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="agent").status == 200
+    assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="vic").status == 403
