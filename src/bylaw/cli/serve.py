@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
 )
 @click.option("--viewer", is_flag=True, help="For --new-key: a person's key that only looks.")
-@click.option(
-    "--name", "holder", metavar="NAME", default="", help="For --approver and --viewer: who holds the key, for the log."
-)
+@click.option("--name", "holder", metavar="NAME", default="", help="For a person's key: who holds it, for the log.")
 @click.option(
     "--webhook",
     metavar="URL",

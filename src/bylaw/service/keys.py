@@ -52,7 +52,7 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """A file of keys, one a line: the tenant, the key's hash, for a person's `approve` or `view` and their name. By hash whose it
+    """A file of keys, one a line: the tenant, the key's hash, for a person's the role and their name. By hash whose it
     is."""
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -64,9 +64,7 @@ def read_keys(path: Path) -> dict[str, Key]:
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
-            hint = (
-                "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, and maybe a role and a name"
-            )
+            hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, maybe a role and a name"
             raise UsageError("not a key", place=f"{path}:{number}", hint=hint)
         key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:
