@@ -71,7 +71,8 @@ def test_without_keys_anybody_on_the_machine_answers_under_a_name_nobody_checked
     assert answered.answer is not None
     assert (answered.status, answered.answer.by) == ("approved", "Mara (unverified)")
     assert answered.answer.note == "seen the order"
-    assert "is approved" in person.send("/inbox/answer", status=422, id=name, word="reject")
+    assert "approved" in person.send("/inbox/answer", status=422, id=name, word="reject")
+    assert log.approvals("default")[0].status == "approved"
 
 
 @pytest.fixture
