@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
+import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -258,6 +260,27 @@ def test_the_command_adds_and_sql_and_report_read_all_nights(shop: Shop) -> None
     assert "t1" in page
     assert "t2" in page
     assert not (shop.root / "state" / "calls.jsonl").exists()
+
+
+@pytest.mark.process
+def test_the_console_shows_all_nights(shop: Shop) -> None:
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("jinja2")
+    for day, kind in ((1, "hasty"), (2, "wrong")):
+        add(shop, write_logs(shop.root / f"day-{day}.jsonl", [talk(f"t{day}", kind, day)]))
+    command = [*PROCESS, "view", "state", "--port", "0", "--pack", "pack"]
+    with subprocess.Popen(command, cwd=shop.root, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = re.search(r"http://\S+", process.stdout.readline())
+            assert address is not None
+            with urllib.request.urlopen(f"{address[0]}findings", timeout=20) as page:
+                told = page.read().decode()
+        finally:
+            process.terminate()
+            process.wait(20)
+    assert "near-miss (1)" in told
+    assert "violation (1)" in told
 
 
 @pytest.mark.parametrize(

@@ -26,4 +26,7 @@ def view_command(out: Path, port: int, pack: str, waivers: Path | None, base: Pa
         raise UsageError(
             "the console needs starlette, uvicorn and jinja2", hint="in your clone of Bylaw: pip install '.[serve]'"
         ) from error
-    run_pages(out, port, pack=pack, waivers=waivers, base=base, tell=lambda line: print(line, flush=True))
+    from bylaw.audit.batch.lines_of_tables import lined
+
+    with lined(out) as folder:
+        run_pages(folder, port, pack=pack, waivers=waivers, base=base, tell=lambda line: print(line, flush=True))
