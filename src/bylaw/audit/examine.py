@@ -1,6 +1,7 @@
 """Conversations under their pack, one after the other: each a fold of the engine's session over its events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError
 from bylaw.facts.evidence import EvidenceCount
+from bylaw.facts.world import World
 from bylaw.pack import Pack
 from bylaw.trace.event import Call
 from bylaw.trace.format import Look
@@ -84,8 +86,9 @@ class Examiner:
         One that cannot be judged, by a fault of ours or its own, does not cost those after it.
         """
         self._names = told_apart(request.files)
-        for file in request.files if only is None else request.files[only : only + 1]:
-            yield from self.examine_source(Source(file, request.agent, share, columns=request.columns))
+        files = request.files if only is None else request.files[only : only + 1]
+        sources = (Source(file, request.agent, share, columns=request.columns) for file in files)
+        return chain.from_iterable(map(self.examine_source, sources))
 
     def name_files(self, names: dict[LogFile, str]) -> None:
         """Say what each file is called."""
@@ -118,7 +121,13 @@ class Examiner:
         """Audit one conversation: judge its calls, count, and write its lines."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
-        session, verdicts = self._judge(pack, trajectory, file)
+        writes = self._judged_calls(pack, trajectory)
+        session, verdicts = None, list[CallVerdict]()
+        if writes or pack.book.rules:
+            world = self._world(pack, file) if writes else None
+            answer = self._answers(pack, lambda: trajectory.events) if self._answers is not None else None
+            session = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
+            verdicts = _judge(session, trajectory, writes)
         broken = session.findings(ended=True) if session is not None else []
         outcome = self._outcome(trajectory, session, pack, file)
         cover = None
@@ -134,11 +143,11 @@ class Examiner:
             written.head = head_of(pack, trajectory, agent, outcome, verdicts, broken, cover)
         return written
 
-    def _judge(self, pack: Pack, trajectory: Trajectory, file: LogFile) -> tuple[Session | None, list[CallVerdict]]:
-        """The session after all events, each write judged where it stands, and the verdicts on the writes."""
-        tools, events = pack.schema.tools, trajectory.events
+    def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
+        """The steps of the calls that change something, may do so, or that a guard binds."""
+        tools = pack.schema.tools
         writes: list[int] = []
-        for step, call in enumerate(events):
+        for step, call in enumerate(trajectory.events):
             if type(call) is not Call:
                 continue
             tool = tools.get(call.tool)
@@ -148,28 +157,14 @@ class Examiner:
                 self.coverage.known_calls += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
-        if not writes and not pack.book.rules:
-            return None, []
-        session = self._open_session(pack, trajectory, file, with_world=bool(writes))
-        observed = 0
-        for step in writes:
-            call = events[step]
-            if isinstance(call, Call) and call.by == "agent":
-                session.observe_all(events[observed:step])
-                session.judge(call)
-                observed = step
-        session.observe_all(events[observed:])
-        # A call of a tool nobody declared is a finding only if it may have done something.
-        return session, [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
+        return writes
 
-    def _open_session(self, pack: Pack, trajectory: Trajectory, file: LogFile, *, with_world: bool) -> Session:
-        note, world = self.shelf.world_for(pack, file) if with_world else ("", None)
+    def _world(self, pack: Pack, file: LogFile) -> World | None:
+        note, world = self.shelf.world_for(pack, file)
         if note:
             self.coverage.worlds[self._names.get(file, file.name)] = note
-        if (redaction := self._redactions.get(pack.digest)) is not None:
-            world = redaction.watch(world)
-        answer = self._answers(pack, lambda: trajectory.events) if self._answers is not None else None
-        return Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
+        redaction = self._redactions.get(pack.digest)
+        return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: Cover | None) -> str:
         """The name that the conversation is counted under: a name may itself hold something private."""
@@ -226,6 +221,20 @@ def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
     shelf = Shelf(request.pack, world=request.world, document=request.document)
     tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
     return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key, answers=request.answers, heads=heads)
+
+
+def _judge(session: Session, trajectory: Trajectory, writes: Sequence[int]) -> list[CallVerdict]:
+    """Take in all events, each of these calls judged where it stands: the verdicts on them."""
+    observed, events = 0, trajectory.events
+    for step in writes:
+        call = events[step]
+        if isinstance(call, Call) and call.by == "agent":
+            session.observe_all(events[observed:step])
+            session.judge(call)
+            observed = step
+    session.observe_all(events[observed:])
+    # A call of a tool nobody declared is a finding only if it may have done something.
+    return [each for each in session.settle() if each.made.tool is not None or each.made.accepted is not False]
 
 
 def _written(

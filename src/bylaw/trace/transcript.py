@@ -109,7 +109,9 @@ class Transcript:
 
     def waits_for(self, id: str = "") -> bool:
         """Whether a call, or the call of this id, still waits for its result."""
-        return any(not id or call.id == id for call in self.open.values())
+        if not id:
+            return bool(self.open)
+        return any(call.id == id for call in self.open.values())
 
     def waiting(self) -> dict[int, Call]:
         """The calls that still wait for their results, by step."""
