@@ -20,6 +20,8 @@ class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds after which a yes that was not used has lapsed: the same call is asked about anew."""
     default: Literal["reject", "ask"] = "reject"
     """Where nobody answered in time: the same call is refused, or asked anew. Never approved."""
+    stands_in: tuple[str, ...] = ()
+    """Policies whose question for the user a person may answer, where the host does not tell what the user says."""
 
     def __post_init__(self) -> None:
         """A word that is none of ours must never let a call through."""

@@ -181,25 +181,24 @@ def lift(ground: Ground, by: str) -> Ground:
     left = tuple(each for each in ground.questions if each.whom == "user")
     if left:
         return replace(ground, questions=left)
-    return replace(ground, answer="allow", because=_approved(by), questions=())
+    because = f"{_OVERRIDE if ground.stands_in else _APPROVED}{by}"
+    return replace(ground, answer="allow", because=because, questions=())
 
 
 def rests_on(ground: Ground, by: str) -> bool:
     """Whether a person's yes is what a ground rests on."""
-    return ground.answer == "allow" and ground.because == _approved(by)
+    return lifted_by(ground) == by
 
 
 def lifted_by(ground: Ground) -> str:
     """Whose yes a ground rests on; empty where it rests on none."""
-    is_lifted = ground.answer == "allow" and ground.because.startswith(_APPROVED)
-    return ground.because.removeprefix(_APPROVED) if is_lifted else ""
+    if ground.answer != "allow":
+        return ""
+    said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
+    return next(said, "")
 
 
-_APPROVED = "approved by "
-
-
-def _approved(by: str) -> str:
-    return f"{_APPROVED}{by}"
+_APPROVED, _OVERRIDE = "approved by ", "override by "
 
 
 def question(grounds: Iterable[Ground]) -> str:

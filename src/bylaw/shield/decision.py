@@ -60,6 +60,10 @@ class Ground(Struct, frozen=True):
     """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
     for_agent: str = ""
     """What a rule about the user's consent found missing, in words for the agent."""
+    stands_in: bool = False
+    """It asks a person what only the user could say, since nobody tells what the user says: a yes is an override."""
+    is_unheard: bool = False
+    """It asks the user, whose answer nobody would tell."""
 
 
 class Text:
@@ -153,6 +157,11 @@ class Decision(Struct, frozen=True):
     def missing(self) -> tuple[str, ...]:
         """The facts that were not seen, over all policies."""
         return tuple(dict.fromkeys(fact for ground in self.grounds for fact in ground.missing))
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """The policies in which a person stood in for the user; `approval` says who."""
+        return tuple(each.policy for each in self.grounds if each.answer == "allow" and each.stands_in)
 
     @property
     def look_ups(self) -> tuple[LookUp, ...]:

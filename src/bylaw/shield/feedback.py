@@ -25,8 +25,9 @@ def feedback(
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
     asked: dict[str, None] = {}
-    needs_person = False
+    needs_person = is_unheard = False
     for ground in objecting:
+        is_unheard = is_unheard or ground.is_unheard
         if why := _why(pack, ground):
             lines.append(f"- {why}")
         for each in ground.look_ups:
@@ -54,7 +55,13 @@ def feedback(
     if retries and not look_ups:
         tried = "; ".join(retries)
         lines.append(f"This failed when you looked it up; try it again, and ask where it fails again: {tried}.")
-    if asked:
+    if asked and is_unheard:
+        lines.append(
+            f"Only the user can say: {' '.join(asked)} What they answer is not heard here, so do not try again: tell "
+            "the user that you cannot do it, and that whoever runs this desk has to be told of the answer."
+        )
+        needs_person = False
+    elif asked:
         lines.append(f"Ask the user: {' '.join(asked)}")
     if needs_person:
         if answer == "ask" and not approval and not runs:
