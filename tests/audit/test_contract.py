@@ -230,6 +230,13 @@ def test_a_pack_that_knows_no_tool_of_the_logs_is_an_error_and_leaves_the_earlie
     assert (before.out / "summary.json").read_bytes() == summary
 
 
+def test_a_calculator_that_both_have_makes_no_pack_the_right_one(shop: Shop) -> None:
+    with (shop.pack / "tools.yaml").open("a", encoding="utf-8") as tools:
+        tools.write("  calculate: {effect: none, parameters: {expression: string}}\n")
+    with pytest.raises(UsageError, match=r"knows none of the tools that the logs call \(`teleport`\)"):
+        shop.audit(shop.logs(record(call("calculate", {"expression": "1 + 1"}), call("teleport", {}))))
+
+
 def test_conversations_without_a_call_say_nothing_of_the_pack(shop: Shop) -> None:
     assert shop.audit(shop.logs(record(user("Hello.")))).summary["agents"][0]["trajectories"] == 1
 

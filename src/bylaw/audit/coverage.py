@@ -16,7 +16,7 @@ class LogCoverage(Struct):
 
     unknown_tools: Counter[str] = field(default_factory=Counter[str])
     known_calls: int = 0
-    """How many calls were of tools that the pack knows."""
+    """How many calls were of tools that the pack knows and that read or change something, or that it binds."""
     unmapped: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Tool and field."""
     worlds: dict[str, str] = {}

@@ -153,7 +153,8 @@ class Examiner:
             tool = tools.get(call.tool)
             if tool is None:
                 self.coverage.unknown_tools[call.tool] += 1
-            else:
+            elif tool.effect != "none" or call.tool in pack.by_tool:
+                # A calculator is in every shop, and makes no pack the right one.
                 self.coverage.known_calls += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
