@@ -87,6 +87,13 @@ MISTAKES = [
         "tools.yaml",
         "list the tools",
     ),
+    Mistake(
+        "a guard removed, and its entry left",
+        lambda folder: [(folder / "pack" / name).unlink() for name in (GUARD, CASES)],
+        "check pack",
+        "policies.yaml:5",
+        "or remove it",
+    ),
     Mistake("an empty tools.yaml", write("pack/tools.yaml", ""), "check pack", "tools.yaml", "list the tools"),
     Mistake(
         "no entities.yaml",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
@@ -85,20 +86,22 @@ def test_types_come_from_writes_too_and_changes_are_proposed() -> None:
     assert "exists" not in tools
 
 
-def test_a_look_up_that_answers_with_an_id_alone_shows_whose_it_is() -> None:
+@pytest.mark.parametrize(("is_record", "place"), [(False, "$"), (True, "$.member_id")])
+def test_a_look_up_that_answers_with_an_id_alone_shows_whose_it_is(is_record: bool, place: str) -> None:
     talks = [
         Talk(f"t{n}")
         .user("hi")
-        .call("find_member", f"M{n}00", email=f"{n}@x.org")
+        .call("find_member", {"member_id": f"M{n}00"} if is_record else f"M{n}00", email=f"{n}@x.org")
         .call("get_member", {"member_id": f"M{n}00", "gold": n > 2}, member_id=f"M{n}00")
         .call("set_mode", "ok", member_id=f"M{n}00")
         .done()
         for n in range(5)
     ]
     entities = skeleton(talks, Document("Be kind."), name="x").files["entities.yaml"]
-    assert "  find_member: {as: Member2, fields: {member_id: $}}\n" in entities
-    assert "# find_member answers with a member_id alone." in entities
+    assert "  MemberByEmail:\n    key: email\n    read: find_member\n" in entities
+    assert ("  find_member: {as: MemberByEmail, fields: {member_id: $}}\n" in entities) == (not is_record)
     assert "#   Caller: {key: [], origin: conversation, complete: true, fields: {member_id: string}}\n" in entities
+    assert f"`find_member: {{as: Caller, fields: {{member_id: {place}}}}}`" in entities
 
 
 def loan_log(number: int) -> Trajectory:

@@ -11,7 +11,7 @@ _ESTABLISHES = tuple(
     for pattern in (
         r"\bauthenticat",
         rf"\b(?:verif|establish|confirm|check)\w*\s+{_WORDS}{{0,4}}?identity\b",
-        rf"\b(?:verif|establish|confirm|check)\w*\s+who\s+{_WORDS}{{0,3}}?(?:is|are)\b",
+        rf"\b(?:(?:verif|establish|confirm|check)\w*|find\w*\s+out)\s+who\s+{_WORDS}{{0,3}}?(?:is|are)\b",
         rf"\bidentif(?:y|ies|ying)\s+{_WORDS}{{0,3}}?{_PERSON}\b",
         rf"\b{_PERSON}\s+{_WORDS}{{0,4}}?(?:identified|verified)\b",
         rf"\b(?:locat|find)\w*\s+{_WORDS}{{0,2}}?(?:user|customer|account)\s+(?:id|number|profile)\b",

@@ -113,7 +113,8 @@ class PolicyReader:
         if kind == "guard" and not tools and not body.spans:
             hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
             self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
-            return Policy(name, kind, str(body.definition))
+            # Of another kind, so that nobody is told besides that nothing enforces it.
+            return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
                 f"policy `{name}` binds no tool",

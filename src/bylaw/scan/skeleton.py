@@ -232,12 +232,12 @@ def _entities(found: Iterable[LoggedThing]) -> str:
     ]
     finding = [thing for thing in found if thing.finds]
     if finding:
-        key = finding[0].finds
-        tools = _names([thing.read for thing in finding if thing.finds == key])
+        key, place = finding[0].finds, finding[0].found_at
+        tools = _names([thing.read for thing in finding if (thing.finds, thing.found_at) == (key, place)])
         lines += [
             f"# {remark(finding[0].read)} answers with a {key} alone. If that is who the user is, make it one thing:",
             f"#   Caller: {{key: [], origin: conversation, complete: true, fields: {{{key}: string}}}}",
-            f"# and under observations `{remark(tools)}: {{as: Caller, fields: {{{key}: $}}}}`.",
+            f"# and under observations `{remark(tools)}: {{as: Caller, fields: {{{key}: {place}}}}}`.",
         ]
     lines.append("entities:" if found else "entities: {}")
     for thing in found:

@@ -51,6 +51,8 @@ class LoggedThing(Struct):
     """The arguments of its look-up, each with the part of the key it takes, where they have other names."""
     finds: str = ""
     """The key of another thing, which is all that its look-up answers."""
+    found_at: str = "$"
+    """Where it stands in the answer."""
 
 
 def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, LoggedThing]:
@@ -94,6 +96,9 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
     """A look-up that answers with the id of another thing alone, such as `find_user(email)`, shows that id."""
+    shown = [name for name in thing.fields if name not in thing.key]
+    if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
+        thing.finds, thing.found_at = shown[0], f"$.{shown[0]}"
     if "value" not in thing.fields or "value" in thing.key:
         return
     told = thing.fields["value"].seen
@@ -144,7 +149,7 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
     # A look-up that shows nothing else of the thing is about another, so that its own name is suggested where needed.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
-        name = name_of_thing(called, found)
+        name = _name_by_key(called, key, found)
         found[name] = LoggedThing(name, key, fields, tool, [sight])
     else:
         _join(known, fields)
@@ -213,6 +218,15 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
     found[name] = LoggedThing(name, (key,), fields, "", [ToolSight(tool, place)])
+
+
+def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
+    """A name for what a tool fetches; where another thing has it, with what it is asked for by: `RiderByEmail`."""
+    name = name_of_thing(tool, ())
+    if name not in taken or not key:
+        return name_of_thing(tool, taken)
+    by = f"{name}By{''.join(word.capitalize() for part in key for word in words_of(part))}"
+    return by if by not in taken else name_of_thing(tool, taken)
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
