@@ -282,9 +282,10 @@ class HindsightFacts:
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether nothing has changed the field since the call was made, so that what was shown later is true of it."""
+        """Whether what was shown later of a field that stays so is true of the call."""
         changes = self._ledger.changes
-        changed = changes.between(entity.name, key, field, min(entry.as_of, self._at.step) - 1, FOREVER)
+        step = self._at.step
+        changed = changes.between(entity.name, key, field, min(entry.as_of, step) - 1, step)
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
