@@ -1,4 +1,4 @@
-"""Writes the help of every command into docs/reference/cli.md; with --check, only says whether it is there.
+"""Writes the help of every command into the pages of docs/reference; with --check, only says whether it is there.
 
 Run it after changing a command: python scripts/cli_reference.py
 """
@@ -15,7 +15,8 @@ from bylaw.cli.app import COMMANDS, app
 from bylaw.cli.log import log_command
 from bylaw.cli.rules import rules_command
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+PAGES = [FOLDER / name for name in ("cli.md", "cli-live.md", "cli-models.md")]
 _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -38,16 +39,17 @@ def brought_up_to_date(page: str) -> str:
 
 
 def main() -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = brought_up_to_date(page)
-    lacking = [name for name in commands() if f"<!-- help: {name} -->" not in page]
-    if "--check" not in sys.argv:
-        PAGE.write_text(fresh, encoding="utf-8")
-    elif fresh != page:
-        print("docs/reference/cli.md is not what --help says; run python scripts/cli_reference.py")
-        return 1
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    lacking = [name for name in commands() if not any(f"<!-- help: {name} -->" in text for text in texts.values())]
+    for page, text in texts.items():
+        fresh = brought_up_to_date(text)
+        if "--check" not in sys.argv:
+            page.write_text(fresh, encoding="utf-8")
+        elif fresh != text:
+            print(f"docs/reference/{page.name} is not what --help says; run python scripts/cli_reference.py")
+            return 1
     if lacking:
-        print(f"docs/reference/cli.md says nothing of: {', '.join(lacking)}")
+        print(f"no page of docs/reference has the help of: {', '.join(lacking)}")
     return 1 if lacking else 0
 
 

@@ -14,7 +14,7 @@ from bylaw.cli.logs import count_lines
 from tests.command import bylaw, shell
 from tests.docs.walkthrough import ROOT, blocks, run
 
-GUIDE = ROOT / "docs" / "guides" / "write-a-pack.md"
+GUIDE = ROOT / "docs" / "guides" / "one-policy.md"
 
 
 @pytest.fixture

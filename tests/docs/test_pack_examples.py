@@ -1,5 +1,6 @@
 """The examples of the pack page that belong to no whole pack mean what the page says."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from bylaw.facts.database import open_snapshot
@@ -9,12 +10,17 @@ from bylaw.policy.yaml import read_yaml_file
 
 from .walkthrough import ROOT, Block, blocks
 
-PAGE = ROOT / "docs" / "reference" / "pack.md"
+NAMES = ("pack.md", "tools-and-things.md", "cases-and-worlds.md")
+PAGES = [ROOT / "docs" / "reference" / name for name in NAMES]
+
+
+def every_block() -> Iterator[Block]:
+    return (block for page in PAGES for block in blocks(page))
 
 
 def files(root: Path, folder: str) -> Path:
     """The page's files of one folder, written out."""
-    for block in blocks(PAGE):
+    for block in every_block():
         name = block.marks.get("file", "")
         if name.startswith(f"{folder}/"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +29,7 @@ def files(root: Path, folder: str) -> Path:
 
 
 def block_with(text: str) -> Block:
-    return next(block for block in blocks(PAGE) if text in block.lines and "file" not in block.marks)
+    return next(block for block in every_block() if text in block.lines and "file" not in block.marks)
 
 
 def test_a_catalogue_needs_only_what_it_does_not_know(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Answers that leave open whether a write was done: the server failed, the line broke, or it was done before.
 
-What counts is listed in docs/reference/pack.md, beside `refused`.
+What counts is listed in docs/reference/tools-and-things.md, beside `refused`.
 """
 
 import re
