@@ -1,22 +1,39 @@
 """Where an argument's value came from: the reverse of asking what an agent has seen.
 
-Nothing is indexed beforehand. A question costs a text search over the events before the call, and a
-result is decoded only where the value stands in it and it matters whether as a field or in free text.
+Events are indexed as they come by the runs of letters and digits in them. A question looks only at those that hold the
+value's rarest run, and a result is decoded only where the value stands in it.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.facts.folded_text import fold
 from bylaw.facts.identifier import identifiers, is_prose
 from bylaw.facts.result_field import result_text
+from bylaw.facts.result_places import Place, ResultPlaces
+from bylaw.facts.run_index import RunIndex
 from bylaw.facts.spelling import Spelling, spell
-from bylaw.trace.event import Event, Message, Result
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, Event, Message, Result
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
+TracedSource = Literal["user", "host", "record", "content", "agent"]
+"""The user's words, the host's context, a whole field that its tool vouches for, any other part of a result, or the
+agent's own making."""
+Way = Literal["exact", "normalised", "derived"]
+
+_CANDIDATES = 32
+"""Events that are looked at for one value: the first that hold its rarest part."""
+_NUMBERS = 200
+_SEARCHED = 100_000
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 _LEAVES = 20_000
 
@@ -34,18 +51,56 @@ class ValueOrigin(Struct, frozen=True):
 NOWHERE = ValueOrigin("nowhere")
 
 
+class Traced(Struct, frozen=True):
+    """Where a value came from, with all that tells whether to rely on it."""
+
+    source: TracedSource
+    how: Way = "exact"
+    step: int | None = None
+    """The message or result that showed it."""
+    tool: str = ""
+    arguments: Mapping[str, Any] = {}
+    """What the tool was called with."""
+    field: str = ""
+    """The field of the result, or the line of a text in it."""
+    is_whole: bool = True
+    """It is all that stands there, and not a part of a running text."""
+    beside: Mapping[str, str] = {}
+    """The short fields of the same record, folded."""
+    pointed: tuple[str, ...] = ()
+    """What the user called the place by: arguments and fields beside it whose values the user said, folded."""
+
+    def record(self) -> dict[str, Any]:
+        """As code in the guard language sees it."""
+        told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
+        return {
+            **told,
+            "step": -1 if self.step is None else self.step,
+            "whole": self.is_whole,
+            "pointed": [*self.pointed],
+        }
+
+
 class Provenance:
     """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
 
     def __init__(
-        self, events: Sequence[Event], *, instructions: str = "", context: Mapping[str, Any] | None = None
+        self,
+        events: Sequence[Event],
+        *,
+        instructions: str = "",
+        context: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Tool] | None = None,
     ) -> None:
         self._events = events
         self._host = _fold_long(" \n ".join([instructions, *(str(value) for value in (context or {}).values())]))
+        self._tools = tools or {}
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
-        self._users: list[int] = []
-        self._results: list[int] = []
+        self._places: dict[int, ResultPlaces] = {}
+        self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
+        """By their runs: what the user said, what results showed, what calls were given."""
+        self._numbers: list[tuple[int, float]] = []
         self._indexed = 0
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
@@ -53,15 +108,73 @@ class Provenance:
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
-        self._index()
-        for step in self._users:
-            if step >= before:
-                break
-            if spelling.said_in(self._words(step)):
-                return ValueOrigin("user", step)
+        self.index()
+        step = self._user_step(spelling, before)
+        if step is not None:
+            return ValueOrigin("user", step)
         if _says(self._host, value):
             return ValueOrigin("host")
         return self._shown(spelling, before)
+
+    def trace(self, value: str | float, *, before: int) -> Traced:
+        """Where `value` came from, as of the events before step `before`, best founded first.
+
+        The user's words come first, then the host's, then a whole field of a record, then other content. What a call
+        was given comes back in its result, and after a write in any result: that founds nothing.
+        """
+        forms = _forms(value)
+        self.index()
+        for form, way in forms:
+            spelling = spell(form)
+            step = self._user_step(spelling, before) if spelling is not None else None
+            if step is not None:
+                return Traced("user", _way(form, self._event_text(step), way), step)
+        if any(_says(self._host, form) for form, _ in forms if spell(form) is not None):
+            return Traced("host", "normalised")
+        found: Traced | None = None
+        for form, way in forms:
+            for traced in self.sights(form, before=before):
+                found = _better(found, replace(traced, how=way if way != "exact" else traced.how))
+                if found.source == "record":
+                    return found
+        return found or Traced("agent")
+
+    def sights(self, value: str | float, *, before: int) -> Iterator[Traced]:
+        """The places in results before a step where a value stands of itself, and not as an echo, in order."""
+        spelling = spell(value)
+        if spelling is None:
+            return
+        self.index()
+        given: int | None = None
+        is_searched = False
+        for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
+            places = self.places(step)
+            for place in places.find(value, spelling):
+                if not is_searched:
+                    given, is_searched = self._written(spelling, before), True
+                call = self._call(step)
+                if (given is not None and given < step) or (call is not None and _is_given(call, spelling)):
+                    break
+                yield self._traced(value, step, call, place, places, before)
+
+    def is_said(self, value: str | float, *, before: int) -> bool:
+        """Whether the user said a value before a step."""
+        self.index()
+        found = (spell(form) for form, _ in _forms(value))
+        return any(each is not None and self._user_step(each, before) is not None for each in found)
+
+    def numbers(self, *, before: int) -> list[float]:
+        """The numbers among what was said and shown before a step; the latest, where there are many."""
+        self.index()
+        end = bisect_left(self._numbers, (before,))
+        return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
+
+    def places(self, step: int) -> ResultPlaces:
+        """Where values stand in the result at `step`."""
+        found = self._places.get(step)
+        if found is None:
+            found = self._places[step] = ResultPlaces(self.text(step))
+        return found
 
     def text(self, step: int) -> str:
         """What the result at `step` holds, as text."""
@@ -72,29 +185,47 @@ class Provenance:
             text = self._texts[step] = result_text(event)
         return text
 
-    def _index(self) -> None:
+    def index(self) -> None:
+        """Take in the events that came since."""
         for step in range(self._indexed, len(self._events)):
             event = self._events[step]
             if isinstance(event, Result):
                 if event.captured:
-                    self._results.append(step)
-            elif isinstance(event, Message) and event.by == "user":
-                self._users.append(step)
+                    folded = fold(self.text(step))
+                    self._shown_in.add(step, folded)
+                    self._note_numbers(step, folded)
+            elif isinstance(event, Message):
+                if event.by == "user":
+                    self._said.add(step, self._words(step))
+                    self._note_numbers(step, self._words(step))
+            elif not event.refused:
+                self._given.add(step, fold(_written(event.arguments)))
         self._indexed = len(self._events)
+
+    def _note_numbers(self, step: int, folded: str) -> None:
+        found = {float(number.replace(",", "")) for number in _NUMBER.findall(folded[:_SEARCHED])}
+        self._numbers.extend((step, number) for number in sorted(found)[:_NUMBERS])
+
+    def _user_step(self, spelling: Spelling, before: int) -> int | None:
+        for step in self._said.candidates(spelling, before)[:_CANDIDATES]:
+            if spelling.said_in(self._words(step)):
+                return step
+        return None
 
     def _words(self, step: int) -> str:
         words = self._folded.get(step)
         if words is None:
-            event = self._events[step]
-            assert isinstance(event, Message)
-            words = self._folded[step] = fold(event.text)
+            words = self._folded[step] = fold(self._event_text(step))
         return words
+
+    def _event_text(self, step: int) -> str:
+        event = self._events[step]
+        assert isinstance(event, Message)
+        return event.text
 
     def _shown(self, spelling: Spelling, before: int) -> ValueOrigin:
         loose: ValueOrigin | None = None
-        for step in self._results:
-            if step >= before:
-                break
+        for step in self._shown_in.candidates(spelling, before):
             text = self.text(step)
             if not spelling.stands_in(text):
                 continue
@@ -103,11 +234,43 @@ class Provenance:
             loose = loose or ValueOrigin("text", step, self._tool(step))
         return loose or NOWHERE
 
-    def _tool(self, step: int) -> str:
+    def _traced(
+        self, value: str | float, step: int, call: Call | None, place: Place, places: ResultPlaces, before: int
+    ) -> Traced:
+        name = self._tool(step)
+        tool = self._tools.get(name)
+        is_record = place.is_whole and tool is not None and tool.trusts(place.top) and place.field in (place.top, "")
+        arguments = call.arguments if call is not None else {}
+        beside = places.beside(place)
+        named = [*(str(each) for _, each in leaf_values(arguments)), *beside.values()]
+        pointed = tuple(
+            dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
+        )
+        how = "exact" if str(value) in self.text(step) else "normalised"
+        source = "record" if is_record else "content"
+        return Traced(source, how, step, name, arguments, place.field, place.is_whole, beside, pointed)
+
+    def _written(self, spelling: Spelling, before: int) -> int | None:
+        """The first write that was given the value, perhaps within a text; None where there is none."""
+        for step in self._given.candidates(spelling, before)[:_CANDIDATES]:
+            call = self._events[step]
+            assert isinstance(call, Call)
+            tool = self._tools.get(call.tool)
+            if (tool is None or tool.effect == "write") and _is_given(call, spelling):
+                return step
+        return None
+
+    def _call(self, step: int) -> Call | None:
         result = self._events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._events[result.call]
-        return result.tool or str(getattr(call, "tool", ""))
+        return call if isinstance(call, Call) else None
+
+    def _tool(self, step: int) -> str:
+        result = self._events[step]
+        assert isinstance(result, Result)
+        call = self._call(step)
+        return result.tool or ("" if call is None else call.tool)
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
@@ -139,3 +302,50 @@ _fold_long = lru_cache(maxsize=16)(fold)
 def _says(host: str, value: str | float) -> bool:
     spelling = spell(value) if host else None
     return spelling is not None and spelling.said_in(host)
+
+
+def _forms(value: str | float) -> list[tuple[str | float, Way]]:
+    """A value, and other ways in which the same is written: a link without its scheme."""
+    found: list[tuple[str | float, Way]] = [(value, "exact")]
+    if isinstance(value, str):
+        bare = _SCHEME.sub("", value).rstrip("/")
+        if bare != value and bare:
+            found.append((bare, "normalised"))
+    return found
+
+
+def _way(value: str | float, text: str, way: Way) -> Way:
+    return way if way != "exact" or str(value) in text else "normalised"
+
+
+def _better(found: Traced | None, other: Traced) -> Traced:
+    """The better founded of two: a record, then what stands alone, then where the user pointed; else the first."""
+    return other if found is None or _worth(other) > _worth(found) else found
+
+
+def _worth(traced: Traced) -> tuple[bool, int, bool]:
+    return traced.source == "record", len(traced.pointed), traced.is_whole
+
+
+def _is_given(call: Call, spelling: Spelling) -> bool:
+    return spelling.said_in(fold(_written(call.arguments)))
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    return " \n ".join(str(value) for _, value in _all_leaves(arguments))
+
+
+def _all_leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, part in cast("dict[str, Any]", value).items():
+            yield from ((name, leaf) for _, leaf in _all_leaves(part))
+    elif isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from _all_leaves(part)
+    else:
+        yield "", value
+
+
+def _may_point(value: str) -> bool:
+    """Whether somebody may call a place by a value: not a letter, nor a figure that stands anywhere."""
+    return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

@@ -47,7 +47,7 @@ def fields_of(text: str) -> frozenset[str]:
     Data is JSON, what YAML reads as a mapping or a list, or a plain listing of short lines, perhaps under a label.
     """
     found: set[str] = {fold(text)} if len(text) <= _VALUE else set()
-    data = _parse(text)
+    data = parse_result(text)
     if isinstance(data, str) or (isinstance(data, dict) and len(cast("dict[Any, Any]", data)) == 1):
         found.update(_listed(text))
     pending: list[Any] = [data]
@@ -85,7 +85,7 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _parse(text: str) -> Any:
+def parse_result(text: str) -> Any:
     """The data in a result's text: from JSON, else from YAML (which also reads Python's own notation)."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):

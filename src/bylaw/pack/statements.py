@@ -19,7 +19,7 @@ from bylaw.policy.statement import (
     WrittenPolicy,
     WrittenTools,
 )
-from bylaw.policy.tool import Effect, Tool, ToolsFile, WrittenTool
+from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenTool
 from bylaw.policy.yaml import Located
 
 
@@ -47,7 +47,12 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         is_schema = isinstance(record.parameters.get("properties"), dict)
         others = record.parameters.get("additionalProperties", False) if is_schema else False
         called = tuple(map(str, record.also_called))
-        told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused)
+        labels = record.trust if isinstance(record.trust, dict) else {"*": record.trust}
+        trust: dict[str, Any] = {str(field): str(label) for field, label in labels.items()}
+        if wrong := sorted(set(trust.values()) - set(get_args(Trust))):
+            place = source.place("tools", name, "trust")
+            faults.append(StatementError(f"trust of `{name}` must be record or content, not `{wrong[0]}`", place=place))
+        told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
         tools[name] = Tool(name, effect, described, *told)
     return tools, faults
 

@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 from bylaw.policy.reading import Scalar
 
 Effect = Literal["read", "write", "none"]
+Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
@@ -51,6 +52,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
+    trust: Scalar | dict[str, Scalar] = "content"
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,12 +82,19 @@ class Tool(Struct, frozen=True):
     """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
     surely_refused: str = ""
     """Pattern of an error that means that nothing was done; where it is given, other errors leave that open."""
+    trust: Mapping[str, Trust] = {}
+    """By field of its result, whether the system vouches for it (`record`) or anybody may have written it (`content`);
+    `*` for all other fields, and where nothing is said, `content`."""
     texts: frozenset[str] = frozenset()
     """Arguments of which nothing is declared but that they are texts: any text fits."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
         force_setattr(self, "texts", frozenset(plain))
+
+    def trusts(self, field: str) -> bool:
+        """Whether the system vouches for a field of its result."""
+        return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments, with a `Misfit` for each that is not of its declared words or shape.

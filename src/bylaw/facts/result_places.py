@@ -1,0 +1,128 @@
+"""Where values stand in one result: as a whole field of a record, on a labelled line, or inside running text.
+
+JSON, YAML, what Python printed and plain text are all read. A text inside a record is read line by line too, since a
+bill or a letter says `IBAN: ...` on a line of its own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.facts.folded_text import fold
+from bylaw.facts.result_field import canonical, parse_result
+from bylaw.facts.spelling import Spelling
+
+_WHOLE = 200
+"""Characters of a value that can stand for itself; a longer one is a text."""
+_LEAVES = 20_000
+_LINES = 5_000
+_LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
+_BULLET = re.compile(r"^\s*(?:[-*>#]+|\d{1,3}[.)])\s+")
+_LABEL_WORDS = 4
+
+
+class Place(Struct, frozen=True, gc=False):
+    """One place in a result where a value stands."""
+
+    field: str
+    """The name of the field, or of the line inside of it; empty for a member of a list and a line without a label."""
+    top: str
+    """The name of the record's own field, which trust goes by: a line of a mail's body is of the field `body`."""
+    record: int
+    """The record it is of, by its number; -1 where it is of none."""
+    is_whole: bool
+    """It is all that stands there."""
+
+
+class ResultPlaces:
+    """The values of one result, by how they are written."""
+
+    def __init__(self, text: str) -> None:
+        self.records: list[dict[str, str]] = []
+        """Of each record its short fields, folded."""
+        self._whole: dict[str, list[Place]] = {}
+        self._texts: list[tuple[Place, str]] = []
+        """What is longer than a value, folded, with the place of it."""
+        data = parse_result(text)
+        left = _LEAVES
+        pending: list[tuple[Any, str, str, int]] = [(data, "", "", -1)]
+        while pending and left:
+            left -= 1
+            value, field, top, record = pending.pop()
+            if isinstance(value, dict):
+                mapping = cast("dict[Any, Any]", value)
+                number = len(self.records)
+                self.records.append({str(name): _folded(part) for name, part in mapping.items() if _is_short(part)})
+                for name, part in reversed(mapping.items()):
+                    self._add(str(name), Place("", top, number, True))
+                    pending.append((part, str(name), top or str(name), number))
+            elif isinstance(value, list):
+                pending.extend((part, field, top, record) for part in reversed(cast("list[Any]", value)))
+            elif isinstance(value, str):
+                self._read(value, Place(field, top, record, True), is_all=value is text)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True))
+
+    def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
+        """The places of a value, those where it stands alone first."""
+        yield from self._whole.get(_folded(value), ())
+        for place, words in self._texts:
+            if spelling.said_in(words):
+                yield Place(place.field, place.top, place.record, False)
+
+    def beside(self, place: Place) -> Mapping[str, str]:
+        """The short fields of the record that a place is of."""
+        return self.records[place.record] if 0 <= place.record < len(self.records) else {}
+
+    def words(self) -> Iterator[str]:
+        """All that stands in it, folded."""
+        yield from self._whole
+        yield from (words for _, words in self._texts)
+
+    def _add(self, text: str, place: Place) -> None:
+        folded = fold(text)
+        if folded:
+            self._whole.setdefault(folded, []).append(place)
+            number = _number(folded)
+            if number != folded:
+                self._whole.setdefault(number, []).append(place)
+
+    def _read(self, text: str, place: Place, *, is_all: bool) -> None:
+        if len(text) <= _WHOLE and "\n" not in text.strip():
+            self._add(text, place)
+        self._texts.append((place, fold(text)))
+        lines = text.splitlines() if "\n" in text or is_all else [text]
+        for line in lines[:_LINES]:
+            for label, part in _parts(line):
+                inside = Place(label or place.field, place.top or label, place.record, True)
+                if part != text and len(part) <= _WHOLE:
+                    self._add(part, inside)
+
+
+def _parts(line: str) -> Iterator[tuple[str, str]]:
+    """What a line says alone or under a label: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    bare = _BULLET.sub("", line).strip()
+    if not bare:
+        return
+    yield "", bare
+    if (found := _LABELLED.match(bare)) and found[1].count(" ") < _LABEL_WORDS:
+        yield fold(found[1]), found[2]
+        if found[2].count(",") and not re.search(r"[.!?]\s", found[2]):
+            yield from ((fold(found[1]), part.strip()) for part in found[2].split(","))
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and len(str(value)) <= _WHOLE
+
+
+def _folded(value: Any) -> str:
+    return fold(value) if isinstance(value, str) else canonical(value)
+
+
+def _number(text: str) -> str:
+    try:
+        return canonical(float(text)) if len(text) < 20 else text
+    except ValueError:
+        return text
