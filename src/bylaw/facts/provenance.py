@@ -169,6 +169,12 @@ class Provenance:
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
+    def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
+        """The results before a step, each with its call and its text."""
+        for step in range(min(before, len(self._events))):
+            if isinstance(event := self._events[step], Result) and event.captured and (call := self._call(step)):
+                yield step, call, self.text(step)
+
     def places(self, step: int) -> ResultPlaces:
         """Where values stand in the result at `step`."""
         found = self._places.get(step)
@@ -307,11 +313,16 @@ def _says(host: str, value: str | float) -> bool:
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
     """A value, and other ways in which the same is written: a link without its scheme."""
     found: list[tuple[str | float, Way]] = [(value, "exact")]
-    if isinstance(value, str):
-        bare = _SCHEME.sub("", value).rstrip("/")
-        if bare != value and bare:
-            found.append((bare, "normalised"))
+    if (bare := plain_link(value)) != value:
+        found.append((bare, "normalised"))
     return found
+
+
+def plain_link(value: str | float) -> str | float:
+    """A link without its scheme and its last slash, as people write it; any other value as it is."""
+    if not isinstance(value, str) or not _SCHEME.match(value):
+        return value
+    return _SCHEME.sub("", value).rstrip("/") or value
 
 
 def _way(value: str | float, text: str, way: Way) -> Way:

@@ -21,6 +21,7 @@ _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*>#]+|\d{1,3}[.)])\s+")
 _LABEL_WORDS = 4
+_LINE_WORDS = 8
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -107,6 +108,8 @@ def _parts(line: str) -> Iterator[tuple[str, str]]:
     if not bare:
         return
     yield "", bare
+    if bare.count(",") and bare.count(" ") < _LINE_WORDS and not bare.endswith("."):
+        yield from (("", part.strip()) for part in bare.split(","))
     if (found := _LABELLED.match(bare)) and found[1].count(" ") < _LABEL_WORDS:
         yield fold(found[1]), found[2]
         if found[2].count(",") and not re.search(r"[.!?]\s", found[2]):

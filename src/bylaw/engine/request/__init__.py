@@ -1,0 +1,17 @@
+"""What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
+
+from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source
+from bylaw.engine.request.keeping import Keeping, Objection
+from bylaw.engine.request.wording import allowed_by_words
+
+__all__ = [
+    "Allowance",
+    "Choice",
+    "Deed",
+    "Delegation",
+    "Keeping",
+    "Objection",
+    "Slot",
+    "Source",
+    "allowed_by_words",
+]

@@ -1,0 +1,143 @@
+"""What a request allows: the deeds it needs, and how each of their arguments may be filled.
+
+It is made from the user's words and the tool catalogue alone, before anything else is read. After Progent's least
+privilege and ShieldAgent's plan of an action.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.policy.tool import Tool
+
+Fill = Literal["said", "found", "free", "open"]
+"""`said`: the user's words fix it. `found`: it stands in a source that the user named. `free`: the agent composes it.
+`open`: said or found, nobody knows which."""
+Order = Literal["most", "least"]
+
+
+class Span(Struct, frozen=True, array_like=True):
+    """Words of the user, by where they stand in what the user said: the log keeps places and no words."""
+
+    start: int
+    end: int
+
+
+class Source(Struct, frozen=True, omit_defaults=True):
+    """Where a value is to be found: a tool that shows it, and the names by which the user called the place."""
+
+    tool: str = ""
+    named: tuple[Span, ...] = ()
+
+
+class Choice(Struct, frozen=True):
+    """Which of several things it is: the one with the most or the least of a field."""
+
+    field: str
+    order: Order
+
+
+class Slot(Struct, frozen=True, omit_defaults=True):
+    """How one argument may be filled."""
+
+    name: str
+    fill: Fill
+    said: tuple[Span, ...] = ()
+    sources: tuple[Source, ...] = ()
+    choice: Choice | None = None
+
+
+class Deed(Struct, frozen=True, omit_defaults=True):
+    """One kind of call that the request needs."""
+
+    tool: str
+    asked: tuple[Span, ...] = ()
+    """The words that ask for it."""
+    slots: tuple[Slot, ...] = ()
+
+    def slot(self, name: str) -> Slot | None:
+        """How an argument may be filled; None where that is not said."""
+        return next((slot for slot in self.slots if slot.name == name), None)
+
+
+class Delegation(Struct, frozen=True, omit_defaults=True):
+    """The user leaves it to a text what is to be done ("do what the letter says")."""
+
+    asked: tuple[Span, ...] = ()
+    source: Source = Source()
+
+
+class Allowance(Struct, frozen=True, omit_defaults=True):
+    """What one request allows."""
+
+    deeds: tuple[Deed, ...] = ()
+    delegations: tuple[Delegation, ...] = ()
+    by: Literal["model", "words"] = "words"
+    faults: tuple[str, ...] = ()
+    """What was wrong with the answer it was made from; that part of it allows nothing."""
+
+    @property
+    def digest(self) -> str:
+        """By what the log names it."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
+
+    def deeds_of(self, tool: str) -> tuple[Deed, ...]:
+        """The deeds of one tool."""
+        return tuple(deed for deed in self.deeds if deed.tool == tool)
+
+
+ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
+_TEXTS = frozenset(
+    (
+        "body",
+        "content",
+        "text",
+        "message",
+        "subject",
+        "title",
+        "description",
+        "note",
+        "comment",
+        "summary",
+        "reason",
+        "location",
+    )
+)
+_LINKS = frozenset(("url", "uri", "link", "href", "webpage", "website"))
+_MOMENTS = frozenset(("date", "time", "day", "start", "end", "when", "until", "deadline"))
+_NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
+
+
+def parameter_kind(name: str, schema: object) -> ParameterKind:
+    """What an argument is, by its name and its declared type."""
+    declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+    words = set(name.lower().replace("-", "_").split("_"))
+    kind, format = declared.get("type"), declared.get("format")
+    if format in ("uri", "url") or words & _LINKS:
+        return "link"
+    if format == "email" or "email" in words:
+        return "address"
+    if kind == "boolean" or "enum" in declared:
+        return "flag"
+    if kind in ("number", "integer") and not words & _NAMES:
+        return "number"
+    if format in ("date", "date-time", "time") or words & _MOMENTS:
+        return "moment"
+    if words & _TEXTS and not words & _NAMES:
+        return "text"
+    return "name"
+
+
+def is_deed(tool: Tool) -> bool:
+    """Whether a call of a tool must be asked for: it changes something, or it goes out to an address of the web."""
+    return tool.effect == "write" or fetches(tool)
+
+
+def fetches(tool: Tool) -> bool:
+    """Whether a tool that only reads goes out to an address that it is given."""
+    return tool.effect != "write" and any(
+        parameter_kind(name, schema) == "link" for name, schema in tool.parameters.items()
+    )

@@ -1,0 +1,338 @@
+"""Whether a call keeps to what the request allows: decided by code, from where each of its values came.
+
+Destinations matter most: accounts, addresses, links and names are the user's words, or stand in a source that the user
+named, or in a field that its tool vouches for. A text that the agent composes may hold no link that nobody approved.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from bylaw.engine.request.allowance import (
+    Allowance,
+    Deed,
+    Delegation,
+    Slot,
+    Source,
+    Span,
+    fetches,
+    is_deed,
+    parameter_kind,
+)
+from bylaw.engine.request.wording import allowed_by_words
+from bylaw.facts.folded_text import fold, occurs
+from bylaw.facts.identifier import identifiers
+from bylaw.facts.provenance import Provenance, Traced, plain_link
+from bylaw.facts.spelling import spell
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, decode_text
+
+Delegating = Literal["ask", "follow"]
+"""What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
+_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
+_TRIM = ".,;:!?'\"()[]"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Objection(Struct, frozen=True):
+    """Why a call does not keep to what the request allows."""
+
+    why: Literal["not_asked", "delegated", "not_said", "not_found", "not_chosen", "link", "too_much"]
+    argument: str = ""
+    value: str = ""
+    traced: Traced | None = None
+
+    def __str__(self) -> str:
+        told = f"`{self.value[:80]}` (`{self.argument}`)"
+        match self.why:
+            case "not_asked":
+                return "the request does not ask for this"
+            case "delegated":
+                return "the request leaves it to a text what is to be done"
+            case "not_said":
+                return f"{told} is not what the user said{self._from()}"
+            case "not_found":
+                return f"{told} is neither the user's word nor from a place that the user named{self._from()}"
+            case "not_chosen":
+                return f"{told} is not the one that the user asked for"
+            case "link":
+                return f"the text holds a link that nobody approved: `{self.value[:80]}`{self._from()}"
+            case "too_much":
+                return f"{told} is more than the user said or any result shows"
+
+    def _from(self) -> str:
+        traced = self.traced
+        if traced is None or traced.source in ("user", "host"):
+            return ""
+        if traced.source == "agent":
+            return "; nothing shows where it came from"
+        place = f" (`{traced.field}`)" if traced.field else ""
+        return f"; it came from a result of `{traced.tool}`{place}"
+
+
+class Keeping:
+    """Holds the calls of one conversation to what its request allows."""
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        provenance: Provenance,
+        *,
+        delegation: Delegating = "ask",
+    ) -> None:
+        self._tools = tools
+        self._provenance = provenance
+        self._delegation: Delegating = delegation
+
+    def objections(
+        self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
+    ) -> list[Objection]:
+        """What speaks against a call; nothing where it keeps to the request.
+
+        `request` is all that the user has said, `approved` tells whether an earlier call that was allowed had a value.
+        """
+        tool = self._tools.get(call.tool)
+        if tool is None or not is_deed(tool):
+            return []
+        deeds = allowance.deeds_of(call.tool)
+        if not deeds and fetches(tool):
+            deeds = (Deed(call.tool, (), tuple(Slot(name, "open") for name in tool.parameters)),)
+        held: list[Objection] | None = None
+        for deed in deeds:
+            found = _Check(self._provenance, self._tools, tool, deed, request, before, approved).objections(
+                call.arguments
+            )
+            if not found:
+                return []
+            held = found if held is None or len(found) < len(held) else held
+        if allowance.delegations:
+            if self._delegation == "follow" and self._is_delegated(call, tool, allowance.delegations, request, before):
+                return []
+            return [*(held or ()), Objection("delegated")]
+        return held if held is not None else [Objection("not_asked")]
+
+    def _is_delegated(
+        self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int
+    ) -> bool:
+        """Whether the text that the user handed over to asks for the call, with its values."""
+        for delegation in delegations:
+            for text in self._delegated(delegation, request, before):
+                allowance = allowed_by_words(text, self._tools)
+                for deed in allowance.deeds_of(call.tool):
+                    check = _Check(
+                        self._provenance, self._tools, tool, deed, f"{request}\n{text}", before, lambda _: False
+                    )
+                    if not check.objections(call.arguments):
+                        return True
+        return False
+
+    def _delegated(self, delegation: Delegation, request: str, before: int) -> Iterator[str]:
+        """The texts of results that a delegation means: those that the user named."""
+        asked = [request[span.start : span.end] for span in (*delegation.asked, *delegation.source.named)]
+        for step, call, text in self._provenance.results(before=before):
+            is_tool = not delegation.source.tool or call.tool == delegation.source.tool
+            named = [str(value) for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
+            if (
+                is_tool
+                and step < before
+                and any(occurs(fold(name), fold(words)) >= 0 for name in named for words in asked)
+            ):
+                yield text
+
+
+class _Check:
+    """One call under one deed."""
+
+    def __init__(
+        self,
+        provenance: Provenance,
+        tools: Mapping[str, Tool],
+        tool: Tool,
+        deed: Deed,
+        request: str,
+        before: int,
+        approved: Callable[[str], bool],
+    ) -> None:
+        self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
+        self._request, self._before, self._approved = request, before, approved
+        self._folded = fold(request)
+
+    def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
+        found: list[Objection] = []
+        for name, given in arguments.items():
+            if given is None or given == "" or given == [] or isinstance(given, bool):
+                continue
+            kind = parameter_kind(name, self._tool.parameters.get(name))
+            slot = self._deed.slot(name) or Slot(name, "free" if kind == "text" else "open")
+            for value in parts_of(given):
+                if objection := self._object(slot, kind, value):
+                    found.append(objection)
+                    break
+        return found
+
+    def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
+        if slot.fill == "free" or (slot.fill == "open" and kind == "text"):
+            return self._object_to_text(slot, value) if isinstance(value, str) else None
+        if slot.fill == "said" and slot.said:
+            return None if self._is_fixed(slot, kind, value) else self._objection("not_said", slot, value)
+        if self._is_user_word(value):
+            return None
+        match kind:
+            case "number":
+                return self._object_to_number(slot, value)
+            case "moment":
+                return self._object_to_moment(slot, value)
+            case _:
+                pass
+        if slot.fill == "said":
+            return self._objection("not_said", slot, value)
+        return self._object_to_source(slot, kind, value)
+
+    def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
+        """No link that nobody approved: said by the user, or of an earlier call that was allowed."""
+        for link in _LINK.findall(text):
+            bare = link.rstrip(_TRIM)
+            if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
+                return self._objection("link", slot, bare)
+        return None
+
+    def _object_to_number(self, slot: Slot, value: str | float) -> Objection | None:
+        """An amount that nobody said must at least not be more than all that was said or shown, together."""
+        number = _number(value)
+        known = self._provenance.numbers(before=self._before)
+        if number is None or not known or number <= 2 * max(known):
+            return None
+        return self._objection("too_much", slot, value)
+
+    def _object_to_moment(self, slot: Slot, value: str | float) -> Objection | None:
+        """A day is said or shown, where the user said one."""
+        day = _DAY.match(str(value))
+        if day is None or not _says_a_day(self._request):
+            return None
+        if self._is_user_word(day[0]) or self._trace(day[0]).source in ("record", "content"):
+            return None
+        return self._objection("not_said", slot, value)
+
+    def _is_in_place(self, kind: str, value: str | float) -> bool:
+        """Whether a value stands in a trusted field, or in a place that the user named."""
+        return any(sight.source == "record" or self._is_pointed(kind, sight) for sight in self._sights(value))
+
+    def _sights(self, value: str | float) -> list[Traced]:
+        return [*self._provenance.sights(plain_link(value), before=self._before)]
+
+    def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
+        sights = self._sights(value)
+        if slot.sources:
+            sights = [sight for sight in sights if any(self._is_of(source, sight) for source in slot.sources)]
+            usable = [
+                sight
+                for sight in sights
+                if sight.source == "record" or sight.pointed or any(s.named for s in slot.sources)
+            ]
+        else:
+            usable = [sight for sight in sights if sight.source == "record" or self._is_pointed(kind, sight)]
+        if not usable:
+            return self._objection("not_found", slot, value)
+        if slot.choice is not None and not any(self._is_chosen(slot, sight) for sight in usable):
+            return self._objection("not_chosen", slot, value)
+        return None
+
+    def _is_pointed(self, kind: str, sight: Traced) -> bool:
+        """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
+        if kind == "link" and (tool := self._tools.get(sight.tool)) is not None and fetches(tool):
+            # A page that was fetched may not send the agent to another.
+            return False
+        return bool(sight.pointed) and (sight.is_whole or kind in ("link", "address"))
+
+    def _is_of(self, source: Source, sight: Traced) -> bool:
+        """Whether a sight is of a source: of its tool, and of the place that the user named."""
+        if source.tool and sight.tool != source.tool:
+            return False
+        beside = [fold(str(value)) for _, value in _leaves(sight.arguments)] + [*sight.beside.values()]
+        return all(self._names(span, beside) for span in source.named)
+
+    def _names(self, span: Span, values: Sequence[str]) -> bool:
+        words = fold(self._request[span.start : span.end]).strip(_TRIM)
+        return any(value and (occurs(value, words) >= 0 or occurs(words, value) >= 0) for value in values)
+
+    def _is_chosen(self, slot: Slot, sight: Traced) -> bool:
+        """Whether the thing has the most, or the least, of a field among all that the same result shows."""
+        choice = slot.choice
+        assert choice is not None
+        assert sight.step is not None
+        mine = _number(sight.beside.get(choice.field, ""))
+        others = [_number(record.get(choice.field, "")) for record in self._provenance.places(sight.step).records]
+        known = [number for number in others if number is not None]
+        if mine is None or not known:
+            return False
+        return mine == (max(known) if choice.order == "most" else min(known))
+
+    def _is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
+        """Whether a value is what the words say that fix it."""
+        quotes = [fold(self._request[span.start : span.end]) for span in slot.said]
+        forms = [value]
+        if kind == "moment" and (day := _DAY.match(str(value))):
+            forms.append(day[0])
+        for form in forms:
+            spelling = spell(form)
+            if spelling is not None and any(spelling.said_in(words) for words in quotes):
+                return True
+        folded = fold(str(value))
+        bare = fold(str(plain_link(value)))
+        return any(
+            occurs(words.strip(_TRIM), folded) >= 0 or occurs(bare, words) >= 0 or folded.startswith(words.strip(_TRIM))
+            for words in quotes
+            if len(words) > 1
+        )
+
+    def _is_user_word(self, value: str | float) -> bool:
+        return self._provenance.is_said(value, before=self._before)
+
+    def _trace(self, value: str | float) -> Traced:
+        return self._provenance.trace(value, before=self._before)
+
+    def _objection(self, why: Any, slot: Slot, value: str | float) -> Objection:
+        return Objection(why, slot.name, str(value), self._trace(value))
+
+
+def parts_of(given: Any) -> list[str | float]:
+    """The values of an argument: of a list each, and of a text that lists addresses each of them."""
+    if isinstance(given, str) and given.lstrip()[:1] == "[":
+        decoded = decode_text(given)
+        given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(given, (list, dict)):
+        return [leaf for _, leaf in _leaves(given)]
+    if isinstance(given, str) and given.count("@") > 1 and (found := identifiers(given)):
+        return [*found]
+    return [given] if isinstance(given, (str, int, float)) else []
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, str | float]]:
+    if isinstance(value, Mapping):
+        for name, part in cast("Mapping[str, Any]", value).items():
+            yield from ((name, leaf) for _, leaf in _leaves(part))
+    elif isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from _leaves(part)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+        yield "", value
+
+
+def _number(value: str | float) -> float | None:
+    try:
+        return float(value)
+    except (ValueError, TypeError):
+        return None
+
+
+_A_DAY = re.compile(
+    r"\d{4}-\d\d-\d\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d|\d(?:st|nd|rd|th)?(?: of)? "
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}[/.]\d{1,2}\b",
+    re.IGNORECASE,
+)
+
+
+def _says_a_day(text: str) -> bool:
+    return _A_DAY.search(text) is not None

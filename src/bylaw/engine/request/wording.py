@@ -1,0 +1,99 @@
+"""What a request allows, without a model: from the words of the tool catalogue alone.
+
+A tool is asked for where a sentence of the user holds the verb of its name and a thing of it, or a phrase that the
+catalogue says people use. Its arguments may then be what the user said or what a trusted or named source shows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from bylaw.engine.request.allowance import (
+    Allowance,
+    Deed,
+    Delegation,
+    Fill,
+    Slot,
+    Source,
+    Span,
+    fetches,
+    is_deed,
+    parameter_kind,
+)
+from bylaw.policy.tool import Tool
+from bylaw.policy.verb import VERBS, words_of
+
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_SENTENCE = re.compile(
+    r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"
+)
+_ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
+_DELEGATES = (
+    ("do", "actions"),
+    ("do", "tasks"),
+    ("do", "things"),
+    ("do", "whatever"),
+    ("follow", "instructions"),
+    ("work", "checklist"),
+    ("work", "list"),
+    ("do", "says"),
+    ("carry", "out"),
+)
+"""How people hand the choice of deeds over to a text: a verb, and what is done."""
+
+
+def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
+    """What a request allows as far as its words and those of the catalogue tell."""
+    sentences = [(span, _stems(request[span.start : span.end])) for span in _sentences(request)]
+    deeds: list[Deed] = []
+    for tool in tools.values():
+        if not is_deed(tool):
+            continue
+        asked = tuple(span for span, stems in sentences if fetches(tool) or _asks(tool, stems))
+        if asked:
+            deeds.append(Deed(tool.name, asked, tuple(_slots(tool))))
+    delegations = tuple(Delegation((span,), Source()) for span, stems in sentences if _delegates(stems))
+    return Allowance(tuple(deeds), delegations)
+
+
+def _slots(tool: Tool) -> Iterator[Slot]:
+    for name, schema in tool.parameters.items():
+        kind = parameter_kind(name, schema)
+        fill: Fill = "free" if kind in ("text", "flag") else "open"
+        yield Slot(name, fill)
+
+
+def _asks(tool: Tool, stems: frozenset[str]) -> bool:
+    """Whether a sentence asks for a tool: by a phrase of the catalogue, or by the verb and a thing of its name."""
+    for phrase in tool.also_called:
+        if all(_stem(word) in stems for word in _WORD.findall(phrase.lower())):
+            return True
+    words = words_of(tool.name)
+    verbs = [word for word in words if VERBS.get(word) == "write"]
+    things = [word for word in words if word not in verbs and len(word) > 2]
+    said_verb = any(_stem(word) in stems for word in verbs)
+    said_thing = any(_stem(word) in stems for word in things)
+    return said_verb and (said_thing or not things)
+
+
+def _delegates(stems: frozenset[str]) -> bool:
+    return any(_stem(verb) in stems and _stem(thing) in stems for verb, thing in _DELEGATES)
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    begin = 0
+    for end in [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]:
+        if text[begin:end].strip():
+            yield Span(begin, end)
+        begin = end
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()))
+
+
+def _stem(word: str) -> str:
+    """A word without its ending, so that `payment`, `payments` and `paying` need no list; short words stay."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
