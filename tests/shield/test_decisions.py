@@ -134,10 +134,35 @@ def test_what_cannot_be_judged_is_never_allowed(
     assert (decision.answer, decision.allowed) == (answer, False)
 
 
-def test_a_write_that_no_policy_binds_is_allowed_and_marked() -> None:
+@pytest.mark.parametrize(
+    ("shield", "answer", "allowed"),
+    [
+        ({}, "ask", False),
+        ({"posture": "advise"}, "allow", True),
+        ({"posture": "shadow"}, "allow", True),
+        ({"tools": {"note": "advise"}}, "allow", True),
+        ({"unguarded": "allow"}, "allow", True),
+        ({"unguarded": "deny"}, "deny", False),
+        ({"unguarded": "deny", "posture": "advise"}, "deny", True),
+        ({"unguarded": "deny", "unguarded_tools": {"note": "allow"}}, "allow", True),
+        ({"unguarded": "allow", "unguarded_tools": {"note": "ask"}}, "ask", False),
+    ],
+)
+def test_a_write_that_no_policy_binds_is_asked_about_unless_the_pack_says_otherwise(
+    shield: dict[str, Any], answer: str, allowed: bool
+) -> None:
     tools = FILES["tools.yaml"] + "  note: {effect: write, parameters: {text: string}, changes: []}\n"
-    decision = Shield(shop(tools_yaml=tools)).session().decide("note", {"text": "x"})
-    assert (decision.answer, decision.allowed, decision.unguarded) == ("allow", True, True)
+    decision = Shield(shop(tools_yaml=tools), postures=shield).session().decide("note", {"text": "x"})
+    assert (decision.answer, decision.allowed, decision.unguarded) == (answer, allowed, True)
+
+
+def test_a_read_that_no_policy_binds_is_allowed() -> None:
+    assert Shield(shop()).session().decide("get_order", {"order_id": "7"}).answer == "allow"
+
+
+def test_a_word_for_unguarded_that_is_none_of_ours_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unguarded `maybe` is not one of allow, ask, deny"):
+        Postures(unguarded="maybe")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_refused_call_changes_nothing_and_is_not_pending() -> None:

@@ -17,6 +17,7 @@ from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.plain_data import as_content, as_object, check_name
+from bylaw.engine.request import ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
@@ -32,6 +33,8 @@ from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
+OpenRequests = Callable[[Pack], ReadRequest]
+"""Reads requests under one pack."""
 
 
 class Conversation:
@@ -52,8 +55,11 @@ class Conversation:
         doubts: Callable[[str, bool | None, str], bool] | None = None,
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
+        requests: OpenRequests | None = None,
     ) -> None:
-        """`doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
+        """`requests` says what the user's words allow; without it the words of the tool catalogue tell.
+
+        `doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
 
         `answers` is asked for predicates that code cannot settle, `known` is what it answered before.
         """
@@ -71,6 +77,7 @@ class Conversation:
             answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
             sparing=True,
             known=known,
+            read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
         )
         self._taken = 0
         """How many of the events so far the session has taken in."""

@@ -1,6 +1,6 @@
 """The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -20,6 +20,10 @@ class SeenSource(FactSource, Protocol):
 
     def answers(self) -> Iterable[tuple[str, Any]]:
         """Every fact that was asked for, with the answer."""
+        ...
+
+    def objections(self) -> Sequence[str]:
+        """Why the call does not keep to what the user asked for, in words."""
         ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:

@@ -8,6 +8,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from bylaw.engine.asking import Answered, AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
+from bylaw.engine.request import ReadRequest, Requests, allowed_by_words
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -53,8 +55,11 @@ class Session:
         answer: AnswerPredicate | None = None,
         sparing: bool = False,
         known: Iterable[Answered] = (),
+        read_request: ReadRequest | None = None,
     ) -> None:
         """`answer` is asked for predicates that code cannot settle, of every act where a rule hangs on one.
+
+        `read_request` says what the user's words allow; without it the words of the tool catalogue tell.
 
         A `sparing` session asks of a call only what its decision hangs on, the most telling first. `known` are answers
         that were given before, elsewhere.
@@ -67,6 +72,15 @@ class Session:
         """The world that settling read from: writes after the last judged call have not moved it yet."""
         self._unmoved: list[CallRecord] = []
         self._context: Mapping[str, Any] = context or {}
+        self.requests: Requests | None = None
+        """What the user's words allow, where the pack asks for it."""
+        if pack.reads_requests:
+            read = read_request or partial(allowed_by_words, tools=pack.schema.tools)
+            delegation = pack.postures.delegation
+            self.requests = Requests(self.ledger, self._context, read, delegation=delegation)
+            self.ledger.requests = self.requests
+        elif pack.traces_values:
+            self.ledger.provenance(self._context)
         self._judged: list[Judgement] = []
         self._step = 0
         self._sparing = sparing and answer is not None
@@ -95,6 +109,9 @@ class Session:
         elif event.by == "user":
             with suppress(Exception):
                 self._asking.prepare()
+            if self.requests is not None:
+                with suppress(Exception):
+                    self.requests.prepare()
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""

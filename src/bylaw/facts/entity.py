@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import UNSET, Struct
 
@@ -127,6 +127,19 @@ NOT_KNOWN = frozenset((NoValue, OneOf))
 def is_known(answer: Any) -> bool:
     """Whether a source has the fact: a value, or that there is no such thing."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
+
+
+@runtime_checkable
+class TellsOrigins(Protocol):
+    """A source that knows the conversation may tell where values came from and what the user asked for."""
+
+    def traced(self, value: Any) -> "Mapping[str, Any] | NoValue":
+        """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
+        ...
+
+    def requested(self) -> "bool | NoValue":
+        """Whether the call keeps to what the user asked for; UNSEEN where only the user can say."""
+        ...
 
 
 class FactSource(Protocol):

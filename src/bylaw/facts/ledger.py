@@ -6,8 +6,8 @@ never depends on what came after it.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.answers import Answers
@@ -17,6 +17,7 @@ from bylaw.facts.claim import Claims
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
+from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_field import result_text
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
@@ -25,6 +26,18 @@ from bylaw.trace.event import Call, Event, Result
 
 SKEW = 1.0
 """Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
+
+
+class Requests(Protocol):
+    """Who knows what the user's words allow."""
+
+    def keeps(self, at: CallRecord) -> "bool | NoValue":
+        """Whether a call keeps to what the user asked for before it; UNSEEN where only the user can say."""
+        ...
+
+    def objections(self, at: CallRecord) -> Sequence[object]:
+        """Why it does not; each can be told in words."""
+        ...
 
 
 FEW = 4
@@ -62,6 +75,18 @@ class Ledger:
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
+        self._events: list[Event] = []
+        self._provenance: Provenance | None = None
+        self._lost: list[int] = []
+        """Steps of results that were not captured, as far as was looked."""
+        self._looked_for_lost = 0
+        self.requests: Requests | None = None
+        """Who knows what the user's words allow, where the pack asks for it."""
+
+    @property
+    def step(self) -> int:
+        """The step of the next event."""
+        return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
         """The record of a call that is about to be observed."""
@@ -76,7 +101,9 @@ class Ledger:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
         turn, start = self.turn, self.turn_start
+        keep = self._events.append
         for event in events:
+            keep(event)
             # `isinstance` is slow to say no of a record, and Python finds fields fastest where it meets one type.
             if type(event) is Result:
                 if event.time is not None:
@@ -146,8 +173,16 @@ class Ledger:
 
         return find
 
+    def provenance(self, context: Mapping[str, Any]) -> Provenance:
+        """Where values of the conversation came from."""
+        if self._provenance is None:
+            self._provenance = Provenance(self._events, context=context, tools=self.schema.tools)
+        return self._provenance
+
     def read_ahead(self, result: Result) -> None:
         """Read a result that has been observed before anybody asks for what it shows."""
+        if self._provenance is not None:
+            self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
         for entity in self.schema.shows.get(made.call.tool, ()) if made is not None else ():
             self._absorb(entity)
@@ -249,6 +284,18 @@ class Ledger:
     def has_heard_all(self, step: int) -> bool:
         """Whether all that the user said before a step is there; where nothing is, the log may not keep such words."""
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
+
+    def is_whole_before(self, step: int) -> bool:
+        """Whether every message of the user and every result before a step is there: what was not found is new."""
+        self._captured_until(step)
+        return self.has_heard_all(step) and not any(lost < step for lost in self._lost)
+
+    def _captured_until(self, step: int) -> None:
+        for place in range(self._looked_for_lost, min(step, len(self._events))):
+            event = self._events[place]
+            if isinstance(event, Result) and not event.captured:
+                self._lost.append(place)
+        self._looked_for_lost = max(self._looked_for_lost, min(step, len(self._events)))
 
     def has_heard_since(self, step: int, before: int) -> bool:
         """Whether all that the user said after one step and before another is there."""

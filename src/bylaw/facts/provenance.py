@@ -169,6 +169,13 @@ class Provenance:
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
+    def given(self, value: str | float, *, before: int) -> list[int]:
+        """The steps of the calls before a step that were given a value, perhaps within a text."""
+        spelling = spell(value)
+        self.index()
+        steps = [] if spelling is None else self._given.candidates(spelling, before)[:_CANDIDATES]
+        return [step for step in steps if isinstance(call := self._events[step], Call) and _is_given(call, spelling)]
+
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
         """The results before a step, each with its call and its text."""
         for step in range(min(before, len(self._events))):
@@ -338,8 +345,8 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
     return traced.source == "record", len(traced.pointed), traced.is_whole
 
 
-def _is_given(call: Call, spelling: Spelling) -> bool:
-    return spelling.said_in(fold(_written(call.arguments)))
+def _is_given(call: Call, spelling: Spelling | None) -> bool:
+    return spelling is not None and spelling.said_in(fold(_written(call.arguments)))
 
 
 def _written(arguments: Mapping[str, Any]) -> str:

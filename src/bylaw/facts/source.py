@@ -24,6 +24,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.testimony import Testimony
+from bylaw.facts.tracing import trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result
@@ -93,6 +94,20 @@ class SeenFacts:
             whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
         return whole
 
+    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
+        """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
+        return trace_of(self._ledger, self._at, self._context, value)
+
+    def objections(self) -> Sequence[str]:
+        """Why the call does not keep to what the user asked for, in words."""
+        requests = self._ledger.requests
+        return [] if requests is None else [str(each) for each in requests.objections(self._at)]
+
+    def requested(self) -> bool | NoValue:
+        """Whether the call keeps to what the user asked for before it; UNSEEN where only the user can say."""
+        requests = self._ledger.requests
+        return UNSEEN if requests is None else requests.keeps(self._at)
+
     def answers(self) -> Iterable[tuple[str, Any]]:
         """Every fact that was asked for so far, with the answer."""
         for asked, answer in self._read.items():
@@ -134,6 +149,14 @@ class Told:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things that match, and whether these are all."""
         return self._seen.members(entity, match)
+
+    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
+        """Where a value came from, as the conversation tells."""
+        return self._seen.traced(value)
+
+    def requested(self) -> bool | NoValue:
+        """Whether the call keeps to the request, as the conversation tells."""
+        return self._seen.requested()
 
 
 def matching(
@@ -302,6 +325,14 @@ class HindsightFacts:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 
+    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
+        """Where a value came from, as the conversation tells: no database knows."""
+        return self.told.traced(value)
+
+    def requested(self) -> bool | NoValue:
+        """Whether the call keeps to the request, as the conversation tells."""
+        return self.told.requested()
+
 
 class WorldFacts:
     """A world, as of one call; where it does not know, what the conversation tells, as without a world."""
@@ -352,6 +383,14 @@ class WorldFacts:
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
+
+    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
+        """Where a value came from, as the conversation tells: no database knows."""
+        return self._told.traced(value)
+
+    def requested(self) -> bool | NoValue:
+        """Whether the call keeps to the request, as the conversation tells."""
+        return self._told.requested()
 
 
 def _as_of(entry: Shown) -> int:

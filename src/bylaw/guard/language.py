@@ -71,6 +71,8 @@ ARITY: Mapping[str, tuple[int, int]] = {
     "strip": (1, 1),
     "get": (2, 3),
     "now": (0, 0),
+    "provenance": (1, 1),
+    "requested": (0, 0),
 }
 BUILT_INS = frozenset((*ARITY, "done"))
 TEXT_METHODS: Mapping[str, tuple[int, int]] = {

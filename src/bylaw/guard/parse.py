@@ -85,6 +85,12 @@ class Guard:
         return frozenset(read[0]), frozenset(read[1])
 
     @cached_property
+    def built_ins(self) -> frozenset[str]:
+        """The functions that it calls by name, those of the language among them."""
+        calls = [node.func for node in self._nodes() if isinstance(node, ast.Call)]
+        return frozenset(function.id for function in calls if isinstance(function, ast.Name))
+
+    @cached_property
     def facts(self) -> frozenset[str]:
         """The names after a dot that it reads, with those of the entities it names: `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]

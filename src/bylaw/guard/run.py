@@ -9,8 +9,20 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Fact, FactSource, Field, Key, NoValue, Origin
-from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool
+from bylaw.facts.entity import (
+    ABSENT,
+    EXISTS,
+    NOT_KNOWN,
+    UNSEEN,
+    Fact,
+    FactSource,
+    Field,
+    Key,
+    NoValue,
+    Origin,
+    TellsOrigins,
+)
+from bylaw.facts.unknown import Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.unknown_fact import unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import ValueSet, Words, parted
@@ -25,6 +37,12 @@ from bylaw.guard.reference import References
 from bylaw.guard.trial import Trial
 
 NOW = Fact("context", (), "now")
+HISTORY = Fact("context", (), "history")
+"""What is missing where the conversation is not known whole."""
+REQUEST = Fact("request", (), "allows")
+"""Whether the user wants a call that the request does not ask for."""
+_TRACED = Field("provenance", "object")
+_REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
 """Parts of keys that are kept as text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
@@ -279,6 +297,28 @@ class Run(BuiltIns):
             self.is_open = True
             return unknown_fact(self, Field("now", "datetime"), "now()", {NOW: "context"})
         return admit(self.time)
+
+    def do_provenance(self, value: Any) -> Any:
+        """Where a value of the call came from, as a record: source, how, tool, field, step, whole, pointed."""
+        self.spend(1)
+        if isinstance(value, Unknown):
+            raise Stuck(value)
+        self.is_open = True
+        source = self.source
+        found = source.traced(value) if isinstance(source, TellsOrigins) else UNSEEN
+        if not isinstance(found, NoValue):
+            return admit(found)
+        return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
+
+    def do_requested(self) -> Any:
+        """Whether the call keeps to what the user asked for; where it does not, only the user can say."""
+        self.spend(1)
+        self.is_open = True
+        source = self.source
+        found = source.requested() if isinstance(source, TellsOrigins) else UNSEEN
+        if not isinstance(found, NoValue):
+            return found
+        return unknown_fact(self, _REQUESTED, "requested()", {REQUEST: "user"})
 
     def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
         self.spend(1)

@@ -100,6 +100,26 @@ class Pack(Struct, frozen=True, dict=True):
         return self.pinned.digest()
 
     @cached_property
+    def _ruled(self) -> frozenset[str] | None:
+        """The tools that rules bind by their policies; None where one binds whatever the agent does."""
+        bound = [self.policies[rule.policy].tools for rule in self.book.rules if rule.policy in self.policies]
+        return None if any(not tools for tools in bound) else frozenset(tool for tools in bound for tool in tools)
+
+    def binds(self, tool: str) -> bool:
+        """Whether any policy has a say in calls of a tool: a guard of it, or a rule."""
+        return tool in self.by_tool or self._ruled is None or tool in self._ruled
+
+    @cached_property
+    def reads_requests(self) -> bool:
+        """Whether any guard asks what the user's request allows."""
+        return any("requested" in guard.built_ins for guard in self.guards.values())
+
+    @cached_property
+    def traces_values(self) -> bool:
+        """Whether any guard asks where a value came from, or what the user's request allows."""
+        return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
+
+    @cached_property
     def ready_rules(self) -> ReadyRules:
         """The rules, made ready once for all conversations."""
         return ReadyRules(self.book, self.schema.tools)

@@ -7,6 +7,8 @@ from msgspec import Struct, field
 Posture = Literal["enforce", "advise", "shadow"]
 """`enforce` stops the call; `advise` lets it run and tells the agent; `shadow` only notes what it would have said."""
 
+Unguarded = Literal["allow", "ask", "deny"]
+
 OnError = Literal["deny", "ask"]
 """What becomes of a call that could not be judged: never `allow`, for a write."""
 
@@ -43,6 +45,12 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
     """The same for a call that only reads; `allow` lets it run, and the decision says why."""
     approval: ApprovalTerms = ApprovalTerms()
+    delegation: Literal["ask", "follow"] = "ask"
+    """A deed that a text asks for which the user handed over to: asked about, or held to that text."""
+    unguarded: Unguarded | None = None
+    """What becomes of a write that no policy binds; unset, it is asked about under `enforce`, and else allowed."""
+    unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
+    """The same for single tools."""
     resolve: Literal["agent", "live"] = "agent"
     """Who makes a look-up that is missing: the agent, who is told, or the shield, through the host's tools."""
 
@@ -53,10 +61,20 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"`{wrong.pop()}` is not one of {', '.join(get_args(Posture))}")
         if self.on_error not in get_args(OnError):
             raise ValueError(f"on_error `{self.on_error}` is not one of {', '.join(get_args(OnError))}")
+        chosen = {self.unguarded, *self.unguarded_tools.values()} - {None}
+        if wrong := chosen - set(get_args(Unguarded)):
+            raise ValueError(f"unguarded `{wrong.pop()}` is not one of {', '.join(get_args(Unguarded))}")
+        if self.delegation not in ("ask", "follow"):
+            raise ValueError(f"delegation must be ask or follow, not `{self.delegation}`")
         if self.resolve not in ("agent", "live"):
             raise ValueError(f"resolve must be agent or live, not `{self.resolve}`")
         if self.on_read_error not in ("deny", "ask", "allow"):
             raise ValueError(f"on_read_error must be deny, ask or allow, not `{self.on_read_error}`")
+
+    def of_unguarded(self, tool: str) -> Unguarded:
+        """What becomes of a write of `tool` that no policy binds."""
+        unset: Unguarded = "ask" if self.of(tool) == "enforce" else "allow"
+        return self.unguarded_tools.get(tool) or self.unguarded or unset
 
     def of(self, tool: str, policy: str = "") -> Posture:
         """The posture towards a call of `tool` under `policy`."""

@@ -61,9 +61,20 @@ class Decider:
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
+        if not found and not fault and _changes(judgement) and not self.pack.binds(tool):
+            found += self._of_unguarded(tool)
         if fault:
             found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
         return sorted(found, key=_is_allowed) if len(found) > 1 else found
+
+    def _of_unguarded(self, tool: str) -> list[Ground]:
+        """What the pack says of a write that no policy binds; nothing where that is to allow it."""
+        answer = self._postures.of_unguarded(tool)
+        if answer == "allow":
+            return []
+        because = "no policy says whether this may be done"
+        questions = () if answer == "deny" else (Question("unguarded", f"{because}: should it be done?", "person"),)
+        return [Ground("", "unguarded", answer, self._postures.of(tool), because, questions=questions)]
 
     def on_error(self, tool: str) -> Answer:
         """What becomes of a call of `tool` that could not be judged: never `allow`, unless it is known to read only."""
@@ -113,11 +124,10 @@ class Decider:
         weighed: Assessment | None = None,
     ) -> Decision:
         """What is to become of a judged call."""
-        call, tools = judgement.made.call, self.pack.schema.tools
+        call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
-        declared = tools.get(call.tool)
-        changes = declared is None or declared.effect == "write"
-        unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
+        bound = any(ground.kind not in ("call", "unguarded") for ground in grounds)
+        unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":
             text = Text(lambda: self._feedback(call.tool, grounds, approval, runs=allowed))
@@ -165,12 +175,14 @@ class Decider:
         wanted, blind, retries = look_ups(self.pack.schema, ledger, lacking, judgement.made)
         questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
         questions += [self._question(fact, "person") for fact in blind]
+        objections = judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
         answer = "look_up" if wanted else "ask" if questions else self.on_error(judgement.made.call.tool)
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
             answer = self._postures.on_error
         denials = [each.because for each in said if each.outcome == "deny"]
         because = denials[0] if denials else next((each.because for each in said if each.because), "")
+        because = "; ".join(objections) or because
         told = (because, policy.citations, tuple(lacking.values()), tuple(wanted), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
 
@@ -199,6 +211,8 @@ class Decider:
         entity = self.pack.schema.entities.get(fact.entity)
         field = entity.fields.get(fact.field) if entity is not None else None
         asked = f"what is {fact}?"
+        if fact.entity == "request":
+            asked = "This goes beyond what you asked for. Should it be done?"
         if fact.entity == "context":
             named = fact.field.replace("_", " ")
             asked = f"what is the {named}? The host did not say: it belongs in the `context` of the session."
@@ -225,6 +239,12 @@ class Decider:
             )
             for each in unknown
         ) or (Question(policy, f"{definition or policy}: is that so here?", "person"),)
+
+
+def _changes(judgement: Judgement) -> bool:
+    """Whether the call may change something."""
+    tool = judgement.made.tool
+    return tool is None or tool.effect == "write"
 
 
 _AGREES = "Do you agree to this?"

@@ -42,8 +42,9 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call", "person"]
-    """`call` where the call itself could not be judged, `person` where somebody who was asked said no."""
+    kind: Literal["guard", "rule", "call", "person", "unguarded"]
+    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `unguarded`
+    where no policy binds a write."""
     answer: Answer
     posture: Posture
     because: str = ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bylaw.engine.conversation import Conversation, OpenAnswers
+from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
@@ -50,6 +50,7 @@ class Shield:
         clock: Callable[[], float] = time.time,
         tools: RunTool | None = None,
         answers: OpenAnswers | None = None,
+        requests: OpenRequests | None = None,
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
@@ -66,6 +67,8 @@ class Shield:
             raise UsageError("`resolve: live` needs the host's tools", hint=hint)
         self.answers = answers
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
+        self.requests = requests
+        """Reads what a request allows, such as `bylaw.answering.RequestReader`; without it the catalogue's words do."""
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
         self.unwritten: dict[int, LiveSession] = {}
@@ -110,7 +113,21 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
+<<<<<<< HEAD
         return self.session(context=context).decide_after(messages, tool, arguments, id=id)
+=======
+        if self.log is not None:
+            return self.session(context=context).decide_after(messages, tool, arguments, id=id)
+        started = time.perf_counter()
+        host, given, decider = door.context(context), door.messages(messages), self.decider()
+        conversation = Conversation(
+            self.pack, context=host, doubts=is_lost, answers=self.answers, requests=self.requests
+        )
+        called = door.text(id, "the id of a call")
+        judgement = conversation.asked(given, tool, arguments, id=called, time=self.clock())
+        grounded = Grounded(self, decider, conversation, judgement, context=host)
+        return timed(grounded.decision("1", grounded.grounds), conversation.answered, started)
+>>>>>>> 30f5f28f (packs: agentdojo, four suites from their catalogues; engine: requested() and provenance() in guards; shield: unguarded)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""

@@ -364,7 +364,15 @@ class SessionState:
     def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
         answers = self._shield.answers
         pack = self.decider.pack
-        return Conversation(pack, id=self.id, context=self.context, doubts=is_lost, answers=answers, known=known)
+        return Conversation(
+            pack,
+            id=self.id,
+            context=self.context,
+            doubts=is_lost,
+            answers=answers,
+            known=known,
+            requests=self._shield.requests,
+        )
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""

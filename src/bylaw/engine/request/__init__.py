@@ -2,6 +2,7 @@
 
 from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source
 from bylaw.engine.request.keeping import Keeping, Objection
+from bylaw.engine.request.requests import ReadRequest, Requests
 from bylaw.engine.request.wording import allowed_by_words
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Delegation",
     "Keeping",
     "Objection",
+    "ReadRequest",
+    "Requests",
     "Slot",
     "Source",
     "allowed_by_words",

@@ -1,0 +1,71 @@
+"""What the user's words allow in one conversation, worked out once for all that was said so far."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bylaw.engine.request.allowance import Allowance
+from bylaw.engine.request.keeping import Delegating, Keeping, Objection
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.entity import UNSEEN, NoValue
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.provenance import plain_link
+
+ReadRequest = Callable[[str], Allowance]
+"""Says what a request allows, from the user's words alone."""
+
+
+class Requests:
+    """Holds every call of a conversation to what the user had said before it."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        context: Mapping[str, Any],
+        read: ReadRequest,
+        *,
+        delegation: Delegating = "ask",
+    ) -> None:
+        self._ledger = ledger
+        self._read = read
+        self._provenance = ledger.provenance(context)
+        self._keeping = Keeping(ledger.schema.tools, self._provenance, delegation=delegation)
+        self._allowances: dict[str, Allowance] = {}
+        self._found: dict[int, tuple[Objection, ...]] = {}
+        """By step of a call, what speaks against it."""
+
+    def prepare(self) -> None:
+        """Work out what the user's words so far allow, before anything else is read."""
+        self.allowance(self._ledger.step)
+
+    def allowance(self, before: int) -> Allowance:
+        """What the user's words before a step allow. Later words may widen it, and nothing else does."""
+        text = self.text(before)
+        found = self._allowances.get(text)
+        if found is None:
+            found = self._allowances[text] = self._read(text) if text else Allowance()
+        return found
+
+    def text(self, before: int) -> str:
+        """All that the user said before a step."""
+        return "\n\n".join(text for step, text in self._ledger.said if step < before)
+
+    def keeps(self, at: CallRecord) -> bool | NoValue:
+        """Whether a call keeps to what the user asked for; UNSEEN where only the user can say."""
+        return UNSEEN if self.objections(at) else True
+
+    def objections(self, at: CallRecord) -> tuple[Objection, ...]:
+        """What speaks against a call; nothing where it keeps to the request."""
+        found = self._found.get(at.step)
+        if found is None:
+            before = at.start
+            allowance, text = self.allowance(before), self.text(before)
+            told = self._keeping.objections(
+                at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
+            )
+            found = self._found[at.step] = tuple(told)
+        return found
+
+    def _is_approved(self, value: str, before: int) -> bool:
+        """Whether an earlier call that kept to the request was given a value."""
+        calls = self._provenance.given(plain_link(value), before=before)
+        return any(not self.objections(self._ledger.calls[step]) for step in calls if step in self._ledger.calls)
