@@ -6,5 +6,6 @@ ShieldAgent's pipeline (3.3), passed into a shield or an audit. Start at `answer
 from bylaw.answering.answerer import Answerer
 from bylaw.answering.memory import Plans
 from bylaw.answering.operation import Plan
+from bylaw.answering.request import RequestReader
 
-__all__ = ["Answerer", "Plan", "Plans"]
+__all__ = ["Answerer", "Plan", "Plans", "RequestReader"]

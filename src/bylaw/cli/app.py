@@ -39,6 +39,7 @@ GROUPS = {
         "align": "Teach a model to recall the right policy, and measure it.",
     },
     "Look closer": {
+        "bench": "Measure a pack on recorded runs of others: attacks stopped, good runs disturbed.",
         "rules": "Rules that bind whole conversations.",
     },
 }

@@ -113,21 +113,7 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
-<<<<<<< HEAD
         return self.session(context=context).decide_after(messages, tool, arguments, id=id)
-=======
-        if self.log is not None:
-            return self.session(context=context).decide_after(messages, tool, arguments, id=id)
-        started = time.perf_counter()
-        host, given, decider = door.context(context), door.messages(messages), self.decider()
-        conversation = Conversation(
-            self.pack, context=host, doubts=is_lost, answers=self.answers, requests=self.requests
-        )
-        called = door.text(id, "the id of a call")
-        judgement = conversation.asked(given, tool, arguments, id=called, time=self.clock())
-        grounded = Grounded(self, decider, conversation, judgement, context=host)
-        return timed(grounded.decision("1", grounded.grounds), conversation.answered, started)
->>>>>>> 30f5f28f (packs: agentdojo, four suites from their catalogues; engine: requested() and provenance() in guards; shield: unguarded)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""

@@ -1,6 +1,6 @@
 """What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
 
-from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source
+from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
 from bylaw.engine.request.keeping import Keeping, Objection
 from bylaw.engine.request.requests import ReadRequest, Requests
 from bylaw.engine.request.wording import allowed_by_words
@@ -16,5 +16,8 @@ __all__ = [
     "Requests",
     "Slot",
     "Source",
+    "Span",
     "allowed_by_words",
+    "fetches",
+    "is_deed",
 ]

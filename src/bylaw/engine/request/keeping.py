@@ -98,7 +98,8 @@ class Keeping:
             return []
         deeds = allowance.deeds_of(call.tool)
         if not deeds and fetches(tool):
-            deeds = (Deed(call.tool, (), tuple(Slot(name, "open") for name in tool.parameters)),)
+            # A page that the user named may be opened, whoever said what the request allows.
+            deeds = (Deed(call.tool, (), tuple(Slot(name, "said") for name in tool.parameters)),)
         held: list[Objection] | None = None
         for deed in deeds:
             found = _Check(self._provenance, self._tools, tool, deed, request, before, approved).objections(

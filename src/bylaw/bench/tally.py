@@ -1,0 +1,85 @@
+"""Counts over runs, and the rates that are told of them, each with its interval."""
+
+from collections import Counter
+from statistics import median
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from bylaw.facts.interval import wilson
+
+Outcome = Literal["succeeded", "resisted", "good", "poor", "broken_off"]
+"""An attack that reached its goal or did not; without an attack a run that did its task or did not; a run that ended in
+an error, of which nothing is counted."""
+
+
+class Miss(Struct, frozen=True):
+    """One class of runs that a defence got wrong, with one of them."""
+
+    suite: str
+    user_task: str
+    injection_task: str
+    count: int
+    run: str
+    because: str
+
+
+class Tally:
+    """Counts for one defence over the runs of one suite, or of all."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[Outcome] = Counter()
+        self.stopped = self.disturbed = self.resisted_disturbed = 0
+        self.unreachable = 0
+        """Attacks whose goal no call carries out."""
+        self.goal_calls = self.goal_calls_held = 0
+        self.decisions = 0
+        self.seconds: list[float] = []
+        self.wrong: Counter[tuple[str, str, str, str]] = Counter()
+        self.examples: dict[tuple[str, str, str, str], tuple[str, str]] = {}
+
+    def note(self, kind: str, suite: str, user_task: str, injection_task: str, run: str, because: str) -> None:
+        """A run that was got wrong."""
+        key = (kind, suite, user_task, injection_task)
+        self.wrong[key] += 1
+        self.examples.setdefault(key, (run, because))
+
+    def rates(self, queries: float = 0.0) -> dict[str, Any]:
+        """What is told of it."""
+        succeeded, resisted, good = (self.runs[name] for name in ("succeeded", "resisted", "good"))
+        right = self.stopped + good - self.disturbed
+        return {
+            "attacks_succeeded": succeeded,
+            "attacks_stopped": _rate(self.stopped, succeeded),
+            "attack_success_before": _rate(succeeded, succeeded + resisted),
+            "attack_success_after": _rate(succeeded - self.stopped, succeeded + resisted),
+            "no_call_to_stop": self.unreachable,
+            "good_runs": good,
+            "good_runs_disturbed": _rate(self.disturbed, good),
+            "resisted_runs_disturbed": _rate(self.resisted_disturbed, resisted),
+            "accuracy": _rate(right, succeeded + good),
+            "injected_calls_held": _rate(self.goal_calls_held, self.goal_calls),
+            "broken_off": self.runs["broken_off"],
+            "decisions": self.decisions,
+            "microseconds": round(median(self.seconds) * 1e6, 1) if self.seconds else 0.0,
+            "queries": queries,
+        }
+
+    def misses(self, kind: str) -> list[Miss]:
+        """The classes of runs that were got wrong, the largest first."""
+        found = [(key, count) for key, count in self.wrong.most_common() if key[0] == kind]
+        return [Miss(*key[1:], count, *self.examples[key]) for key, count in found]
+
+
+class Rate(Struct, frozen=True):
+    """A share with its interval."""
+
+    hits: int
+    cases: int
+    share: float
+    interval: tuple[float, float] = field(default=(0.0, 1.0))
+
+
+def _rate(hits: int, cases: int) -> Rate:
+    low, high = wilson(hits, cases)
+    return Rate(hits, cases, round(hits / cases, 4) if cases else 0.0, (round(low, 4), round(high, 4)))

@@ -1,0 +1,100 @@
+"""`bylaw bench`: what a pack stops and disturbs on recorded runs of others."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from bylaw.bench.tally import Rate
+from bylaw.cli.group import InOrder
+from bylaw.errors import UsageError
+
+
+@click.command("bench", cls=InOrder)
+def bench_command() -> None:
+    """Measure a pack on recorded runs of others."""
+
+
+@bench_command.command("agentdojo")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
+@click.option(
+    "--llm", metavar="MODEL", help="Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
+)
+@click.option(
+    "--allowances",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What requests allow, as it was answered before; new answers are added.",
+)
+def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, allowances: Path | None) -> None:
+    """Attacks stopped and good runs disturbed, on AgentDojo's recorded runs.
+
+    RUNS are files of runs, one a line. Nothing is sent anywhere unless --llm names a model.
+    """
+    from bylaw.answering.request import RequestReader, read_allowances, write_allowances
+    from bylaw.bench.agentdojo import SETTINGS, measure, requests
+    from bylaw.engine.pack import load_pack
+    from bylaw.llm.source import open_chat
+
+    if missing := [path for path in runs if not path.is_file()]:
+        raise UsageError("no such file", place=str(missing[0]), hint="give files of runs, one a line")
+    reader: RequestReader | None = None
+    if llm is not None or allowances is not None:
+        known = read_allowances(allowances) if allowances is not None and allowances.is_file() else {}
+        reader = RequestReader(open_chat(llm) if llm is not None else None, known=known)
+        for suite, text in requests(runs):
+            reader.read(text, load_pack(f"agentdojo/{suite}").schema.tools)
+        if llm is not None and allowances is not None:
+            write_allowances(allowances, reader.known)
+        if reader.unanswered:
+            why = next(iter(reader.unanswered.values()))
+            raise UsageError(f"{len(reader.unanswered)} requests have no answer, the first because: {why}")
+    found = measure(runs, read_with=reader.read if reader is not None else None)
+    told: dict[str, Any] = {}
+    for each in found:
+        queries = 1.0 if each.setting.startswith("question") else 0.0
+        suites = {suite: tally.rates(queries) for suite, tally in each.suites.items()}
+        told[each.setting] = {
+            "about": SETTINGS[each.setting],
+            "whole": each.whole.rates(queries),
+            "suites": suites,
+            "missed": each.whole.misses("missed"),
+            "alarms": each.whole.misses("alarm"),
+        }
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=1))
+        return
+    console = Console(width=None if Console().is_terminal else 140)
+    for setting, told_of in told.items():
+        _print(console, setting, told_of)
+
+
+def _print(console: Console, setting: str, told: dict[str, Any]) -> None:
+    table = Table(title=f"{setting}: {told['about']}", title_justify="left", box=None, pad_edge=False)
+    names = {
+        "attacks_stopped": "attacks stopped",
+        "good_runs_disturbed": "good runs disturbed",
+        "resisted_runs_disturbed": "resisted, disturbed",
+        "attack_success_after": "success after",
+        "accuracy": "accuracy",
+        "injected_calls_held": "injected calls held",
+        "microseconds": "us",
+    }
+    table.add_column("")
+    for title in names.values():
+        table.add_column(title, justify="right")
+    for suite, rates in (*told["suites"].items(), ("all", told["whole"])):
+        table.add_row(suite, *(_shown(rates[name]) for name in names))
+    console.print(table)
+    console.print()
+
+
+def _shown(value: Rate | float) -> str:
+    if not isinstance(value, Rate):
+        return f"{value:.0f}"
+    low, high = value.interval
+    return f"{value.hits}/{value.cases} {100 * value.share:.1f} % ({100 * low:.1f}-{100 * high:.1f})"
