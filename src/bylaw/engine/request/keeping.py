@@ -32,7 +32,7 @@ from bylaw.trace.event import Call, decode_text
 Delegating = Literal["ask", "follow"]
 """What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
-_TRIM = ".,;:!?'\"()[]"
+_TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
