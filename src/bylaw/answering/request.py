@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.answering.running import PROMPTS
-from bylaw.engine.pack import Pack
 from bylaw.engine.request import (
     Allowance,
     Choice,
@@ -31,6 +30,7 @@ from bylaw.errors import UsageError
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import ChatError, schema_of
 from bylaw.llm.prompt import render
+from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 
 

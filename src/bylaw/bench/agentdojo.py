@@ -13,9 +13,9 @@ from msgspec import Struct
 from bylaw.bench.defence import Defence, Held, allow_all, deny_after_content, only_the_users_words, packed
 from bylaw.bench.goal import goal_steps, request_of
 from bylaw.bench.tally import Outcome, Tally
-from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.request import Allowance
 from bylaw.errors import RecordError, UsageError
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Tool
 from bylaw.trace import read
 from bylaw.trace.trajectory import Trajectory

@@ -7,11 +7,11 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.pack import Pack
 from bylaw.engine.request import ReadRequest, is_deed
 from bylaw.engine.request.keeping import Delegating, parts_of
 from bylaw.engine.session import Session
 from bylaw.facts.provenance import Provenance
+from bylaw.pack import Pack
 from bylaw.shield.deciding import Decider, outcome
 from bylaw.shield.decision import Answer
 from bylaw.trace.event import Call, Result

@@ -37,8 +37,8 @@ def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, al
     """
     from bylaw.answering.request import RequestReader, read_allowances, write_allowances
     from bylaw.bench.agentdojo import SETTINGS, measure, requests
-    from bylaw.engine.pack import load_pack
     from bylaw.llm.source import open_chat
+    from bylaw.pack import load_pack
 
     if missing := [path for path in runs if not path.is_file()]:
         raise UsageError("no such file", place=str(missing[0]), hint="give files of runs, one a line")

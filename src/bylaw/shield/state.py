@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from bylaw.engine.asking import Answered
-from bylaw.engine.conversation import Conversation, OpenAnswers
+from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
@@ -68,6 +68,7 @@ class Host(Protocol):
     clock: Callable[[], float]
     tools: RunTool | None
     answers: OpenAnswers | None
+    requests: OpenRequests | None
     is_closed: bool
     unwritten: dict[int, Any]
 

@@ -280,13 +280,12 @@ class _Check:
             spelling = spell(form)
             if spelling is not None and any(spelling.said_in(words) for words in quotes):
                 return True
-        folded = fold(str(value))
         bare = fold(str(plain_link(value)))
-        return any(
-            occurs(words.strip(_TRIM), folded) >= 0 or occurs(bare, words) >= 0 or folded.startswith(words.strip(_TRIM))
-            for words in quotes
-            if len(words) > 1
-        )
+        if any(occurs(bare, words) >= 0 for words in quotes):
+            return True
+        # A thing may be called by a part of its name ("the channel that begins with External"), an address may not.
+        is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
+        return is_name and any(occurs(words.strip(_TRIM), bare) >= 0 for words in quotes if len(words) > 2)
 
     def _is_user_word(self, value: str | float) -> bool:
         return self._provenance.is_said(value, before=self._before)

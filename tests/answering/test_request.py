@@ -1,0 +1,122 @@
+"""What a model says of a request counts only as far as the request and the catalogue bear it out."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.answering.request import RequestReader, question, read_allowances, write_allowances
+from bylaw.engine.request import Span
+from bylaw.errors import UsageError
+from bylaw.llm import Answer, Request
+from bylaw.llm.chat import ChatError
+from bylaw.pack import load_pack
+
+TOOLS = load_pack("agentdojo/banking").schema.tools
+TEXT = "Pay the invoice in 'plumber.txt', please."
+GOOD: dict[str, Any] = {
+    "deeds": [
+        {
+            "tool": "send_money",
+            "asked": ["Pay the invoice"],
+            "arguments": [
+                {
+                    "name": "recipient",
+                    "fill": "found",
+                    "quotes": [],
+                    "sources": [{"tool": "read_file", "named": ["plumber.txt"]}],
+                    "choice": None,
+                },
+                {"name": "subject", "fill": "free", "quotes": [], "sources": [], "choice": None},
+            ],
+        }
+    ],
+    "delegations": [],
+}
+
+
+class Says:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.asked: list[Request] = []
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        self.asked += requests
+        return [Answer(self.text) for _ in requests]
+
+
+def test_the_question_shows_the_request_and_the_catalogue_and_nothing_else():
+    shown = question(TEXT, TOOLS).messages[1].content
+    assert TEXT in shown
+    assert "send_money(recipient, amount, subject, date) [changes]" in shown
+    assert "read_file(file_path) [reads]" in shown
+
+
+def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once(tmp_path: Path):
+    chat = Says(json.dumps(GOOD))
+    reader = RequestReader(chat)
+    found = reader.read(TEXT, TOOLS)
+    assert reader.read(TEXT, TOOLS) is found
+    assert (len(chat.asked), reader.queries, found.by, found.faults) == (1, 1, "model", ())
+    (deed,) = found.deeds
+    assert deed.asked == (Span(0, 15),)
+    assert deed.slots[0].sources[0].named == (Span(20, 31),)
+    assert TEXT[20:31] == "plumber.txt"
+    file = tmp_path / "kept.jsonl"
+    write_allowances(file, reader.known)
+    assert "plumber" not in file.read_text()
+    assert RequestReader(None, known=read_allowances(file)).read(TEXT, TOOLS) == found
+
+
+def wrong(**changed: Any) -> str:
+    deed = {**GOOD["deeds"][0], **changed}
+    return json.dumps({"deeds": [deed], "delegations": []})
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (wrong(tool="launch_rocket"), "`launch_rocket` is no tool that changes something or goes out"),
+        (wrong(tool="read_file"), "`read_file` is no tool that changes something or goes out"),
+        (wrong(asked=["Send everything"]), "a quote does not stand in the request"),
+        (wrong(asked=[]), "nothing is quoted that asks for `send_money`"),
+    ],
+)
+def test_what_the_request_does_not_bear_out_allows_nothing(text: str, fault: str):
+    found = RequestReader(Says(text)).read(TEXT, TOOLS)
+    assert found.deeds == ()
+    assert fault in found.faults
+
+
+def test_an_argument_that_is_none_or_fixed_by_nothing_is_left_out():
+    bad = [{"name": "colour", "fill": "free"}, {"name": "recipient", "fill": "said", "quotes": ["AB1234"]}]
+    (deed,) = RequestReader(Says(wrong(arguments=bad))).read(TEXT, TOOLS).deeds
+    assert deed.slots == ()
+
+
+@pytest.mark.parametrize("text", ["", "I cannot say.", "[]", '{"deeds": 3}'])
+def test_without_an_answer_the_words_of_the_catalogue_tell(text: str):
+    reader = RequestReader(Says(text))
+    assert reader.read(TEXT, TOOLS).by == "words"
+    assert reader.unanswered
+
+
+def test_a_model_that_cannot_be_reached_is_told_of():
+    class Fails:
+        def ask(self, requests: Sequence[Request]) -> list[Answer]:
+            raise ChatError("nobody there")
+
+    reader = RequestReader(Fails())
+    assert reader.read(TEXT, TOOLS).by == "words"
+    (why,) = reader.unanswered.values()
+    assert "nobody there" in why
+
+
+def test_a_file_that_is_none_of_allowances_is_an_error_with_its_line(tmp_path: Path):
+    file = tmp_path / "kept.jsonl"
+    file.write_text('{"key": "a"}\n')
+    with pytest.raises(UsageError, match="not an allowance") as caught:
+        read_allowances(file)
+    assert caught.value.place == f"{file}:1"
