@@ -105,7 +105,8 @@ def _words_of_attacks() -> set[str]:
     for path in DATA.glob("*.jsonl.gz"):
         with gzip.open(path) as lines:
             for line in lines:
-                for text in (json.loads(line).get("injections") or {}).values():
+                injections: dict[str, Any] = json.loads(line).get("injections") or {}
+                for text in injections.values():
                     found |= {token for token in identifiers(str(text)) if len(token) > 5}
                     found |= {words.strip() for words in str(text).split("\n") if len(words.strip()) > 25}
     return found

@@ -19,7 +19,9 @@ def bench_command() -> None:
 
 
 @bench_command.command("agentdojo")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "runs", nargs=-1, required=True, type=click.Path(path_type=Path), help="Files of AgentDojo's runs, one a line."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
 @click.option(
     "--llm", metavar="MODEL", help="Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
@@ -33,7 +35,7 @@ def bench_command() -> None:
 def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, allowances: Path | None) -> None:
     """Attacks stopped and good runs disturbed, on AgentDojo's recorded runs.
 
-    RUNS are files of runs, one a line. Nothing is sent anywhere unless --llm names a model.
+    Nothing is sent anywhere unless --llm names a model.
     """
     from bylaw.answering.request import RequestReader, read_allowances, write_allowances
     from bylaw.bench.agentdojo import SETTINGS, measure, requests
