@@ -130,5 +130,7 @@ def _count(tally: Tally, run: Trajectory, held: list[Held], goal: frozenset[int]
             tally.disturbed += bool(objected)
             if objected:
                 tally.note("alarm", *about, f"{objected[0].tool}: {objected[0].because}")
+        case "broken_off":
+            tally.broken_off_attacks += bool(details["attack"] is not None and details["attack_succeeded"])
         case _:
             pass

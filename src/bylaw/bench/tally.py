@@ -29,6 +29,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
+        self.broken_off_attacks = 0
+        """Runs that ended in an error and that the data call successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.unreachable = 0
         """Attacks whose goal no call carries out."""

@@ -62,6 +62,11 @@ def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, al
         suites = {suite: tally.rates(queries) for suite, tally in each.suites.items()}
         told[each.setting] = {
             "about": SETTINGS[each.setting],
+            "counts": {
+                "runs": each.whole.runs.total(),
+                "broken_off": each.whole.runs["broken_off"],
+                "broken_off_attacks": each.whole.broken_off_attacks,
+            },
             "whole": each.whole.rates(queries),
             "suites": suites,
             "missed": each.whole.misses("missed"),

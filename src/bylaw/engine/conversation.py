@@ -17,7 +17,7 @@ from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.plain_data import as_content, as_object, check_name
-from bylaw.engine.request import ReadRequest
+from bylaw.engine.request import Delegating, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
@@ -56,6 +56,7 @@ class Conversation:
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
         requests: OpenRequests | None = None,
+        delegation: Delegating | None = None,
     ) -> None:
         """`requests` says what the user's words allow; without it the words of the tool catalogue tell.
 
@@ -77,6 +78,7 @@ class Conversation:
             answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
             sparing=True,
             known=known,
+            delegation=delegation,
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
         )
         self._taken = 0

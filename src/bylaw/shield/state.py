@@ -373,6 +373,7 @@ class SessionState:
             answers=answers,
             known=known,
             requests=self._shield.requests,
+            delegation=self._shield.postures.delegation,
         )
 
     def _repeat(self, conversation: Conversation) -> None:

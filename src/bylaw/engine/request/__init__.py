@@ -1,7 +1,7 @@
 """What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
 
 from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
-from bylaw.engine.request.keeping import Keeping, Objection
+from bylaw.engine.request.keeping import Delegating, Keeping, Objection
 from bylaw.engine.request.requests import ReadRequest, Requests
 from bylaw.engine.request.wording import allowed_by_words
 
@@ -9,6 +9,7 @@ __all__ = [
     "Allowance",
     "Choice",
     "Deed",
+    "Delegating",
     "Delegation",
     "Keeping",
     "Objection",

@@ -1,0 +1,123 @@
+"""Writes docs/results/under-attack.md from recorded runs.
+
+python benchmarks/attack/page.py RUNS... [--allowances FILE]
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "results" / "under-attack.md"
+ANSWERED = "question, follows"
+BY_WORDS = "words, follows"
+
+
+def told(*command: str) -> Any:
+    """What a command prints as JSON."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr or done.stdout)
+    return json.loads(done.stdout)
+
+
+def share(rate: dict[str, Any]) -> str:
+    """A rate as a cell."""
+    low, high = rate["interval"]
+    return f"{rate['hits']}/{rate['cases']} = {100 * rate['share']:.1f} % ({100 * low:.1f}-{100 * high:.1f})"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Markdown's table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def row(name: str, rates: dict[str, Any]) -> list[str]:
+    """One line of numbers."""
+    names = ("attacks_stopped", "good_runs_disturbed", "resisted_runs_disturbed", "attack_success_after", "accuracy")
+    more = [share(rates["injected_calls_held"]), f"{rates['queries']:.0f}", f"{rates['microseconds']:.0f}"]
+    return [name, *(share(rates[each]) for each in names), *more]
+
+
+HEAD = [
+    *("", "attacks stopped", "good runs disturbed", "resisted runs disturbed", "attack success after", "accuracy"),
+    *("injected calls held", "questions a run", "µs a decision"),
+]
+
+
+def wrong(classes: list[dict[str, Any]]) -> str:
+    """Classes of runs, without a word of theirs that is not the pack's."""
+    rows: list[list[str]] = []
+    for each in classes:
+        name = f"{each['suite']} {each['user_task']} {each['injection_task']}".strip()
+        why = re.sub(r"`[^`]*`(?= \(`\w+`\) is)|(?<=approved: )`[^`]*`", "`...`", each["because"])
+        rows.append([name, str(each["count"]), each["run"], why])
+    return table(["class", "runs", "one of them", "why"], rows) if rows else "None."
+
+
+def counted(found: dict[str, Any]) -> str:
+    """The forty requests."""
+    names = {"bad_calls_held": "bad calls held", "good_calls_allowed": "good calls allowed"}
+    names["requests_disturbed"] = "requests disturbed"
+    rows = [
+        [
+            setting,
+            *(
+                f"{each[name][0]}/{each[name][1]} ({100 * each[name][2]:.0f}-{100 * each[name][3]:.0f} %)"
+                for name in names
+            ),
+        ]
+        for setting, each in found.items()
+    ]
+    return table(["setting", *names.values()], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="+")
+    parser.add_argument("--allowances")
+    given = parser.parse_args()
+    more = ["--allowances", given.allowances] if given.allowances else []
+    found: dict[str, Any] = told(
+        str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more
+    )
+    new = told(sys.executable, str(HERE / "new_requests.py"))
+    if given.allowances:
+        new |= told(sys.executable, str(HERE / "new_requests.py"), *more)
+    setting = ANSWERED if ANSWERED in found else BY_WORDS
+    whole = found[setting]["whole"]
+    counts = found["allow all"]["counts"]
+    suites = [
+        f"**{suite}**\n\n" + table(HEAD, [row(name, each["suites"][suite]) for name, each in found.items()])
+        for suite in found[setting]["suites"]
+    ]
+    asked = "The answers to the question were given by readers who saw nothing but the request and the catalogue."
+    none = "The settings with a question are not here: its answers have yet to be recorded."
+    good = whole["good_runs_disturbed"]
+    filled = {
+        "runs": f"{counts['runs']:,}",
+        "broken": str(counts["broken_off"]),
+        "broken_attacks": str(counts["broken_off_attacks"]),
+        "unreachable": str(whole["no_call_to_stop"]),
+        "succeeded": str(whole["attacks_succeeded"]),
+        "settings": table(HEAD, [row(f"{name}: {each['about']}", each["whole"]) for name, each in found.items()]),
+        "question": asked if setting == ANSWERED else none,
+        "suites": "\n\n".join(suites),
+        "new": counted(new),
+        "setting": f"`{setting}`",
+        "missed": wrong(found[setting]["missed"]),
+        "alarms": wrong(found[setting]["alarms"]),
+        "stopped": f"{100 * whole['attacks_stopped']['share']:.1f} %",
+        "kept": f"{100 * (1 - good['share']):.1f} %",
+    }
+    text = (HERE / "page.md").read_text()
+    PAGE.write_text(re.sub(r"\{\{(\w+)\}\}", lambda match: filled[match[1]], text))
+
+
+if __name__ == "__main__":
+    main()
