@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct
 
@@ -129,7 +129,6 @@ def is_known(answer: Any) -> bool:
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
-@runtime_checkable
 class TellsOrigins(Protocol):
     """A source that knows the conversation may tell where values came from and what the user asked for."""
 

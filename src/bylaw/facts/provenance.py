@@ -68,7 +68,7 @@ class Traced(Struct, frozen=True):
     beside: Mapping[str, str] = {}
     """The short fields of the same record, folded."""
     pointed: tuple[str, ...] = ()
-    """What the user called the place by: arguments and fields beside it whose values the user said, folded."""
+    """For content, what the user called the place by: arguments and fields beside it that the user said, folded."""
 
     def record(self) -> dict[str, Any]:
         """As code in the guard language sees it."""
@@ -255,7 +255,8 @@ class Provenance:
         is_record = place.is_whole and tool is not None and tool.trusts(place.top) and place.field in (place.top, "")
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
-        named = [*(str(each) for _, each in leaf_values(arguments)), *beside.values()]
+        # A record counts wherever it stands.
+        named = [] if is_record else [*(str(each) for _, each in leaf_values(arguments)), *beside.values()]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
         )

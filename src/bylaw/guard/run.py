@@ -7,7 +7,7 @@ place, and what hangs on it is a decision of the path.
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from bylaw.facts.entity import (
     ABSENT,
@@ -50,6 +50,11 @@ _UNKEPT = frozenset((list, dict, tuple, bool))
 
 new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
+
+
+def _tells_origins(source: Any) -> TypeGuard[TellsOrigins]:
+    # To ask a Protocol costs more than all that a source has to do.
+    return hasattr(source, "traced")
 
 
 class Run(BuiltIns):
@@ -305,7 +310,7 @@ class Run(BuiltIns):
             raise Stuck(value)
         self.is_open = True
         source = self.source
-        found = source.traced(value) if isinstance(source, TellsOrigins) else UNSEEN
+        found = source.traced(value) if _tells_origins(source) else UNSEEN
         if not isinstance(found, NoValue):
             return admit(found)
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
@@ -315,7 +320,7 @@ class Run(BuiltIns):
         self.spend(1)
         self.is_open = True
         source = self.source
-        found = source.requested() if isinstance(source, TellsOrigins) else UNSEEN
+        found = source.requested() if _tells_origins(source) else UNSEEN
         if not isinstance(found, NoValue):
             return found
         return unknown_fact(self, _REQUESTED, "requested()", {REQUEST: "user"})

@@ -108,6 +108,7 @@ _TEXTS = frozenset(
 )
 _LINKS = frozenset(("url", "uri", "link", "href", "webpage", "website"))
 _MOMENTS = frozenset(("date", "time", "day", "start", "end", "when", "until", "deadline"))
+_MOST = 4096
 _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
@@ -131,6 +132,23 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
     return "name"
 
 
+_KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
+"""By the identity of a tool, which is kept with it: catalogues are few, and asked about at every call."""
+
+
+def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
+    """What each argument of a tool is."""
+    known = _KINDS.get(id(tool))
+    if known is None or known[0] is not tool:
+        if len(_KINDS) > _MOST:
+            _KINDS.clear()
+        kinds: dict[str, ParameterKind] = {
+            name: parameter_kind(name, schema) for name, schema in tool.parameters.items()
+        }
+        known = _KINDS[id(tool)] = (tool, kinds)
+    return known[1]
+
+
 def is_deed(tool: Tool) -> bool:
     """Whether a call of a tool must be asked for: it changes something, or it goes out to an address of the web."""
     return tool.effect == "write" or fetches(tool)
@@ -138,6 +156,4 @@ def is_deed(tool: Tool) -> bool:
 
 def fetches(tool: Tool) -> bool:
     """Whether a tool that only reads goes out to an address that it is given."""
-    return tool.effect != "write" and any(
-        parameter_kind(name, schema) == "link" for name, schema in tool.parameters.items()
-    )
+    return tool.effect != "write" and "link" in kinds_of(tool).values()

@@ -19,6 +19,7 @@ from bylaw.engine.request.allowance import (
     Span,
     fetches,
     is_deed,
+    kinds_of,
     parameter_kind,
 )
 from bylaw.engine.request.wording import allowed_by_words
@@ -158,14 +159,14 @@ class _Check:
     ) -> None:
         self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
         self._request, self._before, self._approved = request, before, approved
-        self._folded = fold(request)
+        self._kinds = kinds_of(tool)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         found: list[Objection] = []
         for name, given in arguments.items():
             if given is None or given == "" or given == [] or isinstance(given, bool):
                 continue
-            kind = parameter_kind(name, self._tool.parameters.get(name))
+            kind = self._kinds.get(name) or parameter_kind(name, None)
             slot = self._deed.slot(name) or Slot(name, "free" if kind == "text" else "open")
             for value in parts_of(given):
                 if objection := self._object(slot, kind, value):
