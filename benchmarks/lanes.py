@@ -78,7 +78,9 @@ LANES: dict[str, Lane] = {
     "train": Lane(
         ("align/training",), "train", versions=("torch", "transformers", "trl", "peft"), may_skip="needs a GPU"
     ),
-    "browser": Lane(("report/browser",), packages=("playwright",), versions=("playwright",), program="chromium"),
+    "browser": Lane(
+        ("report/browser", "console/browser"), packages=("playwright",), versions=("playwright",), program="chromium"
+    ),
     "model": Lane(("llm/test_small_model.py",), packages=("xllamacpp",), versions=("xllamacpp",),
                   variable="BYLAW_WEIGHTS"),
     "mona": Lane(("rule/temporal/test_mona.py",), program="mona"),

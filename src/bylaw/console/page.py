@@ -92,7 +92,7 @@ def static_file(name: str) -> bytes:
             shared = (resources.files("bylaw.audit.report") / "page.css").read_bytes()
             return shared + b"\n" + (files / "console.css").read_bytes()
         case "htmx.js":
-            return (files / "htmx" / "htmx.min.js").read_bytes() + b"\n" + (files / "htmx" / "sse.min.js").read_bytes()
+            return (files / "htmx" / "htmx.min.js").read_bytes()
         case _:
             return (files / name).read_bytes()
 

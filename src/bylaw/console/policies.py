@@ -4,6 +4,7 @@
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +23,16 @@ from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.pack.review import REVIEW, is_compiled, read_signatures, sides_of, standings
+from bylaw.pack.review import (
+    REVIEW,
+    Sides,
+    Signature,
+    Standing,
+    is_compiled,
+    read_signatures,
+    sides_of,
+    standings,
+)
 from bylaw.policy.folder import read_folder
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
@@ -39,6 +49,35 @@ NEEDS = ("open", "lapsed", "rejected")
 
 Results = dict[tuple[str, str], CaseResult]
 """What became of cases, by policy and note."""
+
+
+class PackState(Struct, frozen=True):
+    """A pack's folder as it is now, and all that is told of it."""
+
+    pack: Pack
+    states: dict[str, Standing]
+    sides: dict[str, Sides]
+    signatures: dict[str, Signature]
+    noted: dict[str, Noted]
+    covered: list[Covered]
+    results: Results
+    is_compiled: bool
+
+
+def _read_state(root: Path) -> PackState:
+    folder = read_folder(root)
+    pack = loaded(folder)
+    results = [each for each in run_cases(pack) if isinstance(each, CaseResult)]
+    return PackState(
+        pack=pack,
+        states=standings(root),
+        sides=sides_of(folder),
+        signatures=read_signatures(root),
+        noted=noted_of(root),
+        covered=covered_sentences(pack),
+        results={(each.policy, each.note): each for each in results},
+        is_compiled=is_compiled(root),
+    )
 
 
 class Margin(Struct, frozen=True):
@@ -64,7 +103,6 @@ class PolicyPages:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._results: tuple[Pack, Results] | None = None
 
     def routes(self) -> list[Route]:
         """What it is found under."""
@@ -81,9 +119,9 @@ class PolicyPages:
         counts = self._counts()
         if self._view.root is None:
             return self._page("policy.html", asked, groups=[], states={}, counts=counts, rest=self._stated())
-        pack = self._pack()
-        states = standings(self._view.root)
-        margins = [_margin(each, states, counts) for each in covered_sentences(pack)]
+        now = self._now()
+        states = now.states
+        margins = [_margin(each, states, counts) for each in now.covered]
         cited = {policy.id for margin in margins for policy in margin.covered.policies}
         rest = [(name, policy) for name, policy in self._stated() if name not in cited]
         return self._page("policy.html", asked, groups=_grouped(margins), states=states, counts=counts, rest=rest)
@@ -94,7 +132,7 @@ class PolicyPages:
 
     def automaton(self, asked: Asked) -> Response:
         """A rule as a picture."""
-        rules = [rule for rule in self._pack().book.rules if rule.policy == asked.request.path_params["id"]]
+        rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.request.path_params["id"]]
         name = asked.request.query_params.get("rule", "")
         found = next((rule for rule in rules if rule.name == name), None)
         if found is None:
@@ -145,46 +183,36 @@ class PolicyPages:
         own: dict[str, Any] = {"check": None, "policy": None, "state": "", "signature": None, "cases": []}
         own |= {"rules": [], "noted": Noted(), "comments": [], "digest": "", "needs": False}
         if self._view.root is not None:
-            own |= self._of_pack(name)
+            own |= self._of_pack(name, self._view.root)
         if own["policy"] is None and not stated:
             raise Refused("there is no such policy", status=404)
         values = {"name": name, "stated": stated, "judged": judged, "found": found, "counts": self._counts().get(name)}
         values |= {"verdicts": judged.get(self._view.criterion) or {}, "can_write": self._view.own_root is not None}
         return self._page("policy_one.html", asked, written=written, **values, **own)
 
-    def _of_pack(self, name: str) -> dict[str, Any]:
-        assert self._view.root is not None
-        root, pack = self._view.root, self._pack()
-        policy = pack.policies.get(name)
+    def _of_pack(self, name: str, root: Path) -> dict[str, Any]:
+        now = self._now()
+        policy = now.pack.policies.get(name)
         if policy is None:
             return {}
-        sides = sides_of(read_folder(root))[name]
-        state = standings(root)[name]
+        sides, state = now.sides[name], now.states[name]
         return {
             "policy": policy,
-            "check": check_lines(pack, policy),
+            "check": check_lines(now.pack, policy),
             "state": state,
-            "needs": state in NEEDS or (state == "unreviewed" and is_compiled(root)),
-            "signature": read_signatures(root).get(name),
-            "cases": self._cases(pack, name),
-            "rules": [rule for rule in pack.book.rules if rule.policy == name],
-            "noted": noted_of(root).get(name, Noted()),
+            "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
+            "signature": now.signatures.get(name),
+            "cases": _cases(now.pack, name, now.results),
+            "rules": [rule for rule in now.pack.book.rules if rule.policy == name],
+            "noted": now.noted.get(name, Noted()),
             "comments": comments_of(root, name),
             "digest": f"{sides.sentence}{sides.check}",
         }
 
-    def _cases(self, pack: Pack, name: str) -> list[ShownCase]:
-        """Cases of a policy; those of a pack are run once, as long as it stays as it is."""
-        known = self._results
-        if known is None or known[0] is not pack:
-            results = [each for each in run_cases(pack) if isinstance(each, CaseResult)]
-            known = self._results = (pack, {(each.policy, each.note): each for each in results})
-        return _cases(pack, name, known[1])
-
-    def _pack(self) -> Pack:
+    def _now(self) -> PackState:
         if self._view.root is None:
             raise Refused("the pack of this audit is not at hand: give it with --pack", status=404)
-        return self._view.loaded(lambda root: loaded(read_folder(root)))
+        return self._view.as_it_is(_read_state)
 
     def _counts(self) -> dict[str, dict[str, int]]:
         return self._view.standings().index.by_policy()

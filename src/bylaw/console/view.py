@@ -1,18 +1,19 @@
 """What `bylaw view` shows: one audit's folder, the pack that judged it, and earlier audits beside it."""
 
 import json
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.index import Index, open_index
 from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
-from bylaw.pack import Criterion, Pack
+from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder
 
 BASES = 4
@@ -24,6 +25,9 @@ WAIVERS = "waivers.yaml"
 ATTESTATIONS = "attestations.yaml"
 
 
+T = TypeVar("T")
+
+
 class View:
     """One audit, open for reading, and the files that triage writes to."""
 
@@ -31,7 +35,7 @@ class View:
         self.out = out
         self._turn = threading.Lock()
         self._ready: OrderedDict[str, Standings] = OrderedDict()
-        self._pack: tuple[object, Pack] | None = None
+        self._pack: tuple[object, object] | None = None
         self._read: OrderedDict[str, list[JsonRecord]] = OrderedDict()
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
@@ -81,14 +85,14 @@ class View:
             del self._ready[oldest]
         return made
 
-    def loaded(self, load: Callable[[Path], Pack]) -> Pack:
-        """The pack as its folder is now; loaded again when a file of it has changed."""
+    def as_it_is(self, read: Callable[[Path], T]) -> T:
+        """What `read` makes of the pack's folder; made again when a file of it has changed."""
         assert self.root is not None
-        found = sorted((str(path), path.stat().st_mtime_ns) for path in self.root.rglob("*") if path.suffix in _PARTS)
+        stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self.root)]
         with self._turn:
-            if self._pack is None or self._pack[0] != found:
-                self._pack = (found, load(self.root))
-            return self._pack[1]
+            if self._pack is None or self._pack[0] != stamp:
+                self._pack = (stamp, read(self.root))
+            return cast("T", self._pack[1])
 
     def remembered(self, name: str, read: Callable[[], list[JsonRecord]]) -> list[JsonRecord]:
         """The events of a conversation that had to be looked for in the logs; the last few are kept."""
@@ -107,6 +111,15 @@ class View:
         """The pack's name and version."""
         pack: JsonRecord = self.summary.get("pack") or {}
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
+
+
+def _files(root: Path) -> Iterator[os.DirEntry[str]]:
+    """What a pack is made of."""
+    for entry in os.scandir(root):
+        if entry.is_dir() and not entry.name.startswith((".", "__")):
+            yield from _files(Path(entry.path))
+        elif os.path.splitext(entry.name)[1] in _PARTS:
+            yield entry
 
 
 def _beside(out: Path, name: str) -> Path:

@@ -49,7 +49,7 @@
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const typing = event.target.closest("input, select, textarea, dialog[open]");
-      if (event.key === "Escape" && typing && typing.id === "q") { typing.blur(); return; }
+      if (event.key === "Escape" && typing && typing.id === "q") { event.preventDefault(); typing.blur(); return; }
       if (typing) return;
       const does = {
         j: () => step(1), k: () => step(-1), w: () => openTriage("w"), f: () => openTriage("f"), c: () => openTriage("c"),
@@ -97,7 +97,17 @@
     document.getElementById("news").hidden = false;
   });
 
+  // A browser asks again by itself when the server ends the stream, and tells nobody.
+  function listenToEvents() {
+    const place = document.getElementById("listening");
+    if (!place) return;
+    const source = new EventSource(place.dataset.events);
+    source.addEventListener("changed", () => htmx.trigger(place, "changed"));
+    addEventListener("pagehide", () => source.close());
+  }
+
   listenToTheme();
+  listenToEvents();
   listenToKeys();
   markOpen();
   root.dataset.ready = "true";

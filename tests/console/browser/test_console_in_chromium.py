@@ -1,0 +1,151 @@
+"""The console as people use it, in real Chromium: find, triage, sign, approve, compare.
+
+    uv run --with playwright pytest tests/console/browser
+
+It needs `chromium` on the path (or its path in CHROMIUM) and, for the accessibility checks, npm (or the path of
+axe.min.js in AXE_CORE). Without them these tests skip.
+"""
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.audit.waiver import read_waivers
+from bylaw.cli.serve import pages_of
+from bylaw.console.index import Wanted, open_index
+from bylaw.console.pages import view_app
+from bylaw.console.view import View
+from bylaw.pack.review import read_signatures
+from bylaw.record import Log
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+from tests.console.test_inbox import waiting
+from tests.shield.test_decisions import shop
+
+Open = Callable[..., Any]
+Serve = Callable[[Any], str]
+
+
+@pytest.fixture
+def home(out: Path, pack: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(out.parent)
+    shutil.copytree(out, out.parent / "before")
+    return serve(view_app(View(out, pack=str(pack))))
+
+
+def pages(out: Path) -> list[str]:
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    return [
+        "/",
+        f"/findings?reason={row.reason}&open={row.id}",
+        f"/finding/{row.id}",
+        "/findings?state=open",
+        "/conversations",
+        f"/c/{row.conversation}#step-{row.step}",
+        "/policy",
+        f"/policy/{row.policy}",
+        "/policy/confirm-before-change",
+        "/compare?base=before",
+    ]
+
+
+def test_a_finding_is_found_opened_and_waived_without_a_mouse(visit: Open, home: str, out: Path) -> None:
+    page = visit(home).go("/findings").page
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    page.keyboard.press("/")
+    page.keyboard.type(row.id)
+    page.wait_for_url(f"**q={row.id}*")
+    page.locator(".reasons > li").nth(1).wait_for(state="detached")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.locator(".members a").first.wait_for()
+    page.keyboard.press("j")
+    page.locator(f"#detail[data-finding='{row.id}'] .headline").wait_for()
+    page.keyboard.press("w")
+    page.keyboard.type("agreed with the desk")
+    page.locator("details[data-key=w] input[name=by]").fill("Mara")
+    page.locator("details[data-key=w] button.do").click()
+    page.locator("#told .told").wait_for()
+    assert "waivers.yaml" in page.locator("#told").inner_text()
+    finding = next(found for number, found in open_index(out).as_findings() if found.id == row.id)
+    assert read_waivers(out.parent / "waivers.yaml").waive(finding)
+
+
+def test_search_finds_what_the_open_finding_shows(visit: Open, home: str, out: Path) -> None:
+    page = visit(home).go("/findings").page
+    shown = page.locator("#detail .box.call dd").first.inner_text()
+    page.locator("#q").fill(shown)
+    page.wait_for_url("**q=*")
+    page.locator(".reasons .reason").first.wait_for()
+
+
+def test_the_drawing_is_the_reports_own(visit: Open, home: str, out: Path) -> None:
+    row = open_index(out).findings(Wanted(verdict="near_miss"), limit=1)[0]
+    page = visit(home).go(f"/finding/{row.id}").page
+    page.locator("bylaw-finding .drawing .lines path.gap").first.wait_for(state="attached")
+    page.locator("bylaw-finding a[data-step]").first.click()
+    page.locator("bylaw-finding .event:focus").wait_for()
+
+
+def test_choosing_a_fact_lights_the_step_that_showed_it(visit: Open, home: str, out: Path) -> None:
+    index = open_index(out)
+    rows = index.findings(Wanted(verdict="near_miss"), limit=50)
+
+    def is_plain(row: Any) -> bool:
+        """Whether one policy speaks, and had seen something."""
+        flagged = [each for each in index.line(row)["policies"] if each["determined"] != "compliant"]
+        return len(flagged) == 1 and bool(flagged[0]["seen"])
+
+    row = next(filter(is_plain, rows))
+    page = visit(home).go(f"/c/{row.conversation}#step-{row.step}").page
+    assert page.locator(f"#step-{row.step}:focus").count() == 1
+    page.locator(".fact-button.seen").first.click()
+    assert page.locator(".event.lit.seen").count() == 1
+    assert page.locator(".minimap .mark").count() >= 1
+
+
+def test_a_policy_is_read_and_signed(visit: Open, home: str, pack: Path) -> None:
+    page = visit(home).go("/policy").page
+    page.locator(".margin a", has_text="refund-cap").first.click()
+    page.locator("form.signing input[name=by]").first.fill("Mara")
+    page.locator("button[value=accepted]").click()
+    page.locator(".told").wait_for()
+    assert read_signatures(pack)["refund-cap"].by == "Mara (unverified)"
+
+
+def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: Path) -> None:
+    with Log(str(tmp_path / "decisions.db")) as log:
+        app = Service(Desk(shop(), log), {}, **pages_of(log, shop(), {}, "", b"s" * 32))
+        here = visit(serve(app), "phone").go("/inbox")
+        assert "Nothing waits" in here.page.locator("#cards").inner_text()
+        # In a thread of its own: this one has the browser's event loop.
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(waiting, app, "chat-1").result()
+        here.page.locator(".card").wait_for()
+        assert here.has_no_sideways_scroll()
+        here.page.locator(".card input[name=by]").fill("Lee")
+        here.page.locator(".card button[value=approve]").click()
+        here.page.locator("text=Nothing waits").wait_for()
+        (answered,) = log.approvals("default")
+        assert answered.status == "approved"
+        here.page.close()
+
+
+@pytest.mark.parametrize("size", ["phone", "desktop"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
+    visit: Open, axe: str, home: str, out: Path, size: str, scheme: str
+) -> None:
+    here = visit(home, size, scheme)
+    found: dict[str, list[str]] = {}
+    for path in pages(out):
+        here.go(path)
+        if faults := here.serious(axe):
+            found[path] = faults
+        assert here.has_no_sideways_scroll(), path
+    assert found == {}
