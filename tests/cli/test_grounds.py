@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bylaw.cli.findings import print_findings
+from bylaw.audit.finding import Charge, Finding
+from bylaw.cli.findings import Wanted, print_findings
 
 _SAID = {"strict": "violation", "determined": "violation", "severity": "high"}
 
@@ -29,3 +30,11 @@ def test_a_calls_policies_and_rules_are_one_entry(tmp_path: Path) -> None:
         "medium ccc rule ask",
         "       ask at step 9 of t",
     ]
+
+
+def test_a_policy_that_says_less_of_a_call_is_not_among_those_it_violates() -> None:
+    charges = (Charge("fee", "high", "violation", ""), Charge("owner", "high", "uninformed", ""))
+    finding = Finding("aaa", "call", "bill", "t", "a", 4, "violation", True, charges)
+    assert Wanted(policies=("fee",), verdicts=("violation",)).holds(finding)
+    assert Wanted(policies=("owner",)).holds(finding)
+    assert not Wanted(policies=("owner",), verdicts=("violation",)).holds(finding)

@@ -31,6 +31,7 @@ class Wanted(NamedTuple):
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
             and (not self.severities or charge.severity in self.severities)
+            and (not self.verdicts or finding.kind == "rule" or charge.verdict in self.verdicts)
             for charge in finding.charges
         )
         return (
