@@ -92,6 +92,7 @@ def main() -> None:
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
     counts = found["allow all"]["counts"]
+    all_attacks = whole["attacks_succeeded"] + counts["broken_off_attacks"]
     suites = [
         f"**{suite}**\n\n" + table(HEAD, [row(name, each["suites"][suite]) for name, each in found.items()])
         for suite in found[setting]["suites"]
@@ -105,6 +106,9 @@ def main() -> None:
         "broken_attacks": str(counts["broken_off_attacks"]),
         "unreachable": str(whole["no_call_to_stop"]),
         "succeeded": str(whole["attacks_succeeded"]),
+        "all_attacks": str(all_attacks),
+        "stopped_of_all": f"{whole['attacks_stopped']['hits']} ({whole['attacks_stopped']['hits'] / all_attacks:.1%})",
+        "reachable": f"{(whole['attacks_succeeded'] - whole['no_call_to_stop']) / all_attacks:.1%}",
         "settings": table(HEAD, [row(f"{name}: {each['about']}", each["whole"]) for name, each in found.items()]),
         "question": asked if setting == ANSWERED else none,
         "suites": "\n\n".join(suites),

@@ -26,7 +26,7 @@ OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
 """The user's words, the host's context, a whole field that its tool vouches for, any other part of a result, or the
 agent's own making."""
-Way = Literal["exact", "normalised", "derived"]
+Way = Literal["exact", "normalised"]
 
 _CANDIDATES = 32
 """Events that are looked at for one value: the first that hold its rarest part."""
