@@ -11,7 +11,7 @@ plugins: one that changes arguments there changes a call that was allowed. An ag
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from google.adk.runners import Runner
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -35,7 +36,7 @@ OWN = "adk_request_"
 class ShieldPlugin(BasePlugin):
     """The shield before the tools of an app's agents; conversations are its sessions."""
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
         super().__init__(name="bylaw")
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
@@ -133,7 +134,7 @@ class ShieldPlugin(BasePlugin):
 
     def _follow(self, session: Any) -> Follower:
         key = _key(session)
-        follower = self._followers.get(key, [], lambda _: "")
+        follower = self._followers.get(key, [], lambda _: "", session)
         parts = _parts(list(session.events))
         answered = {part.id for part in parts if isinstance(part, Answered)}
         last = max((at for at, part in enumerate(parts) if isinstance(part, Turn)), default=-1)

@@ -28,6 +28,7 @@ from agent_framework import (
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.speaking import Context
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -41,7 +42,7 @@ UNHEARD = "the shield does not know the conversation: install all of its middlew
 class ShieldMiddleware:
     """The shield for an agent; `all` is its middleware, to be put last in the agent's list."""
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
         self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield)]
@@ -52,7 +53,7 @@ class ShieldMiddleware:
 
     def begin(self, session: Any) -> Follower:
         """The follower of a run's conversation."""
-        return self._followers.get(session.session_id if session is not None else "", [], lambda _: "")
+        return self._followers.get(session.session_id if session is not None else "", [], lambda _: "", session)
 
 
 class _Run(AgentMiddleware):

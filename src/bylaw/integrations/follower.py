@@ -70,8 +70,11 @@ class _Known(Struct):
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
-    def __init__(self, session: LiveSession) -> None:
+    def __init__(self, session: LiveSession, *, is_linked: bool = False) -> None:
+        """`is_linked` where somebody else has spoken in the same history before."""
         self.session = session
+        self._is_passing = is_linked
+        """Others have spoken in the history since this conversation last had the word."""
         self._known: list[_Known] = []
         """The messages told so far, in their order."""
         self._last: tuple[list[Mark], list[_Known | None], int] = ([], [], 0)
@@ -131,6 +134,9 @@ class Follower:
             texts, ids = turns[each]
             if texts or ids:
                 self._known.append(_Known(Mark("agent", "".join(texts[-1:]), tuple(ids)), ids))
+        said = [event for event in events[self._events :] if isinstance(event, Message)]
+        # Another worker has left it, for somebody else to go on.
+        self._is_passing = self._is_passing or bool(said and not said[-1].captured)
         self._events = len(events)
 
     def follow(self, parts: Sequence[Part]) -> None:
@@ -148,7 +154,30 @@ class Follower:
             finally:
                 self._events = len(self.session.trajectory().events)
 
+    def leave(self) -> None:
+        """Somebody else goes on in the same history: what comes until they are back is not said here."""
+        with self._lock:
+            if not self._is_passing and self._events:
+                self.session.unheard()
+                self.session.flush()
+                self._events = len(self.session.trajectory().events)
+            self._is_passing = True
+
+    def _pass_over(self, parts: Sequence[Part]) -> None:
+        """All but what the user says now was said and done by somebody else, or is in the log."""
+        self._is_passing = False
+        last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
+        self._known, self._last = [], ([], [], 0)
+        for part in parts[:last]:
+            if isinstance(part, Answered):
+                self._answered.add(self._given.get(part.id, part.id))
+            elif (mark := _mark(part)) is not None:
+                self._known.append(_Known(mark, {call: self._given.get(call, call) for call in mark.calls}))
+        self.session.unheard()
+
     def _follow(self, parts: Sequence[Part]) -> None:
+        if self._is_passing:
+            self._pass_over(parts)
         marks = [mark for part in parts if (mark := _mark(part)) is not None]
         found, told, gap = self._place(marks)
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)

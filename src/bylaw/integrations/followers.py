@@ -2,10 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from bylaw.integrations.follower import Follower
+from bylaw.integrations.speaking import Context, Vouched, is_same, linked, session_of, vouched
 from bylaw.shield import Shield
 
 MOST = 1_000
@@ -15,26 +16,43 @@ MOST = 1_000
 class Followers:
     """Followers by conversation."""
 
-    def __init__(self, shield: Shield, context: Mapping[str, Any] | None = None, *, most: int = MOST) -> None:
+    def __init__(self, shield: Shield, context: Context = None, *, most: int = MOST) -> None:
         self._shield = shield
         self._context = context
         self._most = most
         self._kept: OrderedDict[str, Follower] = OrderedDict()
+        self._speaking: dict[str, Follower] = {}
+        """By the key of a history, whose conversation had the word last."""
         self._lock = threading.Lock()
 
-    def get(self, key: str, messages: list[Any], otherwise: Callable[[list[Any]], str]) -> Follower:
-        """The follower of a conversation; `otherwise` names it by its messages where it has no key."""
-        key = key or otherwise(messages)
+    def get(self, key: str, messages: list[Any], otherwise: Callable[[list[Any]], str], run: Any = None) -> Follower:
+        """The follower of a conversation; `otherwise` names it by its messages where it has no key.
+
+        `run` is what the framework knows of the run, for a context that is told by it.
+        """
+        key, context = key or otherwise(messages), vouched(self._context, run)
         if not key:
-            return Follower(self._shield.session(context=self._context))
+            return Follower(self._shield.session(context=context))
         with self._lock:
-            follower = self._kept.get(key)
-            if follower is None:
-                follower = self._kept[key] = Follower(self._shield.session(key, context=self._context))
-            self._kept.move_to_end(key)
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            follower = first = self._kept_or_new(key, context)
+            if not is_same(first.session.context, context):
+                first.leave()
+                follower = self._kept_or_new(linked(key, context), context, is_linked=True)
+            before = self._speaking.get(key)
+            if before is not None and before is not follower:
+                before.leave()
+            self._speaking[key] = follower
             return follower
+
+    def _kept_or_new(self, name: str, context: Vouched, *, is_linked: bool = False) -> Follower:
+        follower = self._kept.get(name)
+        if follower is None:
+            follower = self._kept[name] = Follower(session_of(self._shield, name, context), is_linked=is_linked)
+        self._kept.move_to_end(name)
+        if len(self._kept) > self._most:
+            gone, _ = self._kept.popitem(last=False)
+            self._speaking.pop(gone, None)
+        return follower
 
     def known(self, key: str) -> Follower | None:
         """The follower of a conversation, where there is one."""

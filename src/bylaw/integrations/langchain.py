@@ -19,6 +19,7 @@ from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, 
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -31,7 +32,7 @@ class ShieldMiddleware(AgentMiddleware):
     Put it last in the list, next to the tools: what stands after it may still change a call that it has allowed.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
         super().__init__()
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._context = context
@@ -83,7 +84,7 @@ class ShieldMiddleware(AgentMiddleware):
         if self._agent or carried() is not None:
             return
         messages = _messages(state)
-        follower = self._followers.get(_thread(runtime), messages, _first)
+        follower = self._followers.get(_thread(runtime), messages, _first, runtime)
         follower.follow(_parts(messages))
         follower.end()
 
@@ -104,7 +105,7 @@ class ShieldMiddleware(AgentMiddleware):
             if asking is not None and any(each["id"] == call["id"] for each in asking.tool_calls):
                 follower.plan(_asked(asking), agent, asking.id or call["id"] or "")
         else:
-            follower = self._followers.get(_thread(request.runtime), messages, _first)
+            follower = self._followers.get(_thread(request.runtime), messages, _first, request.runtime)
             follower.follow(_parts(messages))
         return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
 
@@ -112,13 +113,13 @@ class ShieldMiddleware(AgentMiddleware):
         """The conversation that an inner agent works for."""
         outer = carried()
         if outer is None:
-            return self._followers.get(_thread(request.runtime), messages, _first)
+            return self._followers.get(_thread(request.runtime), messages, _first, request.runtime)
         if outer.follower.session.pack.pin == self.shield.pack.pin:
             return outer.follower
         # Another pack: it has a conversation of its own, of which nobody heard what was said.
         key = f"{outer.follower.session.id} > {agent}"
         is_new = self._followers.known(key) is None
-        follower = self._followers.get(key, messages, _first)
+        follower = self._followers.get(key, messages, _first, request.runtime)
         if is_new:
             follower.session.unheard()
         return follower

@@ -23,6 +23,7 @@ from litellm.types.utils import CallTypes
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -45,9 +46,7 @@ class ShieldGuardrail(CustomGuardrail):
     what its messages show.
     """
 
-    def __init__(
-        self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None, **more: Any
-    ) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
         more.setdefault("guardrail_name", "bylaw")
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(**{**more, "event_hook": hooks, "default_on": True})
@@ -125,7 +124,7 @@ class ShieldGuardrail(CustomGuardrail):
             _round.reset(token)
 
     def _decided(self, request: dict[str, Any], before: list[Any], message: Any, asked: list[Any]) -> list[Decision]:
-        follower = self._followers.get(_session(request), before, lambda _: "")
+        follower = self._followers.get(_session(request), before, lambda _: "", request)
         calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
         follower.follow([*_parts(before), Turn(message.content or "", calls)])
         found = [follower.decide(call.id, call.tool, call.arguments) for call in calls]

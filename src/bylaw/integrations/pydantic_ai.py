@@ -10,7 +10,7 @@ with the capability or without: its calls are decided on in the outer conversati
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, 
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.pydantic_ai_inner import watch
+from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -35,7 +36,7 @@ from bylaw.trace.event import with_note
 class ShieldCapability(AbstractCapability):
     """The shield before an agent's tools; conversations are told apart by their `conversation_id`."""
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
         self.tools: set[str] = set()
@@ -75,7 +76,7 @@ class ShieldCapability(AbstractCapability):
         return follower, follower.decide(id, tool, given, agent=agent)
 
     def _follow(self, ctx: Any, messages: list[Any]) -> Follower:
-        follower = self._followers.get(ctx.conversation_id or "", messages, lambda _: "")
+        follower = self._followers.get(ctx.conversation_id or "", messages, lambda _: "", ctx)
         follower.follow(_parts(messages, self.tools))
         return follower
 

@@ -285,6 +285,11 @@ class LiveSession:
         """Whether anything of it was found in the log, or written there."""
         return self._state.has_begun
 
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """What the host vouched for when the conversation began."""
+        return dict(self._state.context or {})
+
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
         return context is None or dict(context) == dict(self._state.context or {})
