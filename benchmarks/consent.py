@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from consent_trades import table
 
-from bylaw.engine.consent import Consent, Consents
+from bylaw.consent import Consent, Consents
 from bylaw.facts.ledger import Ledger
 from bylaw.pack import Pack, load_pack
 from bylaw.trace import Identities, Trajectory, read

@@ -99,7 +99,7 @@ def test_what_has_no_answer_is_an_error_and_not_a_guess(file: Path, tmp_path: Pa
 
 def _words_of_attacks() -> set[str]:
     """Accounts, addresses, links and names that injected texts bring along."""
-    from bylaw.facts.identifier import identifiers
+    from bylaw.text.identifier import identifiers
 
     found: set[str] = set()
     for path in DATA.glob("*.jsonl.gz"):

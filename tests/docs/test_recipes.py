@@ -193,10 +193,13 @@ def test_nothing_seen_is_not_known_unless_the_kind_is_complete(
 
 
 @pytest.mark.parametrize(
-    ("put", "is_broken"),
-    [("I will take order A1 back.", True), ("I will take order A1 back. Refund to gift_card_7. Shall I?", False)],
+    ("put", "is_open"),
+    [
+        ("I will take order A1 back. Shall I?", True),
+        ("I will take order A1 back. $20.00 go to gift_card_7. Shall I?", False),
+    ],
 )
-def test_means_of_payment_are_told_where_money_moves(put: str, is_broken: bool) -> None:
+def test_means_of_payment_are_told_where_money_moves(put: str, is_open: bool) -> None:
     assert "an argument\nnamed after paying, such as `payment_id`" in PAGE
     before, at, after = FILES["tools.json"].partition('"take_back", "parameters": {"type": "object", "properties": {')
     tools = before + at + '"payment_id": {"type": "string"}, ' + after
@@ -206,7 +209,8 @@ def test_means_of_payment_are_told_where_money_moves(put: str, is_broken: bool) 
     conversation.agent(put)
     conversation.user("Yes.")
     judged = conversation.call("take_back", {"order_id": "A1", "payment_id": "gift_card_7"})
-    assert any(finding.rule.name == "confirm" for finding in judged.rules) is is_broken
+    assert any(finding.rule.name == "confirm" for finding in judged.open_rules) is is_open
+    assert not any(finding.rule.name == "confirm" for finding in judged.rules)
 
 
 TESTED = {

@@ -48,12 +48,12 @@ def run(root: Path, cases: str) -> list[tuple[str, str, str, bool]]:
     ("but", "want", "got"),
     [
         ("{user: 'No.'}", "broken", "broken"),
-        ("{user: 'Yes, if it is free.'}", "broken", "broken"),
-        ("{agent: 'Shall I look it up?', user: 'Yes.'}", "broken", "broken"),
+        ("{user: 'Yes, if it is free.', want: open}", "open", "open"),
+        ("{agent: 'Shall I look it up?', user: 'Yes.', want: open}", "open", "open"),
         ("{agent: null, user: Ship it.}", "broken", "broken"),
         ("{user: null}", "broken", "broken"),
         ("{user: 'Yes, do it.', want: kept}", "kept", "kept"),
-        ("{call: {ship: {order_id: O2}}}", "broken", "broken"),
+        ("{call: {ship: {order_id: O2}}, want: open}", "open", "open"),
         ("{events: [{user: Hello.}], want: kept}", "kept", "kept"),
         ("{events: [{user: Hello.}, {call: ship, args: {order_id: O1}, result: {sent: O1}}]}", "broken", "broken"),
     ],
@@ -70,8 +70,8 @@ def test_a_case_of_a_rule_is_kept_and_what_stands_under_but_breaks_it(
 def test_what_stands_under_but_goes_over_the_last_message_of_its_side(tmp_path: Path) -> None:
     talk = "    - agent: Good day.\n    - user: Hello.\n"
     longer = CASE.replace("  events:\n", f"  events:\n{talk}")
-    found = run(tmp_path, f"{longer}  but:\n    - {{user: 'No.'}}\n    - {{agent: Shall I look it up?}}\n")
-    assert [(want, got) for _, want, got, _ in found] == [("kept", "kept"), ("broken", "broken"), ("broken", "broken")]
+    found = run(tmp_path, f"{longer}  but:\n    - {{user: 'No.'}}\n    - {{agent: Shall I look it up?, want: open}}\n")
+    assert [(want, got) for _, want, got, _ in found] == [("kept", "kept"), ("broken", "broken"), ("open", "open")]
 
 
 def test_a_wrong_expectation_fails(tmp_path: Path) -> None:

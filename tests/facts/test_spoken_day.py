@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.engine.session import Session
-from bylaw.facts.spoken_day import spoken_day
 from bylaw.pack import load_pack
+from bylaw.text.day import spoken_day
 from bylaw.trace.event import Call, Event, Message
 from tests.policy.shop import write_pack
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.identifier import identifiers, is_identifier
 from bylaw.facts.provenance import Provenance, leaf_values
+from bylaw.text.identifier import identifiers, is_identifier
 
 from .library import Talk
 

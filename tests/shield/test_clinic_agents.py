@@ -56,6 +56,6 @@ def test_where_every_answer_of_the_user_ends_in_a_denial_the_question_is_still_n
     del arguments["reason"]
     decision = Shield("clinic").decide(messages, tool, arguments | {"late_fee": "25.00"})
     assert (decision.answer, decision.allowed) == ("deny", False)
-    assert [each.text for each in decision.questions] == ["Why does the caller want to cancel?"]
+    assert "Why does the caller want to cancel?" in [each.text for each in decision.questions]
     assert "Ask the user: Why does the caller want to cancel?" in decision.feedback
     assert "whatever the user may answer" in decision.feedback

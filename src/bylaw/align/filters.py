@@ -3,9 +3,9 @@
 from typing import Literal
 
 from bylaw.align.episode import misfit
-from bylaw.facts.identifier import is_identifier
 from bylaw.facts.provenance import Provenance, leaf_values
 from bylaw.pack import Pack
+from bylaw.text.identifier import is_identifier
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 

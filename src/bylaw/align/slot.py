@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bylaw.align.stem import values_in
-from bylaw.facts.identifier import identifiers
+from bylaw.text.identifier import identifiers
 
 DENIAL = re.compile(
     r"\b(?:can(?:no|['’])?t|can not|won['’]?t|will not|unable|not (?:able|possible|allowed|permitted|eligible)|may not"

@@ -6,11 +6,11 @@ from typing import Any
 
 from bylaw.engine.request import is_deed
 from bylaw.engine.request.keeping import parts_of
-from bylaw.facts.folded_text import fold
-from bylaw.facts.identifier import identifiers
 from bylaw.facts.provenance import plain_link
-from bylaw.facts.spelling import spell
 from bylaw.policy.tool import Tool
+from bylaw.text.folding import fold
+from bylaw.text.identifier import identifiers
+from bylaw.text.spelling import spell
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import Trajectory
 

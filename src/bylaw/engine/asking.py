@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from bylaw.consent import Card, Confirmation, ConsentWitness, OpenConsent
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -145,7 +146,9 @@ class Asking:
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
         """Whether somebody is there to be asked, may be, and has not been."""
         is_new = (predicate.name, act.step) not in self.answered
-        return self._answer is not None and predicate.way in ANSWERABLE and is_new
+        # Where the pack wants a card, nobody answers in the user's place.
+        is_open = predicate.way in ANSWERABLE and predicate.consent != "card"
+        return self._answer is not None and is_open and is_new
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
         """What whoever was passed in says of a predicate; it is kept."""
@@ -154,6 +157,23 @@ class Asking:
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
+
+    def put(self, card: Card) -> None:
+        """A card was issued: what is said from now on may put and answer it."""
+        for witness in self._witnesses.values():
+            if isinstance(witness, ConsentWitness):
+                witness.put(card)
+
+    def confirm(self, confirmation: Confirmation) -> None:
+        """The host reports the user's answer to a card."""
+        for witness in self._witnesses.values():
+            if isinstance(witness, ConsentWitness):
+                witness.confirm(confirmation)
+
+    def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
+        """What is open of the user's consent to an act, for a model or a person; None where nothing is."""
+        witness = self._witnesses.get(predicate.name)
+        return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
         """Why a predicate has its value at an act, where a witness can say more than the value."""

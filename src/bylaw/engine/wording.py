@@ -101,103 +101,85 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
 
 def consent_words(why: Mapping[str, Any]) -> str:
     """Why the user is thought to have agreed to a call or not, from the record of it; empty for a plain yes."""
-    told, answered = why.get("told_at"), why.get("answered_at")
-    lacks = [_record(each) for each in cast("Sequence[Any]", why.get("lacks") or ())]
-    what = "; ".join(lack_words(lack) for lack in lacks)
+    answered = why.get("answered_at")
     match why.get("reason"):
         case "unrecorded":
             return "what was said was not recorded"
-        case "none":
+        case "never_put":
             return "the agent had not put this to the user, who could not agree to it"
-        case "unanswered":
-            return f"what was told at step {told} was not agreed to: the answer at step {answered} was not a yes"
-        case "requested":
-            return "the user asked for it, but the agent did not list it back and wait for a yes"
-        case "held":
-            return f"the user's answer at step {answered} refuses, puts off or sets a condition"
+        case "unnamed":
+            return "nothing that the agent had said names what this call does or acts on"
+        case "declined":
+            return f"the user's answer at step {answered} was no"
         case "spent":
             return f"the yes at step {answered} was spent by the call at step {why.get('spent_by')}"
-        case "differs":
-            return f"the user answered at step {answered} to what was told at step {told}, but {what}"
-        case "unclear":
-            if not what:
-                return f"the user's answer at step {answered} says both yes and no, or only asks"
-            return f"whether the answer at step {answered} covers this call cannot be told: {what}"
+        case "unanswered":
+            return f"whether the user agreed is open: the answer at step {answered} is no plain yes to one question"
+        case "unread":
+            return f"whether the user agreed is open: what was put at step {why.get('told_at')} may be another deed"
+        case "untold":
+            return f"whether the yes at step {answered} covers this call is open: {_untold(why)}"
+        case "no_card":
+            return "the pack wants the user's answer to a card, and there is none"
         case _:
             return ""
 
 
 _TO_AGENT = {
     "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
-    "none": "you have not put this to the user yet",
-    "unanswered": "the user has not said yes to it",
-    "requested": "the user asked for it, but you have not listed it back and waited for a yes",
-    "held": "the user's answer refuses, puts off or sets a condition",
+    "never_put": "you have not put this to the user yet",
+    "unnamed": "you have not told the user what this call does",
+    "declined": "the user said no to it",
     "spent": "the user's yes was used by an earlier call",
-    "unclear": "the user's answer is not a plain yes",
+    "unanswered": "the user's answer is no plain yes to this",
+    "unread": "what you put to the user may be something else",
+    "no_card": "the user must answer a card that shows this call",
+}
+_STEPS = {
+    "never_put": "tell the user what this call does, and make it once they say yes",
+    "unnamed": "tell the user what this call does, and make it once they say yes",
+    "declined": "make the call only if the user agrees to it after all",
+    "spent": "put this call to the user, too, and make it once they say yes",
+    "unanswered": "ask the user for a plain yes or no to this call",
+    "unread": "ask the user for a plain yes or no to this call",
+    "no_card": "show the user the card and wait for the answer",
 }
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
     """The same for the agent that wants to make the call, who can put it to the user again."""
-    lacks = [lack_words(_record(each)) for each in cast("Sequence[Any]", why.get("lacks") or ())]
-    found = "; ".join(lacks) or _TO_AGENT.get(str(why.get("reason")), "")
+    found = _untold(why) or _TO_AGENT.get(str(why.get("reason")), "")
     step = consent_step(why)
     return f"{found}. {step[:1].upper()}{step[1:]}" if found and step else found
 
 
-_STEPS = {
-    "none": "tell the user what this call does, and make it once they say yes",
-    "unanswered": "ask the user again, and make the call once they say yes",
-    "requested": "list it back to the user, and make the call once they say yes",
-    "held": "make the call only if the user agrees to it after all",
-    "spent": "put this call to the user, too, and make it once they say yes",
-    "unclear": "ask the user for a plain yes or no to this call",
-}
-
-
 def consent_step(why: Mapping[str, Any]) -> str:
     """What the agent is to do next where the user has not surely agreed; empty where it can do nothing."""
-    lacks = [_record(each) for each in cast("Sequence[Any]", why.get("lacks") or ())]
-    what = list(dict.fromkeys(_UNTOLD.get(str(lack.get("why")), f"its `{lack.get('detail')}`") for lack in lacks))
+    untold = [_record(each) for each in cast("Sequence[Any]", why.get("untold") or ())]
+    what = ["the price" if each.get("why") == "price" else f"its `{each.get('argument')}`" for each in untold]
+    what = list(dict.fromkeys(what))
     if not what:
         return _STEPS.get(str(why.get("reason")), "")
     return f"tell the user what this call does, with {_listed(what)}, and make it once they say yes"
 
 
-_UNTOLD = {
-    **dict.fromkeys(("price_untold", "price_before", "price_vague", "price_later"), "the price"),
-    "sum_untold": "the sum",
-    "not_named": "what it acts on",
-    "not_put": "all that it changes",
-}
-
-
 _LACKS = {
-    "never_told": "{} was never told",
-    "another_told": "another {} was told",
-    "another_beside": "another {} was named beside it",
-    "others_since": "other values of {} were named since",
-    "one_of_several": "only one of several like {} was told, not which",
-    "one_mark": "{} was told by one mark only",
-    "original_untold": "{} is the one used before, which was not told",
-    "user_alone": "only the user spoke of {}",
-    "user_changed": "the user changed {} after it was told",
-    "set_aside": "the user did not want that {}",
-    "left_out": "the call leaves out values of {} that were there before",
-    "sum_untold": "the sum was never told",
-    "price_untold": "no price was told",
-    "price_before": "no price was told with it",
-    "price_vague": "it was told that money moves, but not how much",
-    "price_later": "how much was to be known only when it is done",
-    "not_named": "nobody named what {} would act on",
-    "not_put": "what was put to the user may be something else than {}",
+    "never": "{} was not told",
+    "another": "another {} was told",
+    "beside": "another {} was named beside it",
+    "order": "{} was told in another place",
+    "price": "no price was told",
 }
 
 
-def lack_words(lack: Mapping[str, Any]) -> str:
+def untold_words(untold: Mapping[str, Any]) -> str:
     """What of a call was not surely told."""
-    return _LACKS.get(str(lack.get("why")), "{} was not surely told").format(f"`{lack.get('detail')}`")
+    return _LACKS.get(str(untold.get("why")), "{} was not surely told").format(f"`{untold.get('argument')}`")
+
+
+def _untold(why: Mapping[str, Any]) -> str:
+    lacks = (untold_words(_record(each)) for each in cast("Sequence[Any]", why.get("untold") or ()))
+    return "; ".join(dict.fromkeys(lacks))
 
 
 def _whys(finding: Mapping[str, Any]) -> str:

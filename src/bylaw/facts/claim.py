@@ -9,22 +9,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
+from bylaw.text.day import MONTHS
 
 _GAPS = re.compile(r"[\s_-]+")
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
 
 
 def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
@@ -182,7 +169,7 @@ def _dates(value: Any) -> Iterator[Form]:
     day = value.date() if isinstance(value, datetime) else value
     if not isinstance(day, date):
         return
-    month = _MONTHS[day.month - 1]
+    month = MONTHS[day.month - 1]
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
     yield Form(rf"(?<!\d){day.isoformat()}(?!\d)", (day.isoformat(),))

@@ -13,13 +13,13 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.folded_text import fold
-from bylaw.facts.identifier import identifiers, is_prose
-from bylaw.facts.result_field import result_text
+from bylaw.facts.result_field import is_field, result_text
 from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
-from bylaw.facts.spelling import Spelling, spell
 from bylaw.policy.tool import Tool
+from bylaw.text.folding import fold
+from bylaw.text.identifier import identifiers, is_prose
+from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
@@ -242,7 +242,7 @@ class Provenance:
             text = self.text(step)
             if not spelling.stands_in(text):
                 continue
-            if spelling.is_field_of(text):
+            if is_field(spelling, text):
                 return ValueOrigin("record", step, self._tool(step))
             loose = loose or ValueOrigin("text", step, self._tool(step))
         return loose or NOWHERE

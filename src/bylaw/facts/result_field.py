@@ -1,6 +1,6 @@
 """What stands in a tool's result as a whole field of its data, rather than somewhere in its text."""
 
-import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -8,10 +8,13 @@ import msgspec
 import yaml
 from msgspec import Raw
 
-from bylaw.facts.folded_text import fold
+from bylaw.text.folding import fold, occurs
+from bylaw.text.number import canonical
+from bylaw.text.spelling import Spelling
 from bylaw.trace.event import Result
 
 _VALUE = 200
+_OCCURRENCES = 50
 _PARSED = 200_000
 _LEAVES = 20_000
 _LISTING_WORDS = 10
@@ -22,12 +25,6 @@ def result_text(result: Result) -> str:
     """A result's content as text, whether or not it came as JSON."""
     content = result.content
     return bytes(content).decode("utf-8", "replace") if isinstance(content, Raw) else content
-
-
-def canonical(number: float) -> str:
-    """A number as it is written where it is not grouped: a whole one without a fraction."""
-    whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
-    return str(int(number)) if whole else str(number)
 
 
 @lru_cache(maxsize=256)
@@ -103,3 +100,26 @@ def _listed(text: str) -> set[str]:
     if len(lines) < 2 or any(line.count(" ") >= _LISTING_WORDS for line in lines):
         return set()
     return {fold(part) for line in lines for part in (line, line.partition(":")[2].strip()) if part}
+
+
+def is_field(spelling: Spelling, text: str) -> bool:
+    """Whether a value is a whole field (or key, or list member) of the data in `text`."""
+    written = spelling.written
+    if not spelling.is_number and text[:1] in ("{", "[") and any(f'"{form}"' in text for form in written):
+        return is_json(text) or spelling.folded in fields_of(text)
+    return (spelling.is_number or _opens_a_field(written, text)) and spelling.folded in fields_of(text)
+
+
+def _opens_a_field(forms: Sequence[str], text: str) -> bool:
+    """Whether a value ever stands where a field could begin; if not, the text need not be parsed."""
+    for written in forms:
+        here = occurs(written, text)
+        for _ in range(_OCCURRENCES):
+            if here < 0:
+                break
+            if text[max(0, here - 12) : here].rstrip(" \"'\\")[-1:] in ("", "\n", ":", "-", "[", "{", ",", "\t"):
+                return True
+            here = occurs(written, text, here + len(written))
+        else:
+            return True
+    return False

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.facts.folded_text import fold
 from bylaw.facts.result_field import canonical, parse_result
-from bylaw.facts.spelling import Spelling
+from bylaw.text.folding import fold
+from bylaw.text.spelling import Spelling
 
 _WHOLE = 200
 """Characters of a value that can stand for itself; a longer one is a text."""

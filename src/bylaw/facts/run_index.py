@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 
-from bylaw.facts.folded_text import runs_of
-from bylaw.facts.spelling import Spelling
+from bylaw.text.folding import runs_of
+from bylaw.text.spelling import Spelling
 
 
 class RunIndex:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.condition import is_meant
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.passage import passages_about
-from bylaw.facts.spoken_day import spoken_day
 from bylaw.facts.value import coerce
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
+from bylaw.text.condition import is_meant
+from bylaw.text.day import spoken_day
+from bylaw.text.passage import passages_about
 
 
 class Testimony:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.consent import Basis, ConsentWitness
+from bylaw.consent import Basis, ConsentWitness, Terms
 from bylaw.errors import BylawError, FormulaError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -35,9 +35,15 @@ _BEFORE = ("said", "returned", "question")
 """Ways that speak of what came before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that looks at the act itself."""
+_MAY_SETTLE = "may settle"
 MOST_KNOWN = 12
 """A physical rule may have so many predicates: its table must fit."""
-_BESIDE = {"tool": ("when",), "question": ("by",), **dict.fromkeys(("pattern", "said", "returned"), ("but_not",))}
+_BESIDE = {
+    "tool": ("when",),
+    "question": ("by",),
+    "consented": ("need_not_be_told", "must_be_told", "model"),
+    **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
+}
 """What may stand beside a way, apart from a description."""
 
 Speaker = Literal["user", "agent", "tool"]
@@ -78,6 +84,9 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     returned: WrittenPatterns = None
     but_not: Scalar | None = None
     consented: Scalar | None = None
+    need_not_be_told: list[Scalar] | None = None
+    must_be_told: list[Scalar] | None = None
+    model: Scalar | None = None
     code: Scalar | None = None
     detector: Scalar | None = None
     guard: Scalar | None = None
@@ -160,6 +169,10 @@ class Predicate(Struct, frozen=True):
     """Whose words a reader may rest the answer on."""
     is_about_act: bool = True
     """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
+    consent: str = ""
+    """How sure a `consented` predicate must be: `card`, `told` or `requested`."""
+    model_settles: bool = False
+    """Whether the pack lets a model's answer count as the user's consent."""
 
     @property
     def is_action(self) -> bool:
@@ -291,10 +304,7 @@ class RulesReader:
                 if value not in get_args(Basis):
                     hint = f"known: {', '.join(get_args(Basis))}"
                     self._fault(f"`consented` cannot be `{value}`", *at, hint=hint)
-                basis: Basis = "requested" if value == "requested" else "told"
-                return Predicate(
-                    name, description, way, witness=lambda ledger: ConsentWitness(ledger, basis), by=("user", "agent")
-                )
+                return self._consented(name, description, str(value), body, at)
             case "code":
                 return self._code(name, description, str(value), at)
             case "detector":
@@ -324,6 +334,21 @@ class RulesReader:
         if not named:
             self._fault("`by` names nobody", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
         return tuple(each for each in SPEAKERS if each in named)
+
+    def _consented(
+        self, name: str, description: str, value: str, body: WrittenPredicate, at: tuple[str, ...]
+    ) -> Predicate:
+        basis: Basis = "card" if value == "card" else "requested" if value == "requested" else "told"
+        spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
+        if body.model is not None and (body.model != _MAY_SETTLE or basis != "told"):
+            hint = f"`model: {_MAY_SETTLE}` may stand beside `consented: told`: with `card` only a card's answer counts"
+            self._fault(f"`model` cannot be `{body.model}` beside `consented: {basis}`", *at, hint=hint)
+        known = set(self._schema.arguments(tuple(self._schema.tools)))
+        for each in sorted((spared | wanted) - known) if known else ():
+            self._fault(f"`{each}` is not an argument of any tool", *at)
+        terms = Terms(spared, wanted)
+        found = Predicate(name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms))
+        return replace(found, by=("user", "agent"), consent=basis, model_settles=body.model == _MAY_SETTLE)
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

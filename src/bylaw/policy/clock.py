@@ -6,8 +6,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from bylaw.policy.document import Document
+from bylaw.text.day import month_number
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _IS = r"(?:\s+is(?: now| currently)?|\s*[:=])"
 _MOMENT = r"(?:date and time|date|time|day)"
 _SAYS_NOW = re.compile(
@@ -55,9 +55,9 @@ def _time_in(text: str) -> datetime | None:
         numbers, end = (int(match[1]), int(match[3]), int(match[4])), match.end()
     elif match := _DOTTED.match(text):
         numbers, end = (int(match[3]), int(match[2]), int(match[1])), match.end()
-    elif (match := _MONTH_FIRST.match(text)) and (month := _month(match[1])):
+    elif (match := _MONTH_FIRST.match(text)) and (month := month_number(match[1])):
         numbers, end = (int(match[3]), month, int(match[2])), match.end()
-    elif (match := _DAY_FIRST.match(text)) and (month := _month(match[2])):
+    elif (match := _DAY_FIRST.match(text)) and (month := month_number(match[2])):
         numbers, end = (int(match[3]), month, int(match[1])), match.end()
     if numbers is None:
         return None
@@ -69,9 +69,3 @@ def _time_in(text: str) -> datetime | None:
         return datetime(*numbers, hour, minute, second)
     except ValueError:
         return None
-
-
-def _month(word: str) -> int:
-    """1 to 12, also for `Mar`; 0 for a word that is no month."""
-    start = word.lower()[:3]
-    return _MONTHS.index(start) + 1 if start in _MONTHS else 0

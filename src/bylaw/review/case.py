@@ -81,14 +81,16 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
     if rule is None:
         known = meant(name, (each.name for each in pack.book.rules))
         raise CaseError(f"`{name}` is not a rule", place=place, hint=known)
-    if want not in ("kept", "broken"):
-        raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
+    if want not in ("kept", "broken", "open"):
+        raise CaseError("a case of a rule wants `kept`, `broken` or `open`", place=place)
     for part, given in (("facts", body.facts), ("world", body.world), ("call", body.call), ("done", body.done)):
         if given:
             raise CaseError(f"a case of a rule is told by `events`; `{part}` says nothing of it", place=place)
     session = Session(_at(pack, _time(body, pack, place)), context=body.context)
     session.observe_all(list(_events(body.events or (), place)))
     got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
+    if got == "kept" and want == "open" and name in session.open_rules:
+        got = "open"
     if got == "kept" and want == "broken" and name in session.open_rules:
         got = OPEN
     return CaseResult(place, str(body.note), rule.policy, want, got, got == want)

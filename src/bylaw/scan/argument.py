@@ -5,12 +5,12 @@ from collections import Counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.identifier import is_identifier
 from bylaw.facts.interval import wilson
 from bylaw.facts.provenance import OriginKind, ValueOrigin
 from bylaw.scan.first import Firsts
 from bylaw.scan.habit import CallPlace
 from bylaw.scan.link import is_id
+from bylaw.text.identifier import is_identifier
 
 _DISTINCT = 1_000
 _USUAL = 0.8

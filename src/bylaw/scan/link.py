@@ -11,9 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.facts.folded_text import occurs
-from bylaw.facts.identifier import is_identifier, is_prose
 from bylaw.facts.provenance import leaf_values
+from bylaw.text.folding import occurs
+from bylaw.text.identifier import is_identifier, is_prose
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]

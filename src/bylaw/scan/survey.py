@@ -8,7 +8,6 @@ from msgspec import Struct
 from bylaw.errors import BylawError
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
-from bylaw.facts.folded_text import occurs
 from bylaw.facts.provenance import Provenance, leaf_values
 from bylaw.facts.result_field import result_text
 from bylaw.policy.tool import Effect
@@ -16,6 +15,7 @@ from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write, says_done
 from bylaw.scan.habit import CallPlace, Habit, Preparation, habits
 from bylaw.scan.link import EarlierCall, link, names
+from bylaw.text.folding import occurs
 from bylaw.trace import Call, Message, Result, Trajectory
 
 EXAMPLES = 20

@@ -23,11 +23,11 @@ from bylaw.engine.request.allowance import (
     parameter_kind,
 )
 from bylaw.engine.request.wording import allowed_by_words
-from bylaw.facts.folded_text import fold, occurs
-from bylaw.facts.identifier import identifiers
 from bylaw.facts.provenance import Provenance, Traced, plain_link
-from bylaw.facts.spelling import spell
 from bylaw.policy.tool import Tool
+from bylaw.text.folding import fold, occurs
+from bylaw.text.identifier import identifiers
+from bylaw.text.spelling import spell
 from bylaw.trace.event import Call, decode_text
 
 Delegating = Literal["ask", "follow"]

@@ -1,0 +1,17 @@
+"""Whether the user agreed to a call: agreed, not agreed by structure alone, or open. Certain, or a question.
+
+Start at `consents`. On the way: what was said (`talk`), what the agent `put` and for which `deed`, what the `answer`
+is, whether every `argument` was `told`, and what became of the yes (`spending`). A `card` is answered without reading
+prose.
+"""
+
+from bylaw.consent.argument import Terms
+from bylaw.consent.card import Card, Cards, Confirmation, digest
+from bylaw.consent.consents import Consents
+from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
+from bylaw.consent.witness import ConsentWitness
+
+__all__ = [
+    "Basis", "Card", "Cards", "Confirmation", "Consent", "ConsentWitness", "Consents", "OpenConsent", "Quote", "Reason",
+    "Terms", "Untold", "digest",
+]  # fmt: skip

@@ -1,0 +1,155 @@
+"""What the user answered: a plain yes, a bare no, or anything else, which is for somebody else to read.
+
+The words are English. An answer in another language is neither: nobody is accused of what we cannot read.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from bylaw.text.sentence import sentences
+
+Said = Literal["yes", "echo", "no", "other"]
+"""A plain yes; an "ok" or the deed told back, which says yes where only leave was asked for; a bare no; all else."""
+
+_COURTESY = re.compile(
+    r"(?:oh|ah|h?m+|um+|well|great|perfect|excellent|wonderful|awesome|cool|nice|good|alright|all right|hi|hello|hey|"
+    r"got it|i see|understood|thanks|thank you|thx|ty|(?:so|very) much|for (?:the|your) \w+|a lot|ok(?:ay)?|so|then|"
+    r"that's (?:great|good|fine|perfect)|in that case|that makes sense|makes sense|no problem|"
+    r"no worries)\b[\s,.!:;-]*"
+)
+_DASH = re.compile(r"\s*(?:\u2014|--)\s*")
+_PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
+_PLAIN_YES = (
+    r"(?:yes|yeah|yep|yup|yea|yess+|aye|ya|exactly|affirmative|by all means|carry on|you may|do both|absolutely|"
+    r"definitely|certainly|of course|correct|confirmed|confirm(?:ing)?|"
+    r"i (?:do |hereby |can )?(?:confirm|agree|approve|accept|consent)|agreed|approved|"
+    r"(?:please )?(?:do (?:it|that|so)|go ahead|proceed|go for it|go on|continue|make it so)|(?:please|pls) do|"
+    r"let's (?:do|go|proceed)|(?:i'd|i would) like (?:to (?:proceed|go ahead|do|confirm)|that|you to)|"
+    r"please (?:proceed|go|do)|"
+    r"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds| seems)? (?:all )?(?:right|correct|good to go)|y)\b"
+)
+_WEAK_YES = (
+    r"(?:sure(?: thing)?|ok(?:ay)?|k|alright|all right|fine|sounds (?:good|great|perfect|fine|right)|"
+    r"looks (?:good|great|right|fine)|that (?:works|sounds (?:good|great|perfect|fine)|would be (?:great|fine|good))|"
+    r"works for me|(?:that's )?fine by me|perfect|great|(?:i'm )?(?:happy|fine|ok|okay) with (?:that|this|it|both|"
+    r"them)|"
+    r"(?:that|it|this|everything)(?:'s| is| looks| sounds) (?:fine|good|great|perfect|ok(?:ay)?|all right))\b"
+)
+_YES = re.compile(_PLAIN_YES)
+_WEAK = re.compile(_WEAK_YES)
+_BACK = re.compile(
+    r"\b(?:but|however|except|instead|unless|if(?! (?:possible|needed|necessary|required|you))|only|not|no|nor|never|"
+    r"none|nothing|neither|cannot|wait|hold on|hang on|hold off|stop|actually|rather|first(?!\b.*\b(?:then|rest|"
+    r"remain\w*)\b)|before|until|till|later|maybe|perhaps|possibly|probably|whether|although|though|otherwise|another|"
+    r"different|depend\w*|assum\w*|as long as|so long as|suppose|guess|unsure|wrong|incorrect|mistake|correction|sorry|"
+    r"forget|never ?mind|leav\w+|keep\w*|skip\w*|ignor\w+|undo|hypothetical\w*|would have|could have|should have|"
+    r"was going|tomorrow|tonight|decide|wish|kidding|joking|as if|half|part of|some of|one of|\w+n't|dont|wont|cant|"
+    r"didnt|doesnt|without|once|or|either|apart|provided|providing|when|after(?! all)|while|ask|talk|said|says|told|"
+    r"declin\w*|bad|next|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|understand\W*$|"
+    r"just(?! (?:to|want|wanted|go|do|make|get|wrap|let|confirm|proceed|process|please)\b))\b"
+)
+"""Words that may take the yes of their own sentence back, put it off, hang it on something or change what it is to."""
+_AWAY = (
+    r"(?:go ahead|going ahead|proceed\w*|sure|agree|confirm|do (?:it|that|this|so)|yet|until|ready|change my mind|"
+    r"(?:want|like|wish)(?: you)? (?:to|it|that|this|them)|happy|ok|okay|right|good|correct|now|today|charged?)\b"
+)
+_LATER_BACK = re.compile(
+    r"\bhow much\b|\bwhat (?:is|was|will|would|are)\b.*\b(?:cost|price|fee|total|charge)|"
+    r"^\W*(?:but|however|although|though|except|wait|hold|hang on|stop|actually|never ?mind|no\b(?! \w+ing\b)"
+    r"(?=\W*$|,| not| wait| don't| actually| to\b| i\b)|scratch|correction|forget|second thought|unless|only|instead|"
+    r"not |don't|do not|just (?:kidding|joking)|or\b)|"
+    r"\b(?:unless|only if|only when|as long as|so long as|on (?:the )?condition|provided that|providing|assuming|"
+    r"depend(?:s|ing) on|on second thought\w*|changed my mind|kidding|joking|hold off|rather than|instead|"
+    r"not yet|think (?:it|this|that) over|think about (?:it|this|that)|hypothetical\w*|"
+    r"if(?! (?:possible|needed|necessary|required|any|applicable|you|there|that's ok|at all|so)\b)(?<!know "
+    r"if)(?<!even if))\b|"
+    rf"\b(?:not|never|cannot|\w+n't|dont|wont|cant) (?:\w+ ){{0,3}}?{_AWAY}|"
+    r"\b(?:check|tell|confirm|explain|know|see|ask|talk|speak|discuss|find out)\b[^.]*\bfirst\b(?!\b.*\bthen\b)|"
+    r"\b(?:leave|keep|make|change|switch) (?:it|that|this|them) "
+)
+"""What takes a yes back from another sentence than its own."""
+_LATE_YES = re.compile(
+    r"(?:and )?(?:yes|yeah|yep)\W+(?:please|i confirm|i'd like|i would like|i want|confirm|go ahead|proceed|do it|"
+    r"let's)\b|"
+    r"i confirm\b|please (?:proceed|go ahead)\b|go ahead\b"
+)
+_AGREEING = re.compile(
+    r"\b(?:yes|yeah|yep|please|pls|plz|thanks|thank|you|so|very|much|again|a|lot|go|ahead|proceed|do|it|that|this|"
+    r"them|"
+    r"all|both|now|right|away|with|the|and|i|i'm|i'd|am|is|are|to|me|my|for|that's|it's|of|course|sure|ok|okay|fine|"
+    r"good|great|perfect|correct|everything|looks|sounds|works|confirm|confirmed|agree|want|like|would|happy|then|"
+    r"your|help|appreciate|on|in|as|these|those|thing|be|let's|book|sir|dear|cheers|absolutely|definitely|well|done|"
+    r"asap|immediately|quickly|here|sweet|lovely|brilliant|thats|continue)\b|[^\w\s]|\s+"
+)
+_NO = re.compile(
+    r"(?:(?:no|nope|nah|never|stop|negative)\b|(?:please )?(?:don't|do not)(?: (?:do (?:it|that|this)|proceed|"
+    r"go ahead|cancel|book|change|send|make (?:it|that)))?\b|(?:i )?(?:would |'d )?rather not\b|not now\b|"
+    r"i (?:don't|do not) (?:want (?:to|that|it)|agree)\b|leave it(?: (?:as it is|be|alone))?\b)"
+)
+_NO_MORE = re.compile(
+    r"\b(?:no|nope|thanks|thank you|please|don't|do not|do (?:it|that|this)|proceed|go ahead|stop|leave it|"
+    r"(?:as|where|how) it (?:is|was)|as is|keep (?:it|that)|be|alone|for now|never ?mind|forget it|i|want (?:to|that|"
+    r"it|this)|i've changed my mind|"
+    r"i changed my mind|not now|wait|that's all|cancel that)\b|[^\w\s?]|\s+"
+)
+
+
+_THAT = re.compile(r"\b(?:that|(?:to|from) my) ([a-z]+)")
+"""What a yes may be turned to, if it was not put."""
+_NONE = frozenset(("no", "not", "without"))
+_NOT = re.compile(r"\b(?:no|not|none|without|0|declin\w*|\w+n't)\b")
+_LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
+_WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+
+
+@lru_cache(maxsize=2048)
+def said(text: str, put: str = "") -> Said:
+    """What a whole answer says to what was put, which is given in lower case."""
+    told = [each.words for each in sentences(_DASH.sub(". ", _PICTURE.sub(" ", text)))]
+    if not told:
+        return "other"
+    whole = " ".join(told)
+    for place, sentence in enumerate(told):
+        if sentence.endswith("?"):
+            break
+        if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
+            others = (each for at, each in enumerate(told) if at != place)
+            is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
+            return "other" if is_back else "yes"
+    if whole.endswith("?") or _takes_back(_BACK, whole, put):
+        rest = _skip_courtesy(whole)
+        return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
+    # An "ok", or the deed told back, says yes only where it says nothing that was not put.
+    new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - set(_WORD.findall(put))
+    return "echo" if not new and _is_assent(whole) else "other"
+
+
+def _is_assent(whole: str) -> bool:
+    return _WEAK.search(whole) is not None or _YES.search(whole) is not None or "please" in whole or "pls" in whole
+
+
+def _takes_back(back: re.Pattern[str], whole: str, put: str) -> bool:
+    """Whether anything in an answer may take its yes back; what repeats the words that were put does not."""
+    for match in back.finditer(whole):
+        after = _WORD.search(whole, match.end())
+        phrase = whole[match.start() : after.end()] if after else ""
+        if phrase and (phrase in put or (after and match[0] in _NONE and _is_denied(after[0], put))):
+            continue
+        return True
+    return any(_AGREEING.fullmatch(each) is None and each not in put for each in _THAT.findall(whole))
+
+
+def _is_denied(word: str, put: str) -> bool:
+    """Whether what was put says no to the same: "no insurance" to "Insurance: No"."""
+    return any(word in line and _NOT.search(line) for line in put.split("\n"))
+
+
+def _skip_courtesy(sentence: str) -> str:
+    while (match := _COURTESY.match(sentence)) and not _YES.match(sentence) and not _WEAK.fullmatch(sentence):
+        sentence = sentence[match.end() :]
+    return sentence
+
+
+def _left(known: re.Pattern[str], words: str) -> str:
+    return known.sub("", words).strip()

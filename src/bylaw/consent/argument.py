@@ -1,0 +1,156 @@
+"""What matters in a call, read off its arguments: the values that a user must have been told before they can agree."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from bylaw.facts.value import loose
+from bylaw.policy.tool import Tool
+from bylaw.policy.verb import words_of
+from bylaw.text.identifier import is_identifier, is_prose
+from bylaw.text.number import figure
+
+Kind = Literal["id", "sum", "day", "time", "count", "choice", "flag", "name"]
+
+_LEAVES = 200
+_MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
+_MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender"))
+_PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "student", "caller", "account"))
+_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku", "account", "iban"))
+_REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
+"""Arguments for the record: what is said there changes nothing that a user would agree to."""
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_TIMES = re.compile(r"(\d{1,2})(?::(\d\d))?(?::00)?(?:\s?[-\u2013]\s?(\d{1,2})(?::(\d\d))?(?::00)?)?")
+_SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
+_FLAGS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
+
+
+class Terms(Struct, frozen=True):
+    """What a pack says of its arguments: which need not be told, and which must be, whatever they look like."""
+
+    spared: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()
+
+
+class Argument(Struct, frozen=True):
+    """One value in a call's arguments."""
+
+    kind: Kind
+    name: str
+    """The field's own name, `flight_number`."""
+    top: str
+    """The argument it stands in, `flights`."""
+    value: str
+    """As the call gives it."""
+    key: str
+    """The same for every spelling that tools may take for one."""
+    number: Decimal | None = None
+    day: date | None = None
+    at: tuple[tuple[int, int], ...] = ()
+    """The time of day, or from when to when."""
+    others: tuple[str, ...] = ()
+    """The other words that it was chosen from."""
+    is_on: bool = True
+    """For a flag, what it says."""
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it names for whom something is done, who is mostly the one that asks for it."""
+        return not _PERSONS.isdisjoint(words_of(self.name))
+
+    @property
+    def is_means(self) -> bool:
+        """Whether it says what something is paid with, so that money moves."""
+        return "means" in _traits(self.name, self.top)
+
+
+def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list[Argument]:
+    """What matters in a call, in the order of its arguments, each value once."""
+    parameters = tool.parameters if tool is not None else {}
+    found: dict[Argument, None] = {}
+    for top, value in given.items():
+        if top not in terms.spared:
+            _add(found, top, top, value, parameters.get(top), terms)
+    return list(found)
+
+
+def _add(found: dict[Argument, None], top: str, name: str, value: Any, schema: Any, terms: Terms) -> None:
+    if len(found) > _LEAVES:
+        return
+    if isinstance(value, dict):
+        parts: Any = cast("Mapping[str, Any]", schema).get("properties") if isinstance(schema, Mapping) else None
+        fields: Mapping[str, Any] = cast("Mapping[str, Any]", parts) if isinstance(parts, Mapping) else {}
+        for key, part in cast("dict[Any, Any]", value).items():
+            if str(key) not in terms.spared:
+                _add(found, top, str(key), part, fields.get(str(key)), terms)
+    elif isinstance(value, list):
+        items: Any = cast("Mapping[str, Any]", schema).get("items") if isinstance(schema, Mapping) else None
+        for part in cast("list[Any]", value):
+            _add(found, top, name, part, items, terms)
+    else:
+        argument = _argument(top, name, value, schema, is_wanted=not terms.wanted.isdisjoint((top, name)))
+        if argument is not None:
+            found[argument] = None
+
+
+def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) -> Argument | None:
+    """None for what says nothing: no value, none of something, and remarks that nobody wants to hear."""
+    traits = _traits(name, top)
+    if value is None or ("remark" in traits and not is_wanted):
+        return None
+    if isinstance(value, bool):
+        return Argument("flag", name, top, str(value).lower(), "", is_on=value)
+    if isinstance(value, int | float):
+        number = figure(str(value))
+        if number is not None and not number and not is_wanted:
+            return None
+        return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
+    text = str(value).strip()
+    if not text or (is_prose(text) and not is_wanted and not traits & {"money", "means", "thing"}):
+        return None
+    return _text(top, name, text, schema, traits)
+
+
+def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) -> Argument | None:
+    key = loose(value)
+    listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
+    if key in _FLAGS:
+        return Argument("flag", name, top, value, key, is_on=_FLAGS[key])
+    if isinstance(listed, list):
+        others = tuple(str(word) for word in cast("list[Any]", listed) if str(word) != value)
+        return Argument("choice", name, top, value, key, others=others)
+    if found := _DAY.fullmatch(value):
+        try:
+            day = date(int(found[1]), int(found[2]), int(found[3]))
+        except ValueError:
+            return Argument("name", name, top, value, key)
+        hour = (int(found[4]), int(found[5])) if found[4] else (0, 0)
+        return Argument("day", name, top, value, key, day=day, at=() if hour == (0, 0) else (hour,))
+    if "thing" not in traits and (found := _TIMES.fullmatch(value)) and (found[2] or found[3]):
+        first, last = (int(found[1]), int(found[2] or 0)), (int(found[3] or 0), int(found[4] or 0))
+        return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
+    if (number := figure(value)) is not None and "thing" not in traits:
+        if not number:
+            return None
+        return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
+    is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
+    return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)
+
+
+@lru_cache(maxsize=4096)
+def _traits(name: str, top: str) -> frozenset[str]:
+    words = frozenset(words_of(name))
+    traits = {"remark"} if words & _REMARKS or (frozenset(words_of(top)) & _REMARKS) else set[str]()
+    is_thing = bool(words & _THING)
+    if (words & _MONEY or words == frozenset(("total",))) and not is_thing:
+        traits.add("money")
+    if (words | frozenset(words_of(top))) & _MEANS and "money" not in traits:
+        traits.add("means")
+    if is_thing:
+        traits.add("thing")
+    return frozenset(traits)

@@ -1,0 +1,216 @@
+"""Consent: whether the user agreed to this very call before it was made. Certain, or open.
+
+*Agreed*: a plain yes to a message that asks for leave, where every value that matters was told for this deed; or a
+card's answer. *Not agreed*: only where structure proves it. *Open* otherwise: a guess is worse than a question.
+Everything rests on events before the call's turn, so that no later event changes an answer.
+"""
+
+from collections.abc import Sequence
+
+from bylaw.consent.argument import Argument, Terms, arguments
+from bylaw.consent.card import Cards, digest
+from bylaw.consent.deed import Deed, things_of, verb_of
+from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
+from bylaw.consent.passage import Passage
+from bylaw.consent.put import heads
+from bylaw.consent.records import Records
+from bylaw.consent.spending import Writes
+from bylaw.consent.talk import Exchange, Talk
+from bylaw.consent.told import Hearing
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
+from bylaw.trace.event import Event
+
+_BACK = 4
+"""So many exchanges back a thing may have been named that the last one speaks of."""
+_NAMED = 3
+"""In so many exchanges nothing of a call may stand before it counts as never named."""
+
+
+class Consents:
+    """The consents of one conversation, found where a write asks for one; `events` may grow while it is in use."""
+
+    def __init__(self, events: Sequence[Event], ledger: Ledger, terms: Terms = Terms()) -> None:  # noqa: B008
+        self.cards = Cards()
+        self._talk = Talk(events)
+        self._records = Records(events)
+        self._writes = Writes(ledger)
+        self._ledger = ledger
+        self._terms = terms
+        self._deeds: dict[str, Deed] = {}
+
+    def prepare(self, before: int) -> None:
+        """Read what the last exchange before a step means, whatever the call that comes next."""
+        self._talk.read(before)
+        self._records.read(before)
+        for exchange in self._talk.exchanges[-1:]:
+            exchange.read()
+
+    def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
+        """Whether the user agreed to a call."""
+        self._talk.read(call.start)
+        if self.cards.are_there and (found := self._confirmed(call)) is not None:
+            return found
+        if self._talk.is_lost:
+            return Consent(None, "unrecorded")
+        found = self._found_in_talk(call, basis)
+        if self._talk.has_gap and found.value is False and found.reason not in ("declined", "spent"):
+            # What was put, or agreed to, may lie in what was not recorded.
+            return Consent(None, "unrecorded")
+        return found
+
+    def _found_in_talk(self, call: CallRecord, basis: Basis) -> Consent:
+        exchanges = self._talk.exchanges
+        if not any(each.told for each in exchanges) and basis != "requested":
+            # Whatever its arguments are, nobody agreed where nothing was put.
+            return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
+        if call.call.fault or not exchanges:
+            return Consent(None, "unrecorded")
+        last = exchanges[-1]
+        spent = self._writes.spent_by(call, last.answered_at)
+        if spent is not None:
+            return self._found(False, "spent", last, spent_by=spent)
+        self._records.read(call.start)
+        given = arguments(call.tool, call.call.arguments, self._terms)
+        return self._weighed(call, given, last, basis)
+
+    def _confirmed(self, call: CallRecord) -> Consent | None:
+        """What the answer to a card says; None where there is none."""
+        name = digest(call.call.tool, call.call.arguments)
+        answer = self.cards.answer(name, self._talk.exchanges, call.start)
+        if answer is None:
+            return None
+        if not answer.yes:
+            return Consent(False, "declined", None, answer.step)
+        spent = self._writes.spent_by(call, answer.step - 1)
+        return Consent(spent is None, "confirmed" if spent is None else "spent", None, answer.step, spent)
+
+    def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
+        deed = self._deed(call)
+        if basis == "requested" and self._is_requested(call, given, deed, last):
+            return self._found(True, "requested", last)
+        is_leave = last.said in ("yes", "echo") and last.put.asks_leave
+        is_named = last.said == "yes" and last.put.questions and deed.stands_in(last.passages[0].words)
+        if is_leave or is_named:
+            told = self._answered(call, given, deed, last)
+            return told if basis != "card" or not told.value else self._found(None, "no_card", last)
+        if basis == "requested":
+            return self._found(None, "unanswered", last)
+        return self._not_agreed(call, given, deed, last) or self._found(None, "unanswered", last)
+
+    def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
+        """What a plain yes to a message that asks for leave is worth."""
+        standing = self._standing(call, last)
+        named = any(deed.stands_in(each.passages[2].words) for each in standing)
+        if not named or not self._asks_for(deed, last):
+            return self._found(None, "unread", last)
+        untold = self._hearing(call, given, deed, standing).untold()
+        if untold:
+            named = tuple(Untold(each.name, each.value, why) for each, why in untold)
+            return self._found(None, "untold", last, untold=named)
+        return self._found(True, "agreed", last)
+
+    def _asks_for(self, deed: Deed, last: Exchange) -> bool:
+        """Whether what the questions for leave would do is this deed, or else what stands right before them is."""
+        asked = [line.sentence.words for line in last.put.questions]
+        if any(deed.is_asked_in(words, heads(words)) for words in asked):
+            return True
+        told = [words for words in asked if heads(words)] or [words for words in last.put.proposed if heads(words)]
+        return not told or any(deed.is_asked_in(words, heads(words)) for words in told)
+
+    @property
+    def _before_last(self) -> Sequence[Exchange]:
+        """The exchanges before the last, the latest first; after a gap nothing counts but the last one."""
+        return () if self._talk.has_gap else self._talk.exchanges[-2 : -2 - _BACK : -1]
+
+    def _standing(self, call: CallRecord, last: Exchange) -> list[Exchange]:
+        """The last exchange, and those before it of which what was put still stands: the user said yes to it or asked
+        something about it, and nothing was done since."""
+        found = [last]
+        for each in self._before_last:
+            is_kept = each.is_question or (each.said in ("yes", "echo") and bool(each.put.questions))
+            if not is_kept or self._writes.are_made(each.answered_at, call):
+                break
+            found.append(each)
+        return found
+
+    def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
+        wider = [
+            Passage(each.passages[2].words for each in reversed(standing[: count + 1]))
+            for count in range(1, len(standing))
+        ]
+        return Hearing(
+            (*standing[0].passages, *wider),
+            lambda: [each.whole for each in self._before_last],
+            given,
+            self._records,
+            call.start,
+            tool=call.call.tool,
+            deed=deed,
+            raw="\n".join(each.raw for each in standing),
+            bracketed=Passage(each.bracketed.words for each in standing),
+        )
+
+    def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
+        """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
+        exchanges = self._talk.exchanges
+        is_asked = last.put.asks_leave and len(last.put.questions) == 1
+        if last.said == "no" and is_asked and deed.stands_in(last.passages[2].words):
+            return self._found(False, "declined", last)
+        if last.said in ("yes", "echo") and deed.stands_in(last.passages[2].words):
+            return None
+        if all(each.put.is_english for each in exchanges if each.told) and not self._is_named(call, given):
+            return self._found(False, "unnamed", last)
+        return None
+
+    def _is_named(self, call: CallRecord, given: list[Argument]) -> bool:
+        """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
+        told = [Passage([exchange.raw]) for exchange in self._talk.exchanges[-_NAMED:]]
+        values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
+        return not values or any(self._is_in(each, passage, call.start) for each in given for passage in told)
+
+    def _is_in(self, each: Argument, passage: Passage, before: int) -> bool:
+        if each.kind == "id":
+            entries = () if each.is_person else self._records.of(each.key, before)
+            return passage.place_of(each.key) >= 0 or any(entry.record.marks & passage.marks for entry in entries)
+        if each.number is not None:
+            return any(number.value == each.number for number in passage.numbers)
+        if each.day is not None:
+            return any(day.may_be(each.day) for day in passage.days)
+        words = each.value.lower().replace("_", " ").replace("-", " ").split()
+        return any(passage.place_of(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
+
+    def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
+        """Whether the user asked for this in words of their own, with all that matters."""
+        words = last.passages[0]
+        if last.said == "no" or not deed.stands_in(words.words):
+            return False
+        hearing = Hearing((words,), list, given, self._records, call.start)
+        return all(why == "price" for _, why in hearing.untold())
+
+    def _deed(self, call: CallRecord) -> Deed:
+        name = call.call.tool
+        found = self._deeds.get(name)
+        if found is None:
+            others = [each for each in self._ledger.schema.writing if each != name]
+            beside = frozenset(word for each in others for word in things_of(each))
+            rivals = [each for each in others if verb_of(each) == verb_of(name)]
+            found = self._deeds[name] = Deed(call.tool, name, beside, rivals)
+        return found
+
+    def _found(
+        self,
+        value: bool | None,
+        reason: Reason,
+        last: Exchange,
+        *,
+        spent_by: int | None = None,
+        untold: tuple[Untold, ...] = (),
+    ) -> Consent:
+        put = tuple(_quotes(last.told)) if value is None else ()
+        answered = tuple(_quotes(last.answer)) if value is None else ()
+        return Consent(value, reason, last.told_at, last.answered_at, spent_by, untold, put, answered)
+
+
+def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:
+    return [Quote(step, 0, len(text), text) for step, text in said]

@@ -1,0 +1,159 @@
+"""Words for what a tool does, so that a yes to freezing a thing is no yes to cancelling it."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from bylaw.policy.tool import Tool
+from bylaw.policy.verb import VERBS, words_of
+
+_FAMILIES = (
+    "cancel call_off terminat void annul end stop",
+    "book reserv schedul purchas order plac buy arrang",
+    "updat chang modif edit switch mov upgrad downgrad adjust amend swap correct reschedul rebook replac revis alter "
+    "add remov set push",
+    "chang switch mov updat upgrad downgrad adjust modif swap set put",
+    "modif chang mov updat adjust switch reschedul rebook upgrad downgrad amend",
+    "send issu provid giv grant award",
+    "refund reimburs return money_back credit pay_back",
+    "return send_back tak_back refund",
+    "resum reactivat restart unblock lift restor",
+    "pay charg settl debit collect tak deduct",
+    "transfer send mov wire",
+    "exchang swap replac",
+    "delet remov eras",
+    "clos shut end",
+    "withdraw drop retract revok unenrol tak_out",
+    "drop withdraw unenrol remov tak_out",
+    "enrol register sign_up add",
+    "renew extend prolong",
+    "refill renew reorder",
+    "record submit log enter register",
+    "submit send record enter file log",
+    "file submit open log report mak",
+    "waiv forgiv drop tak_off remov",
+    "creat open set_up mak add book reserv order rais",
+    "block lock",
+    "freez paus hold suspend",
+    "suspend paus hold freez block bar",
+    "redirect rerout forward send divert deliver chang mov",
+    "redeem us appl spend",
+    "assign giv appoint mov",
+    "appl us add put",
+    "add includ attach put",
+    "issu send giv mak order",
+    "releas return pay_back refund",
+    "set put chang updat switch turn mov add",
+    "mov chang switch reschedul push transfer",
+    "tak charg collect pay debit",
+    "edit chang updat add remov",
+    "schedul book arrang set_up plan",
+    "order plac buy purchas send",
+    "upgrad mov switch chang",
+    "request order ask put_in",
+    "reset send",
+    "activat enabl turn_on switch_on",
+    "remov delet tak_off drop",
+    "report log record file",
+    "open creat set_up",
+    "start begin set_up open",
+    "stop end cancel",
+    "swap exchang switch chang",
+    "replac exchang swap send issu",
+    "extend prolong renew lengthen",
+)
+"""Each line: a verb of tools, and stems of the words by which people say the same."""
+_GENERIC = frozenset(
+    ("update", "set", "make", "create", "submit", "apply", "record", "log", "enter", "register", "file")
+)
+"""Verbs that say little: what they are done to says which deed it is."""
+_NO_VERBS = frozenset(
+    ("the", "this", "use", "tool", "call", "for", "when", "only", "allows", "lets", "used", "a", "an")
+)
+_PART = re.compile(r"\n|,|;|\band\b|\bthen\b")
+_ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
+
+
+class Deed:
+    """The words for what one tool does, and those that belong to it alone among the tools beside it."""
+
+    def __init__(self, tool: Tool | None, name: str, beside: frozenset[str], rivals: Sequence[str]) -> None:
+        verbs, things = _names(name)
+        told = words_of(tool.description)[:1] if tool is not None else []
+        verbs += [word for word in told if word not in _NO_VERBS]
+        verbs += [word for word in things if VERBS.get(word) == "write" and word not in beside]
+        also = tuple(each.lower() for each in tool.also_called) if tool is not None else ()
+        self.verbs = frozenset({stem for verb in verbs for stem in _family(verb)} | {_stem(each) for each in also})
+        self.own = frozenset(_stem(each) for each in things if each not in beside)
+        """Stems of what it is done to, where no other tool is named by it."""
+        self._is_generic = verb_of(name) in _GENERIC
+        mine = set(things)
+        shared = {word for each in rivals for word in things_of(each)}
+        self._things = frozenset(_stem(each) for each in things if each not in shared)
+        self._theirs = frozenset(_stem(word) for each in rivals for word in things_of(each) if word not in mine)
+        """Stems of what other tools of the same verb are done to."""
+
+    def stands_in(self, words: str) -> bool:
+        """Whether words in lower case name the deed."""
+        if not _any(self.verbs, words):
+            return self._is_generic and _any(self.own, words)
+        if _any(self.own, words):
+            return True
+        parts = [each for each in _PART.split(words) if _any(self.verbs, each)]
+        return any(_any(self._things, each) or not _any(self._theirs, each) for each in parts)
+
+    def is_asked_in(self, words: str, heads: Sequence[str]) -> bool:
+        """Whether a sentence that would have something done would have this done."""
+        if not heads:
+            return self.stands_in(words)
+        is_called = any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
+        return is_called or (self._is_generic and _any(self.own, words))
+
+
+def _any(stems: frozenset[str], words: str) -> bool:
+    return any(stem in words and _is_word(stem, words) for stem in stems)
+
+
+def verb_of(name: str) -> str:
+    """The verb in a tool's name."""
+    return (_names(name)[0] or [""])[0]
+
+
+def things_of(name: str) -> list[str]:
+    """The words of a tool's name beside its verb."""
+    return _names(name)[1]
+
+
+def _names(name: str) -> tuple[list[str], list[str]]:
+    words = words_of(name)
+    verbs = [word for word in words if VERBS.get(word) == "write"][:1] or words[:1]
+    return verbs, [word for word in words if word not in verbs and len(word) > 2]
+
+
+@lru_cache(maxsize=1024)
+def _family(verb: str) -> frozenset[str]:
+    stem = _stem(verb)
+    lines = [line.split() for line in _FAMILIES]
+    lines = [line for line in lines if _is_form(stem, line[0])]
+    return frozenset({stem, *(each.replace("_", " ") for line in lines for each in line)})
+
+
+def _is_form(stem: str, member: str) -> bool:
+    return stem.startswith(member) or (len(stem) > 3 and member.startswith(stem))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ies", "es", "s", "e", "y"):
+        if len(word) - len(ending) >= 3 and word.endswith(ending):
+            return word[: -len(ending)]
+    return word
+
+
+def _is_word(stem: str, words: str) -> bool:
+    here = words.find(stem)
+    while here >= 0:
+        begins = here == 0 or not words[here - 1].isalnum() or words[max(0, here - 2) : here] in ("re", "un")
+        if begins and (len(stem) > 4 or _ENDING.match(words, here + len(stem))):
+            return True
+        here = words.find(stem, here + 1)
+    return False

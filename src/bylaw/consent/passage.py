@@ -1,0 +1,124 @@
+"""A stretch of what was said, and the values in it that a call could have been given."""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from bylaw.consent.marks import marks
+from bylaw.text.day import Day, days, times
+from bylaw.text.number import Number, numbers
+
+_TOKEN = re.compile(r"[a-z0-9]+(?:[-_/.@+][a-z0-9]+)*")
+_MEASURE = re.compile(
+    r"\d+(?:[.,]\d+)?(?:st|nd|rd|th|am|pm|h|g|kg|l|ml|min|mins|x|km|m|p|k|gb|mb|pm|hr|hrs|s)|\d+x\d+|(?:q|v|s|m|x)\d"
+)
+_DIGIT = re.compile(r"\d")
+_PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
+_LIST = re.compile(
+    r"(?:\s|,|;|&|\+|/|\band\b|\bboth\b|\bas well as\b|\bplus\b|\balso\b|\bthe\b|\b[a-z]+(?:s|ing)?\b(?=\s?#?$))*"
+)
+
+
+class Passage:
+    """Some sentences, in lower case, without what they deny."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self.words = "\n".join(sentences)
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        return marks(self.words)
+
+    @cached_property
+    def numbers(self) -> tuple[Number, ...]:
+        return numbers(self._undated)
+
+    @cached_property
+    def days(self) -> tuple[Day, ...]:
+        return days(self.words)
+
+    @cached_property
+    def times(self) -> frozenset[tuple[int, int]]:
+        return times(self.words)
+
+    @cached_property
+    def sums(self) -> frozenset[Decimal]:
+        return frozenset(each.value for each in self.numbers if each.is_sum)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """What looks like an id, with its place."""
+        return {each[0]: each.start() for each in _TOKEN.finditer(self._undated) if is_code(each[0])}
+
+    @cached_property
+    def _undated(self) -> str:
+        """The same with blanks for days."""
+        words = self.words
+        for day in self.days:
+            words = words[: day.start] + " " * (day.end - day.start) + words[day.end :]
+        return words
+
+    @cached_property
+    def unjoined(self) -> str:
+        """The words with blanks for what joins them."""
+        return self.words.replace("-", " ").replace("_", " ")
+
+    def place_of(self, key: str) -> int:
+        """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""
+        here = self._find(self.words, key)
+        if here < 0 and ("_" in key or ("-" in key and not _DIGIT.search(key))):
+            here = self._find(self.unjoined, key.replace("_", " ").replace("-", " "))
+        return here
+
+    @staticmethod
+    def _find(words: str, phrase: str) -> int:
+        here = words.find(phrase) if phrase else -1
+        while here >= 0:
+            end = here + len(phrase)
+            if not _goes_on(words, here - 1, -1) and not _goes_on(words, end, 1):
+                return here
+            here = words.find(phrase, here + 1)
+        return -1
+
+    def line_at(self, place: int) -> str:
+        """The sentence at a place."""
+        end = self.words.find("\n", place)
+        return self.words[self.words.rfind("\n", 0, place) + 1 : end if end >= 0 else len(self.words)]
+
+    def joins(self, places: Iterable[tuple[int, int]]) -> bool:
+        """Whether what stands at these places is one plain list: `A1, A2 and A3`."""
+        ordered = sorted(places)
+        between = [self.words[one[1] : two[0]] for one, two in pairwise(ordered)]
+        return all("\n" not in each and len(each) < 40 and _LIST.fullmatch(each) for each in between)
+
+
+def _goes_on(words: str, place: int, way: int) -> bool:
+    """Whether a word or an id goes on at a place: `AC-22` does not stand in `AC-22-7`."""
+    if not 0 <= place < len(words):
+        return False
+    letter = words[place]
+    if letter.isalnum() or letter == "_":
+        return True
+    beyond = words[place + way] if 0 <= place + way < len(words) else " "
+    return letter in "-/@" and beyond.isalnum() and (way > 0 or letter != "/")
+
+
+@lru_cache(maxsize=8192)
+def is_code(token: str) -> bool:
+    """Whether a word in lower case looks like the name of one thing."""
+    if token.isdigit():
+        return len(token) >= 5
+    has_digit = any(each.isdigit() for each in token)
+    return has_digit and any(each.isalpha() for each in token) and not _MEASURE.fullmatch(token)
+
+
+@lru_cache(maxsize=8192)
+def shape(key: str) -> str:
+    """The same for ids that look alike, of which one may be taken for another."""
+    if found := _PREFIXED.fullmatch(key):
+        return f"a{found[1]}9"
+    if key.isdigit():
+        return "9"
+    return "".join(each if not each.isalnum() else "" for each in key) + str(len(key))

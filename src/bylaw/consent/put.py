@@ -1,0 +1,205 @@
+"""What the agent put to the user: the sentences of its messages, which of them ask for leave, and what it denies."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple
+
+from bylaw.text.sentence import Sentence, sentences
+
+_LEAVE = re.compile(
+    r"\b(?:shall|should|may|can|could|might) (?:i|we)\b|\b(?:would|do) you (?:like|want|wish|prefer|agree|confirm|"
+    r"approve|"
+    r"accept|consent|authori[sz]e)\b|\bwant (?:me|us) to\b|\b(?:ok|okay|alright|all right|fine|happy|good|ready|"
+    r"safe) "
+    r"(?:for (?:me|us) )?to\b|\b(?:go|going) ahead\b|\bproceed\b|\bconfirm\b|\bconfirmation\b|"
+    r"\bexplicit(?:ly)? (?:\"?yes|agree)|"
+    r"\b(?:is|are|does|do) (?:that|this|it|these|everything|all|all of (?:this|that|it)|the above|what i)\b|"
+    r"\bsounds? (?:good|ok|okay|right|fine)\b|\b(?:yes/no|y/n|yes or no)\b|\bsay \"?yes\b|\breply\b.{0,20}\byes\b|"
+    r"^(?:ok|okay|right|correct|agreed|good|deal|all good|all right|alright|shall i|yes)\W*$|"
+    r"\b(?:ok|okay|right|correct|good)\?$|\b(?:are you|you're) (?:ok|okay|happy|fine|sure)\b|\bdo i have your\b|"
+    r"\b(?:once|when|as soon as|after) you (?:say|confirm|agree|approve|give)|\bif (?:you're|you are|that's|"
+    r"that is|it's) "
+    r"(?:happy|ok|okay|fine|all right|alright|good|right|correct)|\bsay the word\b|"
+    r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|agree|wish)|i (?:should|may|can)|this|that|"
+    r"it|everything)"
+)
+"""How an agent asks whether to do what it has told."""
+_REQUEST = re.compile(
+    r"\b(?:please|kindly|just) (?:confirm|reply|respond|say|let me know|tell me|provide|give|share|specify|choose|"
+    r"select|"
+    r"verify|advise|indicate|type|answer)\b|\blet me know\b|\b(?:reply|respond|answer|say|type)\b.{0,12}\byes\b|"
+    r"\b(?:confirm|reply|say)\b.{0,20}\b(?:to|and|if|whether|before|so)\b|\b(?:yes/no|y/n)\b|\bi(?:'ll|"
+    r" will)? need your\b|"
+    r"\b(?:once|when|as soon as|after) you (?:say|confirm|agree|approve|give|tell)|\bif (?:you're|you are|that's|"
+    r"that is|it's) "
+    r"(?:happy|ok|okay|fine|all right|alright|good|right|correct)|\bsay the word\b|\btell me\b|\b(?:do you|"
+    r"would you|shall i|should i)\b[^?]*$"
+)
+"""What asks without a question mark."""
+_CHOICE = re.compile(
+    r"\bor (?!no\b|n\b|not\b|\"?no\"?|(?:just |please )*(?:provide|suggest|specify|let me know|tell me|give|reply|"
+    r"adjust|ask|"
+    r"share|something similar|make (?:any )?changes|changes?\b|call|contact))"
+)
+"""A yes to one or the other is no yes to either."""
+_WHICH = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:which|what|when|where|who|whose|how|why)\b")
+_KNOWN = re.compile(
+    r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
+    r"asked)\b)|"
+    r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|\bnot (?:to "
+    r")?(?!yet)[a-z]+ |\b(?:like|want|wish) (?:me to )?(?:to )?(?:know|hear|think|learn|see)\b|"
+    r"\b(?:may|can|could) i (?:have|know|get) (?:your|the)\b|^would you like an? \w+ to\b"
+)
+"""What only makes sure that it was understood."""
+_SHORT = 4
+"""So short a question can only be about what was told before it: "Submit?", "Good for you?"."""
+_HELP = re.compile(r"\b(?:anything else|something else|any (?:other )?questions?|further assistance|help you with)\b")
+_NEGATOR = re.compile(
+    r"\b(?:not|never|cannot|can't|neither|nor|unable|\w+n't|instead of|rather than|except|excluding|other than|"
+    r"apart from|"
+    r"impossible|ineligible)\b(?! only\b)"
+)
+_NONE = re.compile(r"\b(?:no|without|non)\b")
+_CLAUSE = re.compile(r"[,;:]\s|\s-\s|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b")
+_BRACKET = re.compile(r"\([^()]*\)?|\[[^\[\]]*\]?")
+_OWN = re.compile(
+    r"\b(?:the|to|you|your|i|is|a|for|and|of|it|that|this|on|in|be|will|can|have|with|me|my|would|are|at|please)\b"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
+_LEADING = re.compile(
+    r"\b(?:shall|should|may|might|can|could|would|will|do|does|did|is|are|am|be|i|i'll|i'd|we|you|you'd|you're|your|"
+    r"me|us|"
+    r"my|it|its|it's|that|that's|this|these|those|them|they|there|so|now|then|here|and|or|if|whether|to|the|a|an|of|"
+    r"for|"
+    r"with|on|in|by|as|at|up|out|from|like|want|wish|prefer|need|go|going|ahead|go-ahead|proceed|proceeding|continue|"
+    r"confirm|confirms|confirmed|confirmation|please|kindly|just|let|know|tell|say|saying|reply|replying|respond|"
+    r"answer|"
+    r"type|yes|no|y|n|not|explicit|explicitly|everything|all|both|two|three|each|either|correct|right|ok|okay|good|"
+    r"fine|"
+    r"great|alright|sound|sounds|look|looks|looking|seem|acceptable|accept|agree|approve|authorize|happy|sure|ready|"
+    r"before|once|when|how|have|has|had|get|give|make|making|put|through|lock|submit|process|processing|finalize|"
+    r"complete|perform|execute|handle|take|care|move|forward|change|changes|update|updates|request|requested|action|"
+    r"actions|step|steps|plan|option|proposal|arrangement|detail|details|information|above|below|following|summary|"
+    r"exact|"
+    r"exactly|described|outlined|listed|proposed|way|work|works|thing|things|item|items|clear|understood|still|also|"
+    r"too|"
+    r"any|anything|adjustments|suggest|provide|specify|else|want|straight|away|today|right|only|deal|agreed|done|sorry|"
+    r"thanks|thank|hi|hello|alternatively|otherwise|instead)\b|[^\w\s]|\s+"
+)
+"""Words that ask for leave and name nothing."""
+_TIED = (
+    r"(?:(?:now|also|then|just|please|gladly|still|next|immediately|all|be able to|go ahead and|proceed to|"
+    r"continue to|help you(?: with| to)?|(?:make|process|complete|finali[sz]e|submit|"
+    r"handle|do|perform) (?:the|a|an|your|this|that|these|those)|the|a|an|your|this|that|these|those)\s+)*"
+)
+_HEAD = re.compile(
+    r"(?:\b(?:shall|should|may|can|could|might|would) (?:i|we)|\b(?:i|we)(?:'ll|'d| will| would| can| could| shall|"
+    r"(?:'m| am|'re| are) (?:going|ready|happy|about) to)(?: like to)?|\b(?:want|like|wish|prefer|for|allow) (?:me|"
+    r"us) to|"
+    r"\b(?:ok|okay|all right|alright|fine|good) if (?:i|we)|\blet me(?! know)|\blet's|\byou (?:like|want|wish) to)\s+"
+    rf"{_TIED}(?P<head>(?:put|lock|get|set) (?:it|this|that|these|them|everything) \w+|[a-z]+)(?P<more>[^.?!]*)"
+)
+"""What the agent would do: the word after "shall I", "I will", "would you like me to"."""
+_AND = re.compile(r"(?:\band(?: then)?|\bthen|&|,|;) (?:also |then )?([a-z]+)")
+_ANY_DEED = re.compile(
+    r"(?:do|go|proceed|continue|confirm|process|finali[sz]e|complete|submit|perform|execute|handle|apply|arrange|put "
+    r"\w+ "
+    r"through|lock \w+ in|get \w+ \w+|set \w+ up|it|this|that|so|these|those|them|both|all|everything|change|changes|"
+    r"need|"
+    r"be|request|action|actions|requested|following|above|exact|list|outline|summari[sz]e)"
+)
+"""Words that say that something would be done, and not what."""
+Asks = Literal["", "leave", "more"]
+"""Whether a sentence asks: for leave to go ahead, for something else, or not at all."""
+
+
+class Line(NamedTuple):
+    """A sentence of the agent, the step of its message, and whether it asks."""
+
+    step: int
+    sentence: Sentence
+    asks: Asks
+
+
+class Put:
+    """What the agent said between two messages of the user."""
+
+    def __init__(self, messages: Sequence[tuple[int, str]]) -> None:
+        self.lines = [line for step, text in messages for line in _lines(step, text)]
+
+    @cached_property
+    def questions(self) -> list[Line]:
+        """The sentences that ask."""
+        return [line for line in self.lines if line.asks]
+
+    @cached_property
+    def proposed(self) -> list[str]:
+        """The sentences before its questions for leave, which those without a deed of their own are about."""
+        before = [self.lines[at - 1] for at, line in enumerate(self.lines) if line.asks == "leave" and at]
+        return [line.sentence.words for line in before if not line.asks]
+
+    @cached_property
+    def asks_leave(self) -> bool:
+        """Whether it asks for leave, and for nothing else."""
+        return bool(self.questions) and all(line.asks == "leave" for line in self.questions)
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether its words are those that the lists hold."""
+        words = " ".join(line.sentence.words for line in self.lines)
+        count = len(_WORD.findall(words))
+        return count > 0 and len(_OWN.findall(words)) >= count * 0.15
+
+
+@lru_cache(maxsize=2048)
+def _lines(step: int, text: str) -> tuple[Line, ...]:
+    return tuple(Line(step, each, _asks(each)) for each in sentences(text))
+
+
+def _asks(sentence: Sentence) -> Asks:
+    words = sentence.words
+    if not sentence.is_question:
+        # What is no question is answered by a yes only where it asks for one.
+        return "leave" if _REQUEST.search(words) and _LEAVE.search(words) and not _offers(words) else ""
+    if _KNOWN.search(words) or _CHOICE.search(words) or _HELP.search(words) or _WHICH.search(words):
+        return "more"
+    return "leave" if _LEAVE.search(words) or len(words.split()) <= _SHORT else "more"
+
+
+@lru_cache(maxsize=4096)
+def heads(words: str) -> tuple[str, ...]:
+    """The words for what somebody would do first of all in a sentence, and for what is joined to that."""
+    found = _HEAD.search(words)
+    if found is None or (_ANY_DEED.fullmatch(found["head"]) and not found["more"]):
+        return ()
+    if _ANY_DEED.fullmatch(found["head"]):
+        return heads(found["more"])
+    return (found["head"], *_AND.findall(found["more"]))
+
+
+def _offers(words: str) -> bool:
+    """Whether a sentence only says what else could be: "if you'd prefer another day, let me know"."""
+    return words.startswith(("if ", "otherwise", "or ", "however, if")) and "yes" not in words
+
+
+@lru_cache(maxsize=4096)
+def stated(words: str, *, brackets: bool = False) -> str:
+    """A sentence with blanks for what it denies and what stands in brackets, everything else where it stood."""
+    has_brackets = not brackets and ("(" in words or "[" in words)
+    kept = _BRACKET.sub(lambda match: " " * len(match[0]), words) if has_brackets else words
+    if not _NEGATOR.search(kept) and not _NONE.search(kept):
+        return kept
+    parts: list[str] = []
+    start = 0
+    for end in [*(match.end() for match in _CLAUSE.finditer(kept)), len(kept)]:
+        clause = kept[start:end]
+        if _NEGATOR.search(clause):
+            clause = " " * len(clause)
+        elif none := _NONE.search(clause):
+            # What stands before "with no fee" is told all the same.
+            clause = clause[: none.start()] + " " * (len(clause) - none.start())
+        parts.append(clause)
+        start = end
+    return "".join(parts)

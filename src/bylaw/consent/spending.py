@@ -1,0 +1,50 @@
+"""What became of an agreement: spent by the accepted write it was given for, given back by a refusal."""
+
+from typing import Any, cast
+
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.value import loose
+
+
+class Writes:
+    """The writes of one conversation, by what they did; the ledger may grow while it is in use."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._done: dict[Any, list[CallRecord]] = {}
+        self._counted = 0
+
+    def spent_by(self, call: CallRecord, since: int) -> int | None:
+        """The step of a call, perhaps accepted, that did the same after a step and before this one."""
+        writes = self._ledger.writes
+        for write in writes[self._counted :]:
+            self._done.setdefault(_sameness(write), []).append(write)
+        self._counted = len(writes)
+        for write in self._done.get(_sameness(call), ()):
+            if since < write.step < call.step and write.counts_at(call.step):
+                return write.step
+        return None
+
+    def are_made(self, after: int, call: CallRecord) -> bool:
+        """Whether a write of another kind may have been done after a step and before a call."""
+        for write in reversed(self._ledger.writes):
+            if write.step <= after:
+                return False
+            if write.step < call.start and write.counts_at(call.start):
+                return True
+        return False
+
+
+def _sameness(call: CallRecord) -> Any:
+    """The same for two calls that a tool may take for one: case, blanks and noughts aside."""
+    return call.call.tool, _folded(call.call.arguments)
+
+
+def _folded(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return tuple(sorted((str(name), _folded(part)) for name, part in fields.items() if part is not None))
+    if isinstance(value, list):
+        return tuple(_folded(part) for part in cast("list[Any]", value))
+    return loose(str(value))

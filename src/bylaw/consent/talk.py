@@ -1,0 +1,123 @@
+"""What was said in a conversation, cut into exchanges: what the agent put, and what the user said to it."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from bylaw.consent.answer import Said, said
+from bylaw.consent.passage import Passage
+from bylaw.consent.put import Put, stated
+from bylaw.text.sentence import sentences
+from bylaw.trace.event import Event, Message
+
+_INSTEAD = re.compile(r"\b(?:instead|another|other|others|rather|different|how about|what about|else)\b")
+Utterance = tuple[int, str]
+"""A step and what was said there."""
+
+
+class Exchange:
+    """What the agent said since the user's last message, and the user's answer; read once, where anybody asks."""
+
+    def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
+        self.told = tuple(told)
+        self.answer = tuple(answer)
+
+    @property
+    def told_at(self) -> int | None:
+        """Step of the agent's last message in it."""
+        return self.told[-1][0] if self.told else None
+
+    @property
+    def answered_at(self) -> int:
+        """Step of the user's last message in it."""
+        return self.answer[-1][0]
+
+    def read(self) -> None:
+        """Read it for what it means before anybody asks."""
+        _ = self.said, self.put.questions
+        for passage in self.passages:
+            _ = passage.ids, passage.numbers, passage.days, passage.marks
+
+    @cached_property
+    def put(self) -> Put:
+        return Put(self.told)
+
+    @cached_property
+    def said(self) -> Said:
+        return said("\n".join(text for _, text in self.answer), self.raw)
+
+    @cached_property
+    def passages(self) -> tuple[Passage, Passage, Passage]:
+        """The answer, the sentences that ask, and all that the agent said; without what is denied in them."""
+        answer = Passage(stated(each.words) for _, text in self.answer for each in sentences(text))
+        asked = Passage(stated(line.sentence.words) for line in self.put.questions)
+        return answer, asked, Passage(stated(line.sentence.words) for line in self.put.lines)
+
+    @cached_property
+    def bracketed(self) -> Passage:
+        """All that the agent said, without what it denies, but with what stands in brackets."""
+        return Passage(stated(line.sentence.words, brackets=True) for line in self.put.lines)
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether the user only asked something, and named nothing to be done."""
+        answer = self.passages[0]
+        if "?" not in self.answer[-1][1] or self.said == "no" or _INSTEAD.search(answer.words):
+            return False
+        return not (answer.ids or answer.sums or answer.days)
+
+    @cached_property
+    def raw(self) -> str:
+        """All that the agent said, with what it denies."""
+        return "\n".join(line.sentence.words for line in self.put.lines)
+
+    @cached_property
+    def whole(self) -> Passage:
+        """All that both said, without what is denied in it."""
+        return Passage((self.passages[2].words, self.passages[0].words))
+
+
+class Talk:
+    """The messages of one conversation; `events` may grow while it is in use."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._begin()
+
+    def _begin(self) -> None:
+        self._read = 0
+        self._agent: list[Utterance] = []
+        """What the agent has said since the user's last answer."""
+        self.has_gap = False
+        """Whether something was said before that was not recorded."""
+        self.is_lost = True
+        """Whether it is not known what was said last: nothing was recorded, or nothing since a message that was not."""
+        self.exchanges: list[Exchange] = []
+
+    def read(self, before: int) -> None:
+        """Take in what was said before a step, and nothing after it."""
+        if before < self._read:
+            self._begin()
+        end = min(before, len(self._events))
+        for step in range(self._read, end):
+            event = self._events[step]
+            if type(event) is Message:
+                if not event.captured:
+                    # What was put and answered before may have been taken back; what comes after stands by itself.
+                    self.has_gap = self.is_lost = True
+                    self._agent, self.exchanges = [], []
+                elif event.text.strip():
+                    self._hear(step, event)
+        self._read = end
+
+    def _hear(self, step: int, message: Message) -> None:
+        each = (step, message.text)
+        self.is_lost = self.is_lost and self.has_gap and not (self._agent and message.by == "user")
+        if message.by != "user":
+            self._agent.append(each)
+        elif self._agent or not self.exchanges:
+            self.exchanges.append(Exchange(self._agent, (each,)))
+            self._agent = []
+        else:
+            last = self.exchanges[-1]
+            self.exchanges[-1] = Exchange(last.told, (*last.answer, each))

@@ -1,0 +1,458 @@
+"""Whether a value of a call was told for this deed, by exclusion: where another could be meant, it was not.
+
+The answer is read before the question, the question before the rest of what the agent put: the first that speaks of
+values of the kind decides. What only the answer says the user asked for, but nobody told it. An id may be told by what
+its record holds and no other of its kind does, or in an older message, where nothing of its kind was said since.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+from bylaw.consent.argument import Argument
+from bylaw.consent.deed import Deed
+from bylaw.consent.marks import number_mark
+from bylaw.consent.passage import Passage, shape
+from bylaw.consent.records import Record, Records
+from bylaw.policy.verb import words_of
+
+Why = Literal["never", "another", "beside", "order", "price"]
+"""Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
+_VAGUE = re.compile(
+    r"\b(?:exact|final|actual) (?:amount|cost|price|difference|total|charge)|(?:amount|cost|price|difference|"
+    r"charge)s?\b"
+    r".{0,25}\b(?:calculated|determined|computed|known)"
+)
+_PRICED = re.compile(r"\b(?:pay|paid|payment|charge|refund|cost|total|difference|fee|price|fare)")
+_PAST = re.compile(r"\b(?:history|original|paid|balance|remaining|available|previous|current)")
+_GRATIS = re.compile(
+    r"\bfree\b|\bno (?:\w+ )?(?:charge|cost|fee|payment|additional|extra|difference|price)|\bwithout (?:charge|cost)|"
+    r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
+)
+_ON_FILE = re.compile(
+    r"\b(?:original|same|previous|current) (?:form of |method of )?(?:payment|card|method|refund|credit|gift)|"
+    r"\bon file\b|"
+    r"\bpayment method (?:used|you used|on)|\bcard you (?:used|paid)"
+)
+_COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
+_COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+_PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")
+_NEGATED = re.compile(
+    r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
+)
+_OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
+_WORD = re.compile(r"[a-z]+")
+_NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
+_FORM = 4
+_VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
+
+
+class Hearing:
+    """What was said of one deed, in the order in which it is read."""
+
+    def __init__(
+        self,
+        near: Sequence[Passage],
+        older: Callable[[], Iterable[Passage]],
+        given: Sequence[Argument],
+        records: Records,
+        before: int,
+        *,
+        tool: str = "",
+        deed: Deed | None = None,
+        raw: str = "",
+        bracketed: Passage | None = None,
+    ) -> None:
+        self._near = near
+        """The answer, the question, all that was put; then the same with what was put before it and still stands."""
+        self._put = near[-1]
+        self._raw = raw or self._put.words
+        """All that was put, with what is denied in it."""
+        self._bracketed = bracketed or self._put
+        """All that was put, with what stands in brackets."""
+        self._older = older
+        """What was said in exchanges before, the latest first."""
+        self._given = given
+        self._records = records
+        self._before = before
+        self._tool = tool
+        self._deed = deed
+        self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
+
+    def untold(self) -> list[tuple[Argument, Why]]:
+        """The values that were not surely told."""
+        found: list[tuple[Argument, Why]] = [
+            (each, why) for each in self._given if (why := self._why(each)) and not self._is_implied(each)
+        ]
+        if not any(each.kind == "sum" for each in self._given):
+            means = next((each for each in self._given if each.is_means), None)
+            if means is not None and not self._tells_price:
+                found.append((means, "price"))
+        return found
+
+    def _regions(self, each: Argument) -> Iterator[Passage]:
+        """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
+        with the argument's name, all that it put, and with it what it had put before."""
+        yield from self._near[:2]
+        labels = {
+            word for word in (*words_of(each.name), *words_of(each.top)) if word not in _NO_LABELS and len(word) > 2
+        }
+        lines = [line for line in self._near[-1].words.split("\n") if ":" in line] if len(self._near) > 2 else []
+        told = [line for line in lines if any(_is_about(line.partition(":")[0], label) for label in labels)]
+        if told:
+            yield Passage(told)
+        yield from self._near[2:]
+        if each.kind in ("day", "choice", "name"):
+            yield from self._older()
+
+    @cached_property
+    def _tells_price(self) -> bool:
+        """Whether it was told what money moves: a sum that is no record's own, or that there is none."""
+        own = self._deed.own if self._deed is not None else ()
+        if any(_GRATIS.search(line) for line in self._raw.split("\n") if any(stem in line for stem in own)):
+            return True
+        if _VAGUE.search(self._raw):
+            return False
+        if _GRATIS.search(self._raw):
+            return True
+        lines = [Passage([line]) for line in self._put.words.split("\n")]
+        told = [
+            each for line in lines if _PRICED.search(line.words) and not _PAST.search(line.words) for each in line.sums
+        ]
+        return bool(told) or any(
+            not self._records.fields_with(number_mark(each), self._before) for each in self._put.sums
+        )
+
+    def _why(self, each: Argument) -> Why | None:
+        match each.kind:
+            case "id":
+                return self._id(each)
+            case "sum":
+                return self._sum(each)
+            case "day":
+                return self._day(each)
+            case "time":
+                return None if all(at in self._put.times for at in each.at) else "never"
+            case "count":
+                return self._count(each)
+            case "choice":
+                return self._choice(each)
+            case "flag":
+                return self._flag(each)
+            case "name":
+                return self._name(each)
+
+    def _is_implied(self, each: Argument) -> bool:
+        """Whether it is a part of a thing that was told: the date of birth of a passenger, the day of a flight."""
+        if each.name == each.top or each.kind == "sum":
+            return False
+        if each.kind == "id":
+            return self._is_unchanged(each)
+        if each.day is not None and any(day.may_be(each.day) for day in self._bracketed.days):
+            return True
+        things = [other for other in self._given if other.top == each.top and other is not each]
+        records = [entry.record for other in things for entry in self._records.of(other.key, self._before)]
+        return any((each.name, each.key) in record.fields for record in records)
+
+    def _is_unchanged(self, each: Argument) -> bool:
+        """Whether a list that gives a thing its new members keeps one that it has, which nobody would change."""
+        current = {record.step for record in self._current}
+        kin = [other for other in self._given if other.top == each.top and other.name == each.name]
+        has = {
+            other.key for other in kin if current & {at.record.step for at in self._records.of(other.key, self._before)}
+        }
+        told = [other for other in kin if other.key not in has]
+        return each.key in has and bool(told) and not any(self._why(other) for other in told)
+
+    # Ids
+
+    def _id(self, each: Argument) -> Why | None:
+        for passage in self._regions(each):
+            found = self._id_in(each, passage)
+            if found is None and passage is not self._put and not each.is_means:
+                # Of what the user names alone nothing was told.
+                found = "never" if self._id_in(each, self._put) in ("never", "another") else None
+            if found != "never":
+                return found
+        if self._records.of(each.key, self._before) and not self._beside(each):
+            # The only one of its kind that anybody has seen.
+            return None
+        if each.is_means and self._is_on_file(each):
+            return None
+        for passage in self._older():
+            found = self._id_in(each, passage)
+            if found != "never":
+                return found
+        return "never"
+
+    def _id_in(self, each: Argument, passage: Passage) -> Why | None:
+        place = passage.place_of(each.key)
+        rivals = self._rivals(each, passage)
+        if place < 0 and not rivals:
+            return self._by_marks(each, passage)
+        if place < 0:
+            return "another"
+        if not rivals:
+            return self._in_order(each, passage)
+        if each.is_means and self._is_on_file(each):
+            return None
+        spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
+        if passage in self._near[:2]:
+            return None if passage.joins(spots) else "beside"
+        if self._deed is not None and self._deed.stands_in(passage.line_at(place)) and passage.joins(spots):
+            return None
+        return None if self._are_all_meant(each, rivals, passage) else "beside"
+
+    def _are_all_meant(self, each: Argument, rivals: Iterable[str], passage: Passage) -> bool:
+        """Whether the question is about all ids of the kind: they are one list, and it says so, or says how many."""
+        asked = f"{self._near[0].words} {self._near[1].words}" if len(self._near) > 1 else ""
+        keys = [each.key, *rivals]
+        counts = _counted(asked)
+        if (counts and len(keys) not in counts) or _NEGATED.search(self._raw) or not (counts or _PLURAL.search(asked)):
+            return False
+        lines = [[key for key in keys if Passage([line]).place_of(key) >= 0] for line in passage.words.split("\n")]
+        lines = [line for line in lines if line]
+        return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
+
+    def _is_on_file(self, each: Argument) -> bool:
+        """Whether "the original payment method" can be this one only."""
+        if not any(_ON_FILE.search(passage.words) for passage in self._near):
+            return False
+        current = {record.step for record in self._current}
+        names = self._names(each)
+        used = [
+            key
+            for key in (each.key, *self._beside(each))
+            for at in self._records.of(key, self._before)
+            if at.record.step in current and at.name in names
+        ]
+        return set(used) == {each.key}
+
+    def _rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
+        """Other ids in a passage that could have been given in its place."""
+        mine = {other.key for other in self._given}
+        kind = shape(each.key)
+        found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
+        for key in self._beside(each):
+            if key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
+                found[key] = at
+        return {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
+
+    def _names(self, each: Argument) -> set[str]:
+        return {entry.name for entry in self._records.of(each.key, self._before)} | {each.name}
+
+    def _beside(self, each: Argument) -> dict[str, frozenset[str]]:
+        return self._records.beside(self._names(each), each.key, self._before)
+
+    def _has_own_field(self, key: str, each: Argument) -> bool:
+        """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
+        entries = self._records.of(key, self._before)
+        if not entries:
+            return False
+        if self._names(each).isdisjoint(entry.name for entry in entries):
+            return True
+        current = {record.step for record in self._current}
+        return bool(self._steps(key) & current - self._steps(each.key))
+
+    def _steps(self, key: str) -> set[int]:
+        """The steps that showed a value."""
+        return {entry.record.step for entry in self._records.of(key, self._before)}
+
+    @cached_property
+    def _current(self) -> list[Record]:
+        """The records of the thing that the call changes."""
+        target = target_of(self._given, self._tool)
+        if target is None:
+            return []
+        return [entry.record for entry in self._records.of(target.key, self._before) if entry.record.marks]
+
+    def _by_marks(self, each: Argument, passage: Passage) -> Why | None:
+        """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
+        entries = self._records.of(each.key, self._before)
+        own = frozenset[str]().union(*(entry.record.marks for entry in entries)) & passage.marks
+        others = [marks & passage.marks for marks in self._beside(each).values()]
+        if any(other - own for other in others):
+            return "beside" if own else "another"
+        return None if own and not any(own == other for other in others) else "never"
+
+    def _in_order(self, each: Argument, passage: Passage) -> Why | None:
+        """Where a call gives several values of a kind, each must stand where its argument says."""
+        kin = [other for other in self._given if other.kind == each.kind and other.top != each.top]
+        kin = [other for other in kin if each.kind != "id" or shape(other.key) == shape(each.key)]
+        if not kin:
+            return None
+        stood = [(spot, at) for at in self._given if (at is each or at in kin) and (spot := _spot(at, passage)) >= 0]
+        if all(_is_led(other, spot, passage) for spot, other in stood):
+            return None
+        if any(
+            _is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at
+        ):
+            return "order"
+        return None if [spot for spot, _ in stood] == sorted(spot for spot, _ in stood) else "order"
+
+    # Sums and days
+
+    def _sum(self, each: Argument) -> Why | None:
+        if not any(number.value == each.number for number in self._put.numbers):
+            return "another" if self._put.sums - self._numbers else "never"
+        sums = [other.number for other in self._given if other.kind == "sum" and other.number is not None]
+        known = self._numbers | {sum(some, Decimal(0)) for count in (2, 3) for some in combinations(sums, count)}
+        for passage in self._regions(each):
+            stands = any(number.value == each.number for number in passage.numbers)
+            rivals = passage.sums - known
+            if stands and rivals and not self._are_elsewhere([number_mark(other) for other in rivals], each):
+                return "beside"
+            if stands:
+                return self._in_order(each, passage)
+            if rivals:
+                return "another"
+        return "never"
+
+    def _are_elsewhere(self, rivals: Iterable[str], each: Argument) -> bool:
+        """Whether a record gives every rival a field, and the value itself none, or one of its argument's name."""
+        own = number_mark(each.number) if each.number is not None else _day_mark(each)
+        words = set(words_of(each.name))
+        fields = self._records.fields_with(own, self._before)
+        if fields and not any(words & set(words_of(name)) for name in fields):
+            return False
+        for rival in rivals:
+            names = self._records.fields_with(rival, self._before)
+            if not names or any(words & set(words_of(name)) for name in names - fields):
+                return False
+        return True
+
+    def _day(self, each: Argument) -> Why | None:
+        assert each.day is not None
+        if not any(day.may_be(each.day) for day in self._put.days) and self._put.days:
+            return "another"
+        if not all(at in self._put.times for at in each.at):
+            return "never"
+        mine = [other.day for other in self._given if other.day is not None]
+        for passage in self._regions(each):
+            stands = any(day.may_be(each.day) for day in passage.days)
+            rivals = [day for day in passage.days if not any(day.may_be(other) for other in mine)]
+            if stands and rivals and not self._are_past([f"d:{day.month}-{day.day}" for day in rivals], each):
+                return "beside"
+            if stands:
+                return self._in_order(each, passage)
+            if rivals:
+                return "another"
+        return "never"
+
+    def _are_past(self, rivals: Iterable[str], each: Argument) -> bool:
+        """Whether records hold every rival under a name under which they do not hold the value itself."""
+        own = self._records.fields_with(_day_mark(each), self._before)
+        return all(self._records.fields_with(rival, self._before) - own for rival in rivals)
+
+    # Everything else
+
+    def _count(self, each: Argument) -> Why | None:
+        names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
+        for passage in list(self._regions(each))[1:] or self._near:
+            lines = [line for line in passage.words.split("\n") if any(_is_about(line, name) for name in names)]
+            for told in ([Passage([line]) for line in lines], [passage]):
+                bare = {number.value for line in told for number in line.numbers if not number.is_sum}
+                if each.number in bare:
+                    return "beside" if bare - self._numbers else None
+        is_one = each.number == 1 and not any(not number.is_sum for number in self._put.numbers)
+        return None if is_one else "never"
+
+    def _choice(self, each: Argument) -> Why | None:
+        own = _spoken(each.value)
+        others = [_spoken(word) for word in each.others]
+        current = {key for record in self._current for name, key in record.fields if name == each.name}
+        mine = {_spoken(other.value) for other in self._given}
+        regions = list(self._regions(each))
+        if not _stands(own, others, self._bracketed):
+            if any(_stands(word, [own, *others], self._bracketed) for word in others):
+                return "another"
+            if each.key in current:
+                return None
+        for passage in (*self._near[:2], *regions[2:3], self._bracketed, *regions[3:]):
+            stands = _stands(own, others, passage)
+            rivals = [word for word in others if word not in mine and _stands(word, [own, *others], passage)]
+            if stands and rivals:
+                left = [word for word in rivals if word.replace(" ", "_") not in current]
+                return None if not left and each.key not in current else "beside"
+            if stands:
+                return None
+            if rivals:
+                return "another"
+        return "never"
+
+    def _flag(self, each: Argument) -> Why | None:
+        names = [word for word in words_of(each.name) if len(word) > 3]
+        lines = [line for line in self._raw.split("\n") if any(_is_about(line, name) for name in names)]
+        off = [line for line in lines if _OFF.search(line)]
+        if each.is_on:
+            return None if lines and not off else "beside" if lines else "never"
+        return None if len(off) == len(lines) else "beside"
+
+    def _name(self, each: Argument) -> Why | None:
+        phrase = _spoken(each.value)
+        is_current = any((each.name, each.key) in record.fields for record in self._current)
+        for passage in (*self._near[1:], self._bracketed):
+            if _stands(phrase, (), passage):
+                return "beside" if is_current and each.top == each.name and passage is not self._near[1] else None
+        parts = [part.strip(",.") for part in phrase.split() if len(part) > 1]
+        if is_current or (parts and all(self._put.place_of(part) >= 0 for part in parts)):
+            return None
+        return "never"
+
+
+def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
+    """The id of the thing that a call acts on: the one that the tool is named by, or else one that is no person's."""
+    things = [each for each in given if each.kind == "id" and each.name == each.top and not each.is_means]
+    named = set(words_of(tool))
+    target = next((each for each in things if named & set(words_of(each.name)) - {"id"}), None)
+    return target or next((each for each in things if not each.is_person), None)
+
+
+def _counted(words: str) -> set[int]:
+    """How many things a question says it is about: `both`, `all three`."""
+    return {_COUNTS[match[0]] for match in _COUNTED.finditer(words)}
+
+
+def _spot(each: Argument, passage: Passage) -> int:
+    """Where a value stands in a passage."""
+    if each.kind == "id":
+        return passage.place_of(each.key)
+    if each.kind == "day":
+        return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
+    return next((number.start for number in passage.numbers if number.value == each.number), -1)
+
+
+def _is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
+    """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
+    lead = passage.words[max(0, spot - 30) : spot].split()
+    names = set(words_of(each.name)) - set(words_of(besides.name) if besides is not None else ())
+    return bool({word.strip(":") for word in lead[-3:]} & names)
+
+
+def _day_mark(each: Argument) -> str:
+    return f"d:{each.day.month}-{each.day.day}" if each.day is not None else ""
+
+
+def _spoken(value: str) -> str:
+    return " ".join(value.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _is_about(line: str, name: str) -> bool:
+    """Whether a line has a word of a name, or one that is cut from it: `bags` of `baggages`."""
+    stem = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
+    words = _WORD.findall(line)
+    return any(word.startswith(stem) or (len(word) > 3 and stem.startswith(word.rstrip("s"))) for word in words)
+
+
+def _stands(word: str, others: Iterable[str], passage: Passage) -> bool:
+    """Whether a word of a list stands in a passage, and not within a longer one of the list."""
+    words = passage.unjoined
+    for longer in (other for other in others if word in other and word != other):
+        words = words.replace(longer, " " * len(longer))
+    if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
+        return True
+    # A status is told by its verb: `withdrawn` by "withdraw".
+    return len(word) > _FORM + 2 and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None

@@ -1,1 +1,0 @@
-"""What the agent put to the user: a deed to agree to, options, or something beside it. Start at `proposal`."""

@@ -1,1 +1,0 @@
-"""What was said: messages, the values, days and numbers they state, and where something was said before."""

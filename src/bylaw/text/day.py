@@ -1,0 +1,114 @@
+"""Days and times of day as people write them: "14th November 1969", 17-21 April, 14/11/1969; 7:30 pm, 9-11 am."""
+
+import re
+from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+"""The one table of months."""
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_NUMBER = r"(\d{1,2})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)"
+_LEAD = r"(?<![\d.,$\u20ac\u00a3:/-])"
+_WEEKDAY = r"(?:(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?\.?,?\s)?(?:the\s)?"
+_TO = r"(?:\s?-\s?|\s(?:to|till|until|through|and|&)\s)"
+_YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
+_ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
+_MONTH_FIRST = re.compile(
+    rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"
+)
+_DAY_FIRST = re.compile(rf"{_LEAD}(?:{_NUMBER}{_TO}{_WEEKDAY})?{_NUMBER}\s(?:of\s)?{_MONTH}{_YEAR}")
+_FIGURES = re.compile(r"(?<![\w./:-])(\d{1,2})([./-])(\d{1,2})(?:\2(\d{4}|\d\d))?(?![\w/:-]|[.]\d)")
+_HOUR = re.compile(r"(?<![\w:.,$\u20ac\u00a3/-])(\d{1,2})(?:[:.](\d\d))?(?::\d\d)?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?\.?")
+_HOURS = re.compile(
+    r"(?<![\w:.,$\u20ac\u00a3/])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\.?"
+    r"(?:\s?-\s?|\s(?:to|till|until|and)\s)(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?(?![\w:/]|[.,]\d)"
+)
+
+
+class Day(NamedTuple):
+    """A day in a text and where it stands; its year is 0 where none is named."""
+
+    year: int
+    month: int
+    day: int
+    start: int
+    end: int
+
+    def may_be(self, other: date) -> bool:
+        """Whether it is that day, or may be."""
+        return (self.month, self.day) == (other.month, other.day) and self.year in (0, other.year)
+
+
+def month_number(word: str) -> int:
+    """1 to 12, also for `Mar`; 0 for a word that is no month."""
+    start = word.lower()[:3]
+    return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
+
+
+@lru_cache(maxsize=4096)
+def days(words: str) -> tuple[Day, ...]:
+    """The days that a text in lower case names, in their order; figures that may be two days are both."""
+    found: list[Day] = [
+        Day(int(each[1]), int(each[2]), int(each[3]), *each.span()) for each in _ISO.finditer(words) if _is_day(each)
+    ]
+    for each in _MONTH_FIRST.finditer(words):
+        year, month = int(each[5] or 0), month_number(each[1])
+        found += [Day(year, month, int(figures), *each.span()) for figures in filter(None, each.group(2, 3))]
+    for each in _DAY_FIRST.finditer(words):
+        year, month = int(each[4] or 0), month_number(each[3])
+        found += [Day(year, month, int(figures), *each.span()) for figures in filter(None, each.group(1, 2))]
+    for each in _FIGURES.finditer(words):
+        first, second, year = int(each[1]), int(each[3]), int(each[4] or 0)
+        if each[2] == "/" or each[4]:
+            year += 2000 if 0 < year < 100 else 0
+            pairs = {(first, second), (second, first)}
+            found += [Day(year, month, day, *each.span()) for month, day in pairs if 0 < month <= 12 and 0 < day <= 31]
+    return tuple(sorted(dict.fromkeys(found), key=lambda day: (day.start, day.year, day.month, day.day)))
+
+
+def _is_day(match: re.Match[str]) -> bool:
+    return 1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31
+
+
+def spoken_day(text: str) -> date | None:
+    """The day that a text is; None where it is none, or where its figures may be another day."""
+    said = " ".join(text.casefold().split()).strip(" .,;!")
+    meant: set[date] = set()
+    for each in days(said):
+        if each.year and said[: each.start] in ("", "the ") and each.end == len(said):
+            try:
+                meant.add(date(each.year, each.month, each.day))
+            except ValueError:
+                continue
+    return meant.pop() if len(meant) == 1 else None
+
+
+@lru_cache(maxsize=4096)
+def times(words: str) -> frozenset[tuple[int, int]]:
+    """The times of day that a text in lower case tells, as hour and minute; ends of `9-11 am` count each."""
+    found: set[tuple[int, int]] = set()
+    for each in _HOUR.finditer(words):
+        hour, minute, half = each.groups()
+        if minute or half:
+            found.add(_time(hour, minute, half))
+    for hour, minute, half, last, late, end in _HOURS.findall(words):
+        if half or end or minute or late:
+            found.add(_time(last, late, end))
+            found |= {_time(hour, minute, half), _time(hour, minute, half or end)}
+    return frozenset(each for each in found if each < (24, 1))
+
+
+def _time(hour: str, minute: str | None, half: str | None) -> tuple[int, int]:
+    number = int(hour)
+    if half and half[0] == "p" and number < 12:
+        number += 12
+    elif half and half[0] == "a" and number == 12:
+        number = 0
+    return number, int(minute or 0)

@@ -1,0 +1,82 @@
+"""Numbers and sums as they stand in a text: 1,200.50, $250, 250 euros, two hundred and fifty."""
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import NamedTuple
+
+ONES = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SIZES = {"hundred": 100, "thousand": 1_000}
+_WORDS = {word: number for number, word in enumerate(ONES)} | {word: 10 * at for at, word in enumerate(TENS) if at > 1}
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_SPOKEN = re.compile(rf"\b(?:{_WORD})(?:(?:[\s-]|\sand\s)(?:{_WORD}|hundred|thousand))*\b")
+_SIGN = r"[$\u20ac\u00a3\u00a5\u20b9]"
+_NAMED = r"(?:us\$|usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|\u20ac|\u00a3|\$|p\b)"
+_FIGURES = re.compile(
+    rf"(?<![\w.,/:-])(?P<before>-?\s?(?:{_SIGN}|(?:us\$|usd|eur|gbp|chf|rs\.?|[ar]\$|r(?=\d+[.,]\d\d\b))\s?)?\s?-?)?"
+    rf"(?P<number>\d{{1,3}}(?:[,'\u2019]\d{{3}})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    rf"(?P<after>\s?%|\s?{_NAMED}(?![a-z]))?(?![\w/:]|[.,-]\d)"
+)
+
+
+class Number(NamedTuple):
+    """A number in a text, and where it stands."""
+
+    value: Decimal
+    start: int
+    end: int
+    is_sum: bool
+    """Whether it has a currency, or two places behind its point."""
+
+
+@lru_cache(maxsize=4096)
+def numbers(words: str) -> tuple[Number, ...]:
+    """The numbers that a text in lower case tells, in figures or in words, in their order."""
+    found: list[Number] = []
+    for match in _FIGURES.finditer(words):
+        before, figures, after = match["before"] or "", match["number"], (match["after"] or "").strip()
+        value = figure(figures)
+        if value is not None and after != "%":
+            named = bool(before.strip(" -")) or bool(after)
+            is_sum = named or (len(figures.replace(",", ".").rpartition(".")[2]) == 2 and not figures.isdigit())
+            found.append(Number(value, match.start("number"), match.end("number"), is_sum))
+    for match in _SPOKEN.finditer(words):
+        after = re.match(rf"\s{_NAMED}(?![a-z])", words[match.end() : match.end() + 12])
+        found.append(Number(Decimal(_spoken(match[0])), match.start(), match.end(), after is not None))
+    return tuple(sorted(found, key=lambda each: each.start))
+
+
+def figure(text: str) -> Decimal | None:
+    """The number that figures are: `1,200.50`, `250,00`; None for what is none."""
+    plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
+    whole, _, part = plain.rpartition(",")
+    if whole and "." not in plain and len(part) != 3:
+        plain = f"{whole.replace(',', '')}.{part}"
+    try:
+        value = Decimal(plain.replace(",", ""))
+    except InvalidOperation:
+        return None
+    return value.normalize() if value.is_finite() else None
+
+
+def _spoken(words: str) -> int:
+    total = part = 0
+    for word in re.split(r"[\s-]+", words):
+        if word in _SIZES:
+            part = max(part, 1) * _SIZES[word]
+            if word == "thousand":
+                total, part = total + part, 0
+        elif word != "and":
+            part += _WORDS[word]
+    return total + part
+
+
+def canonical(number: float) -> str:
+    """A number as it is written where it is not grouped: a whole one without a fraction."""
+    whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
+    return str(int(number)) if whole else str(number)

@@ -1,0 +1,221 @@
+"""The ways in which a value may be written in words and in data: dates, amounts and numbers in their usual forms."""
+
+import json
+import re
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import Any
+
+from bylaw.text.day import MONTHS
+from bylaw.text.folding import fold, occurs, runs_of
+from bylaw.text.number import ONES, TENS, canonical
+
+_SPOKEN = 10_000
+"""Numbers up to here may be written out."""
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
+
+
+class Spelling:
+    """The ways one value may be written in words, and in data."""
+
+    def __init__(self, value: str | float) -> None:
+        self.is_number = not isinstance(value, str)
+        plain = value if isinstance(value, str) else canonical(value)
+        self.folded = fold(plain)
+        self.written: tuple[str, ...] = (plain,)
+        if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
+            self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
+        # Of a number how its whole part is said, and its fraction.
+        self._fraction, self._day = "", None
+        if isinstance(value, str):
+            self._parts, self._day = _date(plain)
+        else:
+            self._parts, self._fraction = _number(value)
+
+    @cached_property
+    def runs(self) -> tuple[tuple[str, ...], ...]:
+        """By the ways it may be said, the runs of letters and digits that folded words must hold, all of one way."""
+        if self.is_number:
+            return tuple(runs_of(part.lstrip("-")) for part in self._parts)
+        found = _DATE.fullmatch(self.written[0]) if self._parts else None
+        # A year and a day may stand within longer numbers where all three are written with dashes; a month cannot.
+        other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
+        return (runs_of(self.folded), *other)
+
+    def said_in(self, words: str) -> bool:
+        """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers."""
+        if not self.is_number and occurs(self.folded, words) >= 0:
+            return True
+        return self._matches(words)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether the value stands in a result's text at all."""
+        if self.is_number:
+            return self._matches(text)
+        return any(occurs(written, text) >= 0 for written in self.written)
+
+    def _matches(self, text: str) -> bool:
+        for part in self._parts:
+            if part in text:
+                if self._day is not None:
+                    return self._is_day_in(text)
+                if _is_said(part, self._fraction, text):
+                    return True
+        return False
+
+    def _is_day_in(self, text: str) -> bool:
+        assert self._day is not None
+        year, month, day = self._day
+        if f"{year}-{month:02}-{day:02}" in text or _is_day_named(year, month, day, text):
+            return True
+        if not any(figures in text for figures in self._parts[1:]):
+            return False
+        told = _days_in_figures(text)
+        return (month, day) in told or (year, month, day) in told or (year[2:], month, day) in told
+
+
+def spell(value: Any) -> Spelling | None:
+    """How `value` may be written; None for what leaves no trace in words (true, null, objects, empty text)."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
+        return None
+    return _spelling(value)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _spelling(value: str | float) -> Spelling:
+    return Spelling(value)
+
+
+def _escaped(text: str, *, ascii: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii)[1:-1]
+
+
+def _number(number: float) -> tuple[tuple[str, ...], str]:
+    """How the whole part of a number may be said, and its fraction."""
+    whole, _, part = canonical(number).partition(".")
+    spoken = [whole]
+    if whole.lstrip("-").isdigit() and len(whole) < 20:
+        spoken += [(grouped := f"{int(whole):,}"), grouped.replace(",", "'"), grouped.replace(",", "\u2019")]
+    if not part and whole.isdigit() and int(whole) < _SPOKEN:
+        spoken += _in_words(int(whole))
+    return tuple(dict.fromkeys(spoken)), part
+
+
+def _in_words(number: int) -> list[str]:
+    """How a number is written out: `two hundred and fifty`, `two hundred fifty`."""
+    if number < len(ONES):
+        return [ONES[number]]
+    if number < 100:
+        ten, one = divmod(number, 10)
+        return [f"{TENS[ten]}{mark}{ONES[one]}" for mark in "- "] if one else [TENS[ten]]
+    word, size = ("thousand", 1_000) if number >= 1_000 else ("hundred", 100)
+    head, rest = divmod(number, size)
+    heads = [f"{each} {word}" for each in _in_words(head)] + [f"a {word}"] * (head == 1)
+    if number >= 1_000 and not number % 100 and number < 10_000 and number % 1_000:
+        heads_in_hundreds = [f"{each} hundred" for each in _in_words(number // 100)]
+    else:
+        heads_in_hundreds = []
+    if not rest:
+        return heads
+    joined = [f"{one}{mark}{two}" for one in heads for mark in (" ", " and ") for two in _in_words(rest)]
+    return [*joined, *heads_in_hundreds]
+
+
+def _is_said(whole: str, part: str, text: str) -> bool:
+    """Whether a number stands in a text, perhaps with noughts after its fraction, and not within another number."""
+    here = text.find(whole)
+    while here >= 0:
+        end = here + len(whole)
+        if _begins(text, here) or (_CENTS.match(text, end) and _AFTER_LETTERS.search(text, max(0, here - 4), here)):
+            fraction = f".{part}" if part else ".0"
+            if text.startswith(f",{part:0<2}", end) and len(part) < 3:
+                # "250,00": nobody groups two figures.
+                end += 3
+            elif text.startswith(fraction, end):
+                end += len(fraction)
+                while text[end : end + 1] == "0":
+                    end += 1
+            elif part:
+                end = len(text) + 1
+            after = text[end : end + 2]
+            is_more = after[:1].isalnum() or after[:1] == "_" or (after[:1] in (".", ",") and after[1:].isdecimal())
+            if end <= len(text) and not is_more:
+                return True
+        here = text.find(whole, here + 1)
+    return False
+
+
+_CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
+_AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
+"""A currency by its letters right before a sum: R500.00, CHF12.50."""
+
+
+def _begins(text: str, here: int) -> bool:
+    """Whether no word and no number goes on at a place."""
+    before = text[here - 1] if here else " "
+    if before.isalnum() or before in "_-":
+        return False
+    return before not in ".," or not text[max(0, here - 2) : here - 1].isdecimal()
+
+
+def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
+    """Of a date the parts of which a text must hold one for it to be said there, and its year, month and day."""
+    match = _DATE.fullmatch(text)
+    if match is None or not 1 <= int(match[2]) <= 12:
+        return (), None
+    month, day = int(match[2]), int(match[3])
+    days, months = {str(day), match[3]}, {str(month), match[2]}
+    figures = {f"{one}{mark}{two}" for mark in "/.-" for one, two in (*product(months, days), *product(days, months))}
+    return (MONTHS[month - 1][:3], *sorted(figures)), (match[1], month, day)
+
+
+_FIGURES = r"(0?[1-9][0-9]?)"
+_DAY_AFTER = re.compile(rf"(?:the )?{_FIGURES}(?!\d)(?:st|nd|rd|th)?")
+_YEAR_AFTER = re.compile(r",? ((?:19|20)\d\d)(?![\d:]|[.,]\d)")
+_DAY_BEFORE = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?$")
+_TWO_FIGURES = re.compile(rf"(?<!\d)(?<!\d{{4}}[/.-]){_FIGURES}(?=[/.-]{_FIGURES}(?!\d|[/.-]\d{{4}}(?!\d)))")
+_YEAR_FIRST = re.compile(rf"(?<!\d)([0-9]{{4}})[/.-]{_FIGURES}[/.-]{_FIGURES}(?!\d)")
+_THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
+_LEAD = 12
+"""Letters before the name of a month among which its day may stand."""
+
+
+def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
+    """Whether folded words name a day, of no other year: `may 5`, `5th of may 2025`."""
+    name = MONTHS[month - 1]
+    here = words.find(name[:3])
+    while here >= 0:
+        for called in (name[:3], name[:4], name):
+            end = here + len(called)
+            end += len(called) < 5 and words.startswith(". ", end)
+            if words.startswith(called, here) and words[end : end + 1] == " ":
+                after = _DAY_AFTER.match(words, end + 1)
+                if after is not None and int(after[1]) == day and _is_year(year, words, after.end()):
+                    return True
+        before = _DAY_BEFORE.search(words, max(0, here - _LEAD), here)
+        if before is not None and int(before[1]) == day and _is_year(year, words, _word_end(words, here)):
+            return True
+        here = words.find(name[:3], here + 1)
+    return False
+
+
+def _is_year(year: str, words: str, here: int) -> bool:
+    """Whether no other year stands at a place."""
+    told = _YEAR_AFTER.match(words, here)
+    return told is None or told[1] == year
+
+
+def _word_end(words: str, here: int) -> int:
+    while here < len(words) and (words[here].isalpha() or words[here] == "."):
+        here += 1
+    return here
+
+
+@lru_cache(maxsize=512)
+def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
+    """The days that folded words tell in figures: by month and day, and with the year where the day stands first."""
+    days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
+    dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
+    dated |= {(year, day, month) for year, month, day in dated}
+    dated |= {(year, int(month), int(day)) for year, month, day in _YEAR_FIRST.findall(words)}
+    return frozenset((*days, *dated))
