@@ -334,6 +334,11 @@ class Conversation:
         """What has happened so far."""
         return tuple(self._script.events)
 
+    @property
+    def length(self) -> int:
+        """How many events there were so far."""
+        return len(self._script.events)
+
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, as the readers give recorded ones."""
         return Trajectory(self.id, self.events, agent)

@@ -144,7 +144,7 @@ class Follower:
         with self._lock:
             try:
                 self.session.catch_up()
-                if len(self.session.trajectory().events) != self._events:
+                if self.session.length != self._events:
                     self._recall()
                 self._follow(parts)
             except Exception as error:
@@ -152,7 +152,7 @@ class Follower:
                 tell(error, "a conversation could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
-                self._events = len(self.session.trajectory().events)
+                self._events = self.session.length
 
     def leave(self) -> None:
         """Somebody else goes on in the same history: what comes until they are back is not said here."""
@@ -244,7 +244,7 @@ class Follower:
             except Exception as error:
                 # They are decided on one by one, where they are made.
                 tell(error, f"what `{agent}` asks for could not be decided on")
-            self._events = len(self.session.trajectory().events)
+            self._events = self.session.length
 
     def decide(self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = "") -> Decision:
         """The decision on a call that is about to be made, by the main agent or by an inner one."""
@@ -258,7 +258,7 @@ class Follower:
                     given = arguments if isinstance(arguments, str) else dict(arguments)
                     self._unannounced.add(id)
                     decision = self._decide(Asked(id, tool, given), agent)
-                    self._events = len(self.session.trajectory().events)
+                    self._events = self.session.length
             except Exception as error:
                 self._given.pop(id, None)
                 return undecided(self.session.shield, tool, arguments, error)
@@ -300,7 +300,7 @@ class Follower:
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
                 self.session.lacks = f"the result of a call could not be kept: {fault}"
-            self._events = len(self.session.trajectory().events)
+            self._events = self.session.length
 
     def end(self) -> None:
         """The agent has done for now: what happened since its last call goes to the log."""

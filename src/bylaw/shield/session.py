@@ -290,6 +290,12 @@ class LiveSession:
         """What the host vouched for when the conversation began."""
         return dict(self._state.context or {})
 
+    @property
+    def length(self) -> int:
+        """How many events there were so far."""
+        with self._lock:
+            return self._state.open().length
+
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
         return context is None or dict(context) == dict(self._state.context or {})
