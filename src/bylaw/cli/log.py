@@ -76,6 +76,7 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
     console = open_console()
     for each in found if not as_json else ():
         removed = f", of which {each.removed:,} were removed" if each.removed else ""
+        removed += f", the first {each.folded:,} of them folded" if each.folded else ""
         fine = "" if each.faults else ", nothing altered"
         console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{fine}"))
         console.print(Text(f"  last hash: {each.head}"), soft_wrap=True)
@@ -305,6 +306,30 @@ def remove_command(
     store.close()
     told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
     open_console().print(Text(told if gone else "Nothing was removed."))
+    return 0
+
+
+@log_command.command("fold")
+@_log
+@_tenant
+@click.option("--before", metavar="TIME", required=True, help="Entries before: 2026-03-31, or with a time of day.")
+def fold_command(where: str, tenant: str, before: str) -> int:
+    """Take the emptied beginning of the log out of the database, after `log remove`.
+
+    What `log remove` has emptied keeps a hash an entry, as long as the log. This takes out all entries before a time,
+    up to the first that still says something. The log goes on to verify, from there: an entry keeps the hash there and
+    that of the end of every month. A log that does not verify is not folded.
+    """
+    from bylaw.record.verify import verify
+
+    end, store = _moment(before), _existing(where)
+    _refuse_stranger(store, tenant, where)
+    if faults := verify(store, tenant).faults:
+        raise UsageError(f"it does not verify: {faults[0]}", place=where, hint="see `bylaw log verify`")
+    folded = store.fold(tenant, before=end)
+    store.close()
+    said = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
+    open_console().print(Text(f"{said}; the chain begins after entry {folded.until:,}."))
     return 0
 
 

@@ -10,11 +10,23 @@ from bylaw.record.database import COLUMNS, Cursor
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
 
 
-class Removal(Struct, frozen=True):
+class Folded(Struct, frozen=True):
+    """Where the chain begins now: what was before is not in the database any more."""
+
+    until: int
+    """The last entry that was taken out."""
+    link: str
+    """Its hash, which the next one follows from."""
+    heads: list[tuple[str, int, str]] = []
+    """Of every month that was folded, ever, the last entry and its hash."""
+
+
+class Removal(Struct, frozen=True, omit_defaults=True):
     """What the entry of a removal says: which entries it emptied, and nothing of what they said."""
 
     entries: list[tuple[int, int]]
     """First and last number of each run of them."""
+    folded: Folded | None = None
 
 
 encode = msgspec.json.Encoder().encode
@@ -35,7 +47,7 @@ def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float 
         cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
     if numbers:
-        _write(cursor, tenant, Removal(runs(numbers)))
+        write_removal(cursor, tenant, Removal(runs(numbers)))
     return len(numbers)
 
 
@@ -51,7 +63,7 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
     return [name for (name,) in cursor.fetchall()]
 
 
-def _write(cursor: Cursor, tenant: str, removal: Removal) -> None:
+def write_removal(cursor: Cursor, tenant: str, removal: Removal) -> None:
     """The entry of a removal. It belongs to no conversation, so no later removal empties it."""
     cursor.execute("SELECT number, link FROM heads WHERE tenant = ?", (tenant,))
     number, before = cursor.fetchone() or (0, ROOT)
@@ -75,11 +87,22 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def emptied(entry: Entry) -> Iterable[int]:
-    """The entries that a removal says it emptied: all of them came before it."""
+def last_folded(bodies: Iterable[bytes]) -> Folded | None:
+    """Where the chain was folded last, from what removals say, the last first; one that cannot be read is not one."""
+    for body in bodies:
+        try:
+            if (found := read_removal(body).folded) is not None:
+                return found
+        except msgspec.MsgspecError:
+            continue
+    return None
+
+
+def emptied(entry: Entry, *, after: int = 0) -> Iterable[int]:
+    """The entries after one that a removal says it emptied: all of them came before it."""
     try:
         removal = read_removal(entry.body or b"")
     except msgspec.MsgspecError:
         return
     for first, last in removal.entries:
-        yield from range(max(first, 1), min(last, entry.number - 1) + 1)
+        yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)

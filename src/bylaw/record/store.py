@@ -10,7 +10,8 @@ from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
 from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_bytes, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
-from bylaw.record.removal import remove
+from bylaw.record.fold import Fold, fold
+from bylaw.record.removal import Folded, last_folded, remove
 
 
 class Store:
@@ -164,6 +165,29 @@ class Store:
                 raise
             self._connection.wipe()
             return removed
+
+    def fold(self, tenant: str, *, before: float) -> Fold:
+        """Take out the entries before a time, as far as all of them were emptied by removals.
+
+        The chain still verifies, from there on; an entry says the hash there, and that of every month.
+        """
+        with self._lock:
+            cursor = self._connection.begin(writing=True)
+            try:
+                folded = fold(cursor, tenant, before)
+                self._connection.commit()
+            except BaseException:
+                self._connection.rollback()
+                raise
+            return folded
+
+    def folded(self, tenant: str) -> Folded | None:
+        """Where a tenant's chain was folded last; None where all of it is there."""
+        rows = self._rows(
+            "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
+            (tenant,),
+        )
+        return last_folded(as_bytes(body) for (body,) in rows)
 
     def close(self) -> None:
         """Give the connection back."""

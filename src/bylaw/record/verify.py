@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.record.anchor import Anchor
 from bylaw.record.approval import Approval, read_change
 from bylaw.record.entry import ROOT, Entry, is_altered, link_of
-from bylaw.record.removal import emptied, runs
+from bylaw.record.removal import Folded, emptied, runs
 from bylaw.record.store import Store
 
 
@@ -24,6 +24,8 @@ class Verified(Struct, frozen=True):
     head: str
     """The last hash. Kept elsewhere, it also shows if the end of a log was cut off."""
     faults: tuple[str, ...]
+    folded: int = 0
+    """Of the entries, those at the beginning that were taken out after they had been emptied."""
 
 
 def verify(store: Store, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = ()) -> Verified:
@@ -40,6 +42,12 @@ def _verify(store: Store, tenant: str, head: str, anchors: dict[int, Anchor]) ->
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     noted = not head
+    fold = store.folded(tenant)
+    if fold is not None:
+        # What it says is checked where its own entry is, and its hash where the next entry must follow from it.
+        link, number = _hash(fold.link), fold.until
+        noted = noted or head in {fold.link, *(each for _, _, each in fold.heads)}
+        faults.extend(_unfolded(fold, anchors))
     told: dict[str, Approval] = {}
     empty: set[int] = set()
     lengths: Counter[str] = Counter()
@@ -53,7 +61,7 @@ def _verify(store: Store, tenant: str, head: str, anchors: dict[int, Anchor]) ->
             removed += 1
             empty.add(number)
         elif entry.kind == "removal" and not wrong:
-            empty.difference_update(emptied(entry))
+            empty.difference_update(emptied(entry, after=fold.until if fold is not None else 0))
         if entry.conversation is not None:
             lengths[entry.conversation] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
@@ -76,7 +84,25 @@ def _verify(store: Store, tenant: str, head: str, anchors: dict[int, Anchor]) ->
         faults.append(f"the log ends at entry {number}, but {were}")
     if not noted:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
-    return Verified(tenant, number, removed, link.hex(), tuple(faults))
+    return Verified(tenant, number, removed, link.hex(), tuple(faults), fold.until if fold is not None else 0)
+
+
+def _hash(link: str) -> bytes:
+    try:
+        return bytes.fromhex(link)
+    except ValueError:
+        return b""
+
+
+def _unfolded(fold: Folded, anchors: dict[int, Anchor]) -> list[str]:
+    """What anchors contradict of what was folded; those of entries that are gone say nothing else."""
+    kept = {number: link for _, number, link in fold.heads} | {fold.until: fold.link}
+    faults: list[str] = []
+    for number in sorted(number for number in anchors if number <= fold.until):
+        anchor = anchors.pop(number)
+        if kept.get(number, anchor.link) != anchor.link:
+            faults.append(f"entry {number} is not the one that was anchored at {anchor.when}: the log was replaced")
+    return faults
 
 
 def _those(run: tuple[int, int]) -> str:
