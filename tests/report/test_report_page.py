@@ -390,3 +390,24 @@ def test_the_demo_and_its_report_tell_the_same_story(demo: Demo) -> None:
     assert "Gold members are let off" in cited
     liar = run("bylaw explain bylaw-demo liar 7", demo.folder).stdout
     assert "the fee is $40.00, not $0.00" in liar
+
+
+def test_waived_and_known_findings_are_marked_as_such(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "out", conversations=40)
+    known, waived, *_ = [found[0] for found in data(write_report(out))["findings"]]
+    assert data(out / "report.html")["compared"] is False
+    waiver = {"owner": "Jo", "reason": "agreed", "expires": "2999-01-01", "place": "waivers.yaml:2"}
+    record = {"still": [{"finding": known}], "waived": [{"finding": waived, "waivers": [waiver]}]}
+    (out / "comparison.json").write_text(json.dumps(record))
+    told = data(write_report(out))
+    assert told["compared"] is True
+    assert told["standings"] == [[known, "still", ""], [waived, "waived", "Jo, until 2999-01-01: agreed"]]
+
+
+def test_search_knows_the_ids_and_quotes_of_the_drawing(clinic: Path) -> None:
+    (first, *_) = unpacked(clinic, "findings-0")
+    facts = [fact for policy in first["policies"] for fact in (*policy.get("seen", ()), *policy.get("missing", ()))]
+    keys = {key for fact in facts for key in fact["key"] or ()}
+    sought = next(found[-2] for found in data(clinic)["findings"] if found[0] == first["finding"])
+    assert keys
+    assert all(key in sought for key in keys)

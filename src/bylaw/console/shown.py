@@ -26,6 +26,7 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
         "policies": stated_policies(stated),
         "others": [{"id": other.id, "step": other.step, "verdict": other.verdict} for other in others],
         "out": view.out.resolve().name,
+        "document": view.summary.get("citations") == "text",
     }
 
 

@@ -205,7 +205,16 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
         [words.of(policy["id"]) for policy in judged],
         [list(map(words.of, fact)) for fact in distinct],
         words.of(cut(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""), 300)),
+        _sought(judged),
     ]
+
+
+def _sought(judged: list[JsonRecord]) -> str:
+    """Ids, values and quotes of the drawing, for the search."""
+    parts: list[str] = []
+    for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
+        parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
+    return cut(" ".join(dict.fromkeys(part for part in parts if part)), 300)
 
 
 def _gravest_severity(judged: list[JsonRecord]) -> str:

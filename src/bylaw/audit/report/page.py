@@ -18,7 +18,7 @@ import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, steps_of, telling
-from bylaw.audit.report.folder import AuditFolder, JsonRecord
+from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut
 from bylaw.audit.report.overview import overview, policies
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
@@ -70,6 +70,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "findings": rows,
         "held": [[words.of(name), block] for name, block in held.items()],
         "opening": first,
+        **_standings(folder),
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
@@ -176,6 +177,19 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
                     yield f'<script type="text/plain" id="conversations-{number}">{block}</script>\n'
             case _:
                 yield piece
+
+
+def _standings(folder: AuditFolder) -> JsonRecord:
+    """Which findings an earlier audit knew and which are waived, where the audit was compared with anything."""
+    compared = folder.document("comparison.json")
+    known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
+    waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
+    return {"compared": bool(compared), "standings": known + waived}
+
+
+def _waivers(finding: JsonRecord) -> str:
+    told = (f"{each['owner']}, until {each['expires']}: {each['reason']}" for each in finding.get("waivers", ()))
+    return cut("; ".join(told), 600)
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:

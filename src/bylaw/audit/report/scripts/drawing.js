@@ -98,7 +98,7 @@ function citation(policy, facts = []) {
       make("blockquote", {}, texts.map((text) => prose(text, 300, "", text.length > 360 ? tellingPart(text, facts) : 0))),
       quoted.length && known.definition.includes(EXAMPLE) ? make("p", {class: "example"}, "What its guard asks: ", said(known.definition, 600)) : null,
       make("p", {class: "note"}, code(policy.id, 80), where.filter((words) => words.length).map((words) => [" \u00b7 ", words.map((word, index) => [index ? ", " : "", said(word, 60)])]),
-        cites.length && !quoted.length ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
+        cites.length && !quoted.length ? ` \u00b7 in the pack\u2019s own words${told.hasDocument ? "" : "; the document was not given"}` : "")));
 }
 
 function eventAt(conversation, step) {
@@ -179,9 +179,9 @@ function drawing(finding, policy, conversation, link) {
   const verdict = (policy || finding).verdict;
   const figure = make("figure", {class: `drawing ${verdict}`},
     make("div", {class: "canvas"},
-      make("div", {class: "doing"}, make("h3", {}, "The agent did this"), callBox(finding, conversation, link)),
+      make("div", {class: "doing"}, make("p", {class: "drawing-head"}, "The agent did this"), callBox(finding, conversation, link)),
       make("div", {class: "knowing"},
-        make("div", {class: "heads", "aria-hidden": "true"}, make("h3", {}, "The policy needs"), make("h3", {}, "How the agent knew")),
+        make("div", {class: "heads", "aria-hidden": "true"}, make("p", {class: "drawing-head"}, "The policy needs"), make("p", {class: "drawing-head"}, "How the agent knew")),
         rows.length ? make("ul", {"aria-label": "Facts the policy needs, and how the agent knew them"}, rows.map((entry) => make("li", {class: entry.had ? "had" : `lacked ${entry.fact.reason}`},
           make("div", {class: "box fact"}, factName(entry.fact)),
           entry.had ? sourceOfSeen(entry.fact, conversation, link) : sourceOfMissing(entry.fact, conversation, link))))

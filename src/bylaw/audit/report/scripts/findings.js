@@ -8,8 +8,9 @@ const FILTERS = [
   ["tool", "Tool", (finding) => (finding.rule ? [] : [finding.tool])],
   ["policy", "Policy", (finding) => [...new Set([...(finding.rule ? [finding.tool] : []), ...finding.policies])]],
   ["agent", "Agent", (finding) => [finding.agent]],
+  ...(data.compared ? [["state", "Standing", (finding) => [finding.state]]] : []),
 ];
-const chosen = {severity: "", verdict: "", reason: "", tool: "", policy: "", agent: "", text: ""};
+const chosen = {severity: "", verdict: "", reason: "", tool: "", policy: "", agent: "", state: "", text: ""};
 let shownFindings = [];
 let pageNumber = 0;
 
@@ -18,7 +19,7 @@ function drawFilters() {
   const fields = FILTERS.map(([name, title, values]) => {
     const counts = new Map();
     for (const finding of findings) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
-    const order = {severity: SEVERITIES, verdict: KINDS, reason: REASONS}[name] || null;
+    const order = {severity: SEVERITIES, verdict: KINDS, reason: REASONS, state: ["new", "still", "waived"]}[name] || null;
     const options = [...counts].sort((one, other) => (order ? order.indexOf(one[0]) - order.indexOf(other[0]) : other[1] - one[1]));
     if (chosen[name] && !counts.has(chosen[name])) options.push([chosen[name], 0]);
     const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(findings.length)}`),
@@ -60,7 +61,7 @@ function rowOf(finding) {
   return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding.verdict, "aria-current": state.open === finding.id ? "true" : null},
     make("span", {class: "top"}, finding.severity ? make("span", {class: `severity ${finding.severity}`}, said(finding.severity, 12)) : null, make("span", {class: `verdict ${finding.verdict}`}, named(finding.verdict)), code(finding.tool, 34)),
     make("span", {class: "why"}, line),
-    make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 24), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
+    make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 24), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "", finding.state && finding.state !== "new" ? make("b", {}, ` \u00b7 ${named(finding.state)}`) : "")));
 }
 
 function drawList() {
@@ -102,7 +103,8 @@ function drawDetail(finding, conversation, moveFocus) {
   const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
   const shown = make("bylaw-finding");
   shown.data = {finding, conversation, others, address: "#finding/"};
-  fill(article, make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")), shown);
+  const row = findingsById.get(finding.finding);
+  fill(article, row && row.waiver ? make("p", {class: "note"}, make("b", {}, "Waived: "), said(row.waiver, 600)) : null, make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")), shown);
   document.getElementById("findings").classList.add("opened");
   if (moveFocus) {
     article.focus({preventScroll: true});

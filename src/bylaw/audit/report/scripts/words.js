@@ -7,17 +7,18 @@ const REASONS = ["claimed", "stale", "pending", "never_seen"];
 const SEVERITIES = ["high", "medium", "low"];
 const NAMES = new Map(Object.entries({
   violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant", broken: "rule broken",
-  claimed: "taken from the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
+  new: "new", still: "known", waived: "waived", claimed: "taken from the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
 }));
 const named = (value) => NAMES.get(value) ?? value;
 
 const policies = new Map();
-const told = {out: ""};
+const told = {out: "", hasDocument: false};
 
-// Take in the policies that findings cite, and the name of the folder that they are from.
-function learn({policies: stated, out}) {
+// Take in the policies that findings cite, the name of the folder that they are from, and whether there was a document.
+function learn({policies: stated, out, document: hasDocument}) {
   for (const policy of stated || []) policies.set(policy.id, policy);
   if (out) told.out = out;
+  if (hasDocument !== undefined) told.hasDocument = hasDocument;
 }
 
 function explainCommand(finding) {
