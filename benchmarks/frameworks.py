@@ -1,0 +1,161 @@
+"""The matrix of frameworks: what an agent may do there while the shield holds, each cell by tests of the real library.
+
+    uv run python benchmarks/frameworks.py [FRAMEWORK...] [--folder DIR] [--page docs/reference/frameworks.md]
+
+Each framework has an environment of its own, made as `lanes.py` makes it. `yes`: the tests of the cell pass; `no`: one
+fails; `-`: no test shows it yet. On the page, frameworks that were not asked for keep their columns. Status 1 where a
+test fails or does not run.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from lanes import LANES, ROOT, prepare, versions
+
+TESTS = ROOT / "tests" / "integrations"
+BEGIN, END = "<!-- matrix: benchmarks/frameworks.py -->", "<!-- end of the matrix -->"
+REFUSED = "a_refused_tool_does_not_run_and_the_agent_goes_on"
+CHANGED = "no_write_runs_that_the_whole_history_would_refuse"
+INNER = "what_the_outer_agent_tells_the_inner_one_is_not_the_users_word"
+
+CELLS: dict[str, dict[str, str]] = {
+    "mcp": {
+        "plain": "test_mcp.py::test_a_refused_call_never_reaches_the_server_and_the_client_goes_on",
+        "async": "test_mcp_in_process.py::test_two_proxies_on_one_log_share_a_conversation",
+        "many at once": "test_mcp.py::test_many_clients_at_once_keep_their_conversations_apart",
+        "trimmed": f"test_mcp_changed.py::test_{CHANGED}",
+        "only new items": "test_mcp_changed.py::test_clients_that_tell_all_or_what_is_new_finish_their_tasks",
+    },
+    "langchain": {
+        "plain": f"test_langchain.py::test_{REFUSED}",
+        "async": "test_langchain.py::test_so_does_ainvoke",
+        "trimmed": f"test_langchain_changed.py::test_{CHANGED}",
+        "summarised": "test_langchain_histories.py::test_what_a_summary_says_is_not_the_users_word",
+        "only new items": "test_langchain_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "interrupt, resume here": "test_langchain_interrupts.py::test_a_call_that_was_interrupted_goes_on",
+        "resume elsewhere": "test_langchain_interrupts.py::test_it_goes_on_in_one_worker_only",
+        "nested": "test_langchain_inner.py",
+        "context per run": "test_langchain_speaking.py",
+    },
+    "openai-agents": {
+        "plain": f"test_openai_agents.py::test_{REFUSED}",
+        "stream": "test_openai_agents.py::test_so_does_a_streamed_run",
+        "async": f"test_openai_agents.py::test_{REFUSED}",
+        "trimmed": f"test_openai_agents_changed.py::test_{CHANGED}",
+        "summarised": "test_openai_agents_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "only new items": "test_openai_agents_histories.py::test_a_second_yes_is_heard_where_only_new_items_are_passed",
+        "interrupt, resume here": "test_openai_agents_approvals.py::test_a_person_is_asked_once_and_the_call_goes_on",
+        "resume elsewhere": "test_openai_agents_approvals.py::test_a_person_is_asked_once_and_the_call_goes_on",
+        "nested": "test_openai_agents_histories.py::test_so_is_one_that_it_runs_without_them",
+        "handoff": "test_openai_agents_histories.py::test_the_tools_of_an_agent_that_is_handed_over_to_are_decided_on",
+    },
+    "pydantic-ai": {
+        "plain": f"test_pydantic_ai.py::test_{REFUSED}",
+        "stream": "test_pydantic_ai.py::test_so_does_a_streamed_run",
+        "async": f"test_pydantic_ai.py::test_{REFUSED}",
+        "trimmed": f"test_pydantic_ai_changed.py::test_{CHANGED}",
+        "only new items": "test_pydantic_ai_changed.py::test_trimmed_agents_finish_their_tasks",
+        "nested": f"test_pydantic_ai_inner.py::test_{INNER}",
+    },
+    "adk": {
+        "plain": f"test_adk.py::test_{REFUSED}",
+        "stream": f"test_adk.py::test_{REFUSED}",
+        "async": f"test_adk.py::test_{REFUSED}",
+        "nested": f"test_adk_inner.py::test_{INNER}",
+    },
+    "agent-framework": {
+        "plain": f"test_agent_framework.py::test_{REFUSED}",
+        "stream": f"test_agent_framework.py::test_{REFUSED}",
+        "async": f"test_agent_framework.py::test_{REFUSED}",
+        "nested": f"test_agent_framework_inner.py::test_{INNER}",
+    },
+    "claude": {
+        "plain": f"test_claude.py::test_{REFUSED}",
+        "async": f"test_claude.py::test_{REFUSED}",
+    },
+}  # fmt: skip
+"""By framework, the tests that each row rests on: a file, or one test of it, whatever its parameters."""
+ROWS = (
+    *("plain", "stream", "async", "many at once", "trimmed", "summarised", "only new items"),
+    *("interrupt, resume here", "resume elsewhere", "nested", "handoff", "approval", "card", "context per run"),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help=f"of {', '.join(CELLS)}; all by default")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "bylaw-lanes")
+    parser.add_argument("--page", type=Path, help="the page whose matrix is to be written")
+    given = parser.parse_args()
+    if unknown := sorted(set(given.frameworks) - set(CELLS)):
+        parser.error(f"no such framework: {', '.join(unknown)}")
+    columns = read_page(given.page)
+    for name in given.frameworks or CELLS:
+        columns[name] = column(name, given.folder / name)
+        if given.page:
+            write_page(given.page, columns)
+    print(table(columns))
+    return 1 if any("no" in cells.values() for cells in columns.values()) else 0
+
+
+def column(name: str, environment: Path) -> dict[str, str]:
+    """The cells of one framework."""
+    python = prepare(name, LANES[name], environment, fresh=False)
+    report = environment / "matrix.xml"
+    report.unlink(missing_ok=True)
+    chosen = list(dict.fromkeys(str(TESTS / each) for each in CELLS[name].values()))
+    command = [python, "-m", "pytest", *chosen, "-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    print(f"{name}: {len(chosen)} of its tests", flush=True)
+    subprocess.run(command, cwd=ROOT, check=False)
+    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    cells = {row: verdict(test, cases) for row, test in CELLS[name].items()}
+    return {"version": versions(python, LANES[name].versions), **cells}
+
+
+def verdict(test: str, cases: list[ElementTree.Element]) -> str:
+    """`yes` where all runs of a test passed, and there was one."""
+    file, _, function = test.partition("::")
+    module = f"tests.integrations.{file.removesuffix('.py')}"
+    found = [
+        case
+        for case in cases
+        if case.get("classname") == module and function in ("", (case.get("name") or "").partition("[")[0])
+    ]
+    is_wrong = any(case.find(each) is not None for case in found for each in ("failure", "error", "skipped"))
+    return "yes" if found and not is_wrong else "no"
+
+
+def table(columns: Mapping[str, Mapping[str, str]]) -> str:
+    known = [name for name in CELLS if name in columns]
+    head = ["", *(columns[name].get("version") or name for name in known)]
+    rows = [[row, *(columns[name].get(row, "-") for name in known)] for row in ROWS]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def read_page(page: Path | None) -> dict[str, dict[str, str]]:
+    """The columns of a page written before, by framework."""
+    text = page.read_text(encoding="utf-8") if page else ""
+    lines = text.partition(BEGIN)[2].partition(END)[0].splitlines()
+    head, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")] or [[]]
+    by_package = {LANES[name].versions[0]: name for name in CELLS}
+    found: dict[str, dict[str, str]] = {}
+    for at, version in enumerate(head[1:], 1):
+        if (name := by_package.get(version.partition(" ")[0])) is not None:
+            found[name] = {"version": version, **{row[0]: row[at] for row in rows[1:] if row[at] != "-"}}
+    return found
+
+
+def write_page(page: Path, columns: Mapping[str, Mapping[str, str]]) -> None:
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    page.write_text(f"{before}{BEGIN}\n{table(columns)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
