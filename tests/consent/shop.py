@@ -1,21 +1,21 @@
 """Tools of a shop, an airline, a bank and a library, and events written shortly."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from bylaw.consent import Basis, Consent, Consents
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.policy.tool import Tool
+from bylaw.policy.tool import Effect, Tool
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.consent.trades import TRADES
 
 _DELIVERY = {"type": "string", "enum": ["standard", "express"]}
 _CABIN = {"type": "string", "enum": ["basic_economy", "economy", "business"]}
 TOOLS = {
-    name: Tool(name, effect, parameters=parameters)
+    name: Tool(name, cast("Effect", effect), parameters=parameters)
     for name, effect, parameters in (
         ("get_order", "read", {"order_id": {"type": "string"}}),
         ("get_customer", "read", {"customer_id": {"type": "string"}}),
