@@ -10,9 +10,22 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from bylaw.align.grader import Grader, gold_of
+from bylaw.errors import UsageError
+from bylaw.pack import load_pack
 from bylaw.trace.event import decode_text
 
 _COLUMNS = ("required", "expected", "slots")
+
+
+def pinned_grader(pack: str, digest: str) -> Grader:
+    """A grader by a pack as it was when rows were made; an error where it has changed since."""
+    held = load_pack(pack)
+    if held.digest != digest:
+        raise UsageError(
+            f"pack `{pack}` has changed since the rows were made",
+            hint="make them again with `bylaw align data`, and export them again",
+        )
+    return Grader(held)
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:

@@ -5,6 +5,7 @@ was made before. What it flags and what it leaves open are told apart, since onl
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,11 +32,22 @@ class Standing(Struct, frozen=True):
     open: tuple[str, ...] = ()
 
 
+class JudgedCalls(Struct, frozen=True):
+    """The lines of an audit on the calls of one conversation."""
+
+    criterion: Criterion
+    calls: tuple[Mapping[str, Any], ...] = ()
+
+
 class Auditor(Protocol):
     """Whoever says how a conversation stands."""
 
     def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
         """How a conversation of a file stands; it has an id of its own among all that are asked about."""
+        ...
+
+    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
+        """What the audit says of its calls; nothing where it could not be audited."""
         ...
 
 
@@ -54,6 +66,15 @@ class FreshAudit:
             return Standing(open=(UNJUDGED,))
         calls = [msgspec.json.decode(line) for _, _, _, line in found.calls]
         return standing_of(calls, [rule for rule, _ in found.findings], criterion)
+
+    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
+        """What is said of its calls, audited now."""
+        try:
+            found = self._examiner.examine(trajectory, file)
+        except BylawError:
+            return JudgedCalls("determined")
+        calls = tuple(msgspec.json.decode(line) for _, _, _, line in found.calls)
+        return JudgedCalls(self._examiner.shelf.pack_for(trajectory).criterion, calls)
 
 
 class KeptAudit:
@@ -87,6 +108,18 @@ class KeptAudit:
         if f"{file}#{trajectory.position}" in self._unjudged:
             return Standing(open=(UNJUDGED,))
         return self._standings.get(trajectory.id, Standing())
+
+    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
+        """What it said of its calls."""
+        return JudgedCalls(self.summary["criterion"], tuple(self._calls.get(trajectory.id, ())))
+
+    @cached_property
+    def _calls(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for line in (self.folder / "calls.jsonl").read_bytes().splitlines():
+            record = msgspec.json.decode(line, type=dict[str, Any])
+            found.setdefault(record["trajectory"], []).append(record)
+        return found
 
 
 def standing_of(calls: Iterable[Mapping[str, Any]], rules: Iterable[str], criterion: Criterion) -> Standing:

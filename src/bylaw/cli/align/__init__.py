@@ -7,6 +7,8 @@ from bylaw.cli.group import OneFileEach
 COMMANDS = {
     "thoughts": "Write what to think before each turn, from the guards or a model.",
     "data": "Build the three stages' sets, with a data card.",
+    "pairs": "Pair flagged calls with the look-ups they lacked, for DPO and KTO.",
+    "export": "Write the sets as TRL, verl, ms-swift or verifiers load them, with the reward.",
     "score": "Score turns by the paper's rewards, as JSON lines on stdin.",
     "train": "Train one of the three stages.",
     "eval": "Play tasks with an agent: pass@1, words, near-misses.",

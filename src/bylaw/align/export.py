@@ -1,0 +1,116 @@
+"""The sets as a trainer loads them, with the reward beside them: TRL, verl, ms-swift, verifiers.
+
+No row has a `tools` column: the tools stand in the system message, and a template that is handed a column as well tells
+them a second time, in a form that contradicts the first. The chat template goes along, since some models' own templates
+take thoughts out of earlier turns.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bylaw.align.dataset import Row, read_rows, write_rows
+from bylaw.align.manifest import Manifest, find_manifest
+from bylaw.errors import UsageError
+
+Trainer = Literal["trl", "verl", "swift", "verifiers"]
+LEARNED = ("stage1", "stage2", "answers")
+GRADED = ("required", "expected", "slots")
+"""What a reward looks at, beside the prompt."""
+TEMPLATES = Path(__file__).parent / "exports"
+CHAT = Path(__file__).parent / "training" / "chatml.jinja"
+
+
+def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
+    """Write what a trainer needs of a folder of sets; the files that were written."""
+    made = find_manifest(data)
+    if made is None:
+        raise UsageError("there is no `data.json`", place=str(data), hint="make the sets with `bylaw align data`")
+    if out.resolve() == data.resolve():
+        raise UsageError("the sets lie there already", place=str(out), hint="name another folder with --out")
+    out.mkdir(parents=True, exist_ok=True)
+    write = _write_parquet if trainer == "verl" else _write_lines
+    written = [write(out, name, _learned(data / f"{name}.jsonl")) for name in LEARNED if _is_there(data, name)]
+    if _is_there(data, "rl"):
+        rows = (TRIED[trainer](row, place, made) for place, row in enumerate(read_rows(data / "rl.jsonl")))
+        written.append(write(out, "rl", rows))
+        written.append(_write_reward(out, trainer, made))
+    template = out / "chat_template.jinja"
+    template.write_bytes(CHAT.read_bytes())
+    if not written:
+        raise UsageError("there are no sets", place=str(data), hint="make them with `bylaw align data`")
+    return [*written, template]
+
+
+def _is_there(data: Path, name: str) -> bool:
+    file = data / f"{name}.jsonl"
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _learned(file: Path) -> Iterable[Row]:
+    return ({"messages": row["messages"]} for row in read_rows(file))
+
+
+def _graded(row: Mapping[str, Any]) -> dict[str, str]:
+    """What the reward needs as JSON text: its shape differs from row to row, and a column has one."""
+    return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
+
+
+def _for_trl(row: Row, place: int, made: Manifest) -> Row:
+    return {"prompt": row["prompt"], **_graded(row)}
+
+
+def _for_swift(row: Row, place: int, made: Manifest) -> Row:
+    return {"messages": row["prompt"], **_graded(row)}
+
+
+def _for_verl(row: Row, place: int, made: Manifest) -> Row:
+    truth = {**{name: row[name] for name in GRADED}, "prompt": row["prompt"]}
+    return {
+        "data_source": f"bylaw/{Path(made.pack).name}",
+        "prompt": row["prompt"],
+        "ability": "policy",
+        "reward_model": {"style": "rule", "ground_truth": msgspec.json.encode(truth).decode()},
+        "extra_info": {"index": place, "task": row["task"], "turn": row["turn"]},
+    }
+
+
+def _for_verifiers(row: Row, place: int, made: Manifest) -> Row:
+    return {"prompt": row["prompt"], "gold": _graded(row), "id": f"{row['task']}/{row['turn']}"}
+
+
+TRIED: dict[Trainer, Callable[[Row, int, Manifest], Row]] = {
+    "trl": _for_trl,
+    "verl": _for_verl,
+    "swift": _for_swift,
+    "verifiers": _for_verifiers,
+}
+
+
+def _write_lines(out: Path, name: str, rows: Iterable[Row]) -> Path:
+    path = out / f"{name}.jsonl"
+    write_rows(path, rows)
+    return path
+
+
+def _write_parquet(out: Path, name: str, rows: Iterable[Row]) -> Path:
+    try:
+        table: Any = import_module("pyarrow").Table
+        write: Any = import_module("pyarrow.parquet").write_table
+    except ModuleNotFoundError:
+        raise UsageError("verl reads Parquet, which needs pyarrow", hint="install `bylaw[parquet]`") from None
+    path = out / f"{name}.parquet"
+    write(table.from_pylist(list(rows)), path)
+    return path
+
+
+def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
+    """A module that grades the rows by the pack they were made with, and by no other version of it."""
+    pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
+    text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
+    path = out / "reward.py"
+    path.write_text(text.replace("{pack}", repr(pack)).replace("{digest}", repr(made.pack_digest)), encoding="utf-8")
+    return path

@@ -1,0 +1,52 @@
+"""`bylaw align pairs`: preference pairs for DPO and KTO, from what an audit flags."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bylaw.cli.align.sources import sources
+from bylaw.cli.logs import open_logs
+from bylaw.errors import UsageError
+
+
+@click.command("pairs")
+@click.argument("logs", nargs=-1, type=click.Path(path_type=Path), metavar="[LOGS]...")
+@click.option(
+    "--pack",
+    metavar="PACK",
+    help="A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
+)
+@click.option(
+    "--world",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="The database the logs started from.",
+)
+@click.option(
+    "--audit",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The folder of an audit of the logs, instead of auditing them again.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the rows.")
+def pairs_command(logs: tuple[Path, ...], pack: str | None, world: Path | None, audit: Path | None, out: Path) -> int:
+    """Pair every flagged call with the look-up that it lacked, for DPO and KTO."""
+    from bylaw.align.pairs import write_pairs
+
+    if not logs and audit is None:
+        raise UsageError("there is nothing to pair", hint="name logs, or an audit's folder with --audit")
+    told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit}
+    said = [f"{name} {value}" for name, value in told.items() if value is not None]
+    command = " ".join(["bylaw align pairs", *map(str, logs), *said])
+    wanted = sources(logs, pack or (None if audit is not None else "clinic"), world, audit, None)
+    with open_logs(list(wanted.logs), without=out) as opened:
+        placed = wanted.checked(opened.placed(agent=wanted.agent))
+        found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=command)
+    left = sum(found.without.values())
+    counts = ", ".join(f"{verdict} {count}" for verdict, count in sorted(found.without.items()))
+    print(f"{found.pairs} pairs, {found.examples} rows with a label")
+    if left:
+        print(f"{left} flagged calls have no pair, for no look-up would have helped ({counts})")
+    print(f"wrote {out}")
+    return 0
