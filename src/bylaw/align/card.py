@@ -23,8 +23,8 @@ SHAPE = """\
 Rows are JSON lines: `messages` as chat messages, `tools` as JSON text. Tools are told in the system message, and a call
 is the assistant's text, so train on assistant messages only, and hand no `tools` to a template, which would tell them
 again: `bylaw align export` writes the rows as TRL, verl, ms-swift and verifiers load them. Rows of `rl` hold `prompt`,
-what was `expected`, the policies `required`, the `slots` that a text must fill, the `gold` turn, and the `events` before
-it."""
+what was `expected`, the policies `required`, the `slots` that a text must fill, the `gold` turn, and the `events`
+before it."""
 THOUGHTS = {
     "verified": "Thoughts are put together from what the guards found at each turn; no model wrote them.",
     "written": "A model wrote the thoughts; those that did not reach the rubrics' thresholds are not among them.",
