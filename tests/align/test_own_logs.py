@@ -251,7 +251,8 @@ def test_an_airline_s_run_becomes_rows_that_its_own_pack_grades(tmp_path: Path) 
         run("align", "data", *given, *policy, "--out", tmp_path / name)
     assert learned(tmp_path / "world") == learned(tmp_path / "audit")
     assert not learned(tmp_path / "audit") & faulty(tmp_path / "audit")
-    assert len(learned(tmp_path / "audit")) >= 4
+    # Few: a write whose consent is open is left out, and of these an airline's talk has many.
+    assert len(learned(tmp_path / "audit")) >= 3
     for output in EMPTY:
         assert max(earned(tmp_path / "audit", "tau-airline/tau2", output)) <= 1, output
     rows = list(read_rows(tmp_path / "audit" / "rl.jsonl"))

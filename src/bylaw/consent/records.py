@@ -4,6 +4,7 @@ Each result is read once, and only when a write asks. A record's marks are its w
 that no other record of its kind has are what people call it by.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -44,6 +45,8 @@ class Records:
         self._read = 0
         self._by_key: dict[str, list[Entry]] = {}
         self._by_name: dict[str, dict[str, list[Entry]]] = {}
+        self._names: dict[str, dict[str, int]] = {}
+        """By value the names that it has stood under, each with the step at which it first did."""
         self._by_mark: dict[str, list[tuple[int, str]]] = {}
 
     def read(self, before: int) -> None:
@@ -61,19 +64,21 @@ class Records:
                     self._add(Entry(name, key, asked))
         self._read = max(self._read, end)
 
-    def of(self, key: str, before: int) -> list[Entry]:
+    def of(self, key: str, before: int) -> Sequence[Entry]:
         """Where a value stands in records before a step."""
-        return [each for each in self._by_key.get(key, ()) if each.record.step < before]
+        return _up_to(self._by_key.get(key, []), before)
 
-    def beside(self, names: set[str], key: str, before: int) -> dict[str, frozenset[str]]:
-        """Other values of fields of these names, each with the marks of its records."""
-        found: dict[str, frozenset[str]] = {}
-        for name in names:
+    def names_of(self, key: str, before: int) -> set[str]:
+        """The names of the fields that a value stands in before a step."""
+        return {name for name, first in self._names.get(key, {}).items() if first < before}
+
+    def beside(self, names: set[str], key: str, before: int) -> dict[str, list[Sequence[Entry]]]:
+        """Other values of fields of these names, each with where it stands."""
+        found: dict[str, list[Sequence[Entry]]] = {}
+        for name in sorted(names):
             for other, entries in self._by_name.get(name, {}).items():
-                if other != key:
-                    shown = [each.record.marks for each in entries if each.record.step < before]
-                    if shown:
-                        found[other] = found.get(other, frozenset()).union(*shown)
+                if other != key and entries[0].record.step < before:
+                    found.setdefault(other, []).append(_up_to(entries, before))
                     if len(found) > _KIND:
                         return found
         return found
@@ -98,6 +103,18 @@ class Records:
     def _add(self, entry: Entry) -> None:
         self._by_key.setdefault(entry.key, []).append(entry)
         self._by_name.setdefault(entry.name, {}).setdefault(entry.key, []).append(entry)
+        self._names.setdefault(entry.key, {}).setdefault(entry.name, entry.record.step)
+
+
+def _up_to(entries: list[Entry], before: int) -> Sequence[Entry]:
+    """Those of a list in the order of steps that stand before one."""
+    if not entries or entries[-1].record.step < before:
+        return entries
+    return entries[: bisect_left(entries, before, key=_step)]
+
+
+def _step(entry: Entry) -> int:
+    return entry.record.step
 
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:

@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, shape
-from bylaw.consent.records import Record, Records
+from bylaw.consent.records import Entry, Record, Records
 from bylaw.policy.verb import words_of
 
 Why = Literal["never", "another", "beside", "order", "price"]
@@ -81,6 +81,7 @@ class Hearing:
         self._tool = tool
         self._deed = deed
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
+        self._found_beside: dict[tuple[str, str], dict[str, list[Sequence[Entry]]]] = {}
 
     def untold(self) -> list[tuple[Argument, Why]]:
         """The values that were not surely told."""
@@ -242,17 +243,22 @@ class Hearing:
         return {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
 
     def _names(self, each: Argument) -> set[str]:
-        return {entry.name for entry in self._records.of(each.key, self._before)} | {each.name}
+        return self._records.names_of(each.key, self._before) | {each.name}
 
-    def _beside(self, each: Argument) -> dict[str, frozenset[str]]:
-        return self._records.beside(self._names(each), each.key, self._before)
+    def _beside(self, each: Argument) -> dict[str, list[Sequence[Entry]]]:
+        """Other values that stand in fields of the same names."""
+        known = self._found_beside.get((each.name, each.key))
+        if known is None:
+            known = self._records.beside(self._names(each), each.key, self._before)
+            self._found_beside[each.name, each.key] = known
+        return known
 
     def _has_own_field(self, key: str, each: Argument) -> bool:
         """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
         entries = self._records.of(key, self._before)
         if not entries:
             return False
-        if self._names(each).isdisjoint(entry.name for entry in entries):
+        if self._names(each).isdisjoint(self._records.names_of(key, self._before)):
             return True
         current = {record.step for record in self._current}
         return bool(self._steps(key) & current - self._steps(each.key))
@@ -272,11 +278,14 @@ class Hearing:
     def _by_marks(self, each: Argument, passage: Passage) -> Why | None:
         """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
         entries = self._records.of(each.key, self._before)
-        own = frozenset[str]().union(*(entry.record.marks for entry in entries)) & passage.marks
-        others = [marks & passage.marks for marks in self._beside(each).values()]
-        if any(other - own for other in others):
-            return "beside" if own else "another"
-        return None if own and not any(own == other for other in others) else "never"
+        own = _told_marks(entries, passage)
+        is_alike = False
+        for shown in self._beside(each).values():
+            other = _told_marks(chain(*shown), passage)
+            if other - own:
+                return "beside" if own else "another"
+            is_alike = is_alike or own == other
+        return None if own and not is_alike else "never"
 
     def _in_order(self, each: Argument, passage: Passage) -> Why | None:
         """Where a call gives several values of a kind, each must stand where its argument says."""
@@ -430,6 +439,11 @@ def _is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | 
     lead = passage.words[max(0, spot - 30) : spot].split()
     names = set(words_of(each.name)) - set(words_of(besides.name) if besides is not None else ())
     return bool({word.strip(":") for word in lead[-3:]} & names)
+
+
+def _told_marks(entries: Iterable[Entry], passage: Passage) -> set[str]:
+    """What of the marks of records stands in a passage."""
+    return {mark for entry in entries for mark in entry.record.marks & passage.marks}
 
 
 def _day_mark(each: Argument) -> str:
