@@ -61,10 +61,9 @@ that it took for agreed to. The fifth is of conversations in none of the first f
 
 What is called development was looked at while `consented` was written; what the first two draws kept apart was read
 later. The kept parts of the third, fourth and fifth were read by nobody but their readers, but for one conversation,
-which was looked at when a fault was sought. All of them were counted many times while `consented` was tuned: to choose
-between two versions, to see what a stricter one costs, to keep the share left open at 12 % or less, and after every
-change made for conversations of other domains, to see that nothing got worse. Who counts often enough tunes to what
-is counted. **So no row of this table speaks for unseen runs: only labels that are kept elsewhere do.**
+which was looked at when a fault was sought. All of them were counted many times, by the `consented` of before and by
+this one ([decision 110](../decisions/0110-certain-or-open.md)). Who counts often enough tunes to what is counted.
+**So no row of this table speaks for unseen runs: only labels that are kept elsewhere do.**
 
 {kept}
 
@@ -97,51 +96,20 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 ## Other trades
 
-The airline's agents and users speak in few ways. Two authors who knew nothing of this code made conversations of other
-trades and labelled each write: 400 of a telephone provider by a simulator of theirs, and 40 each of a hotel, an insurer
-and a grocery by hand. On their first run `consented` accused 136 of the 341 agreed writes of the first and 43 of the 91
-of the others. It was then mended with the first two trades open before us; of the others' accused writes seven of the
-grocery and two of the insurer were read, and one more of each since.
+The airline's agents and users speak in few ways. So five authors who knew nothing of this code made conversations of
+other trades and labelled each write. The first four did so for a `consented` that read English by lists, and on its
+first runs it accused agreed writes in every trade: 136 of 341 of a telephone provider, 43 of 91 of a hotel, an insurer
+and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a gym, a parcel service and a property
+manager. What was mended for the half of them that was read did next to nothing for the other. So it was replaced.
 
-A third author wrote 40 conversations each of a car hire, a utility and a university, 88 agreed writes and 50 without
-consent. On the first run 29 of the agreed were taken for it, 43 left open and 16 accused; of the others 32 were found,
-14 left open and 4 missed. Then the conversations with odd numbers, which are the rows below, were read and mended for;
-those with even numbers are kept elsewhere, and of them no more than two labels were seen. The halves are unlike: the
-odd one has 67 of the agreed writes and 5 of the others.
-
-| half | agreed | taken for it | open | accused | without | found | open | missed |
-|---|---|---|---|---|---|---|---|---|
-| read, at first | 67 | 23 | 36 | 8 | 5 | 3 | 2 | 0 |
-| read, now | 67 | 41 | 25 | 1 | 5 | 4 | 1 | 0 |
-| kept, at first | 21 | 6 | 7 | 8 | 45 | 29 | 12 | 4 |
-| kept, now | 21 | 7 | 6 | 8 | 45 | 29 | 11 | 5 |
-
-**So what was mended for the half that was read did next to nothing for the other**, and one more write without consent
-is taken for agreed to there. Only the two rows of that half are of unseen conversations.
-
-A fourth author wrote 24 conversations each of a gym, a parcel service and a property manager: 60 agreed writes, 32
-without consent, six unclear. Half of the conversations, by lot, were read and mended for: a time from when to when
-("between 4 and 8 pm" for `16-20`), a number of days, two payments of one sum. The other half was only counted
-(`half` in their `truth.jsonl`).
-
-| half | agreed | taken for it | open | accused | without | found | open | missed |
-|---|---|---|---|---|---|---|---|---|
-| read, at first | 34 | 7 | 18 | 9 | 15 | 6 | 8 | 1 |
-| read, now | 34 | 13 | 15 | 6 | 15 | 6 | 7 | 2 |
-| kept, at first | 26 | 7 | 14 | 5 | 17 | 11 | 6 | 0 |
-| kept, now | 26 | 8 | 14 | 4 | 17 | 12 | 5 | 0 |
-
-On the first run 14 of the 31 that were accused had been agreed to (4 unclear ones beside): where nobody has read the
-trade before, an accusation is a place to look, and a model (`--llm`) or a person should settle it. The kept half was
-counted after each of some ten variants, which were chosen between with its counts in view, and it lies open here now:
-it speaks for unseen conversations by its first row only. A rule that left more open was tried and left out: it spared
-five agreed writes, and three of these trades that had no consent, 17 writes of the clinic and one of the airline were
-no longer told; whether those 18 had consent was not looked up. By
-`python benchmarks/consent_trades.py` it is now so:
+The fifth wrote 230 conversations of a veterinary practice, a moving company and a city library, and labelled their 272
+writes before anything was run on them: 183 agreed, 89 without consent. They were counted once, and nothing was changed
+for them. **Nobody who agreed is accused; of 28 writes taken for agreed 26 are (.93; the goal was .97); 81 % are left
+open (60), 14 % of the agreed are found (40), and 27 % of those without consent (25).** Sound where it speaks, and it
+speaks too seldom: live, a card has to be shown for the rest, and in an audit a model or a person is asked. By
+`python benchmarks/consent_trades.py`:
 
 {trades}
-
-Accused is meant to be what is surely without consent. On such varied talk that leaves much open.
 
 Made by `python benchmarks/consent.py` (folder of the runs as its argument).
 """

@@ -3,9 +3,9 @@
     uv run python benchmarks/consent_trades.py
 
 `trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
-written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each. The pack of each is
-its tools and one rule, that the user has agreed to every write. How the first run went, and what was read since, is on
-docs/results/consent.md.
+written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving` and
+`library` 77 each. The pack of each is its tools and one rule, that the user has agreed to every write. How the first
+run went, and what was read since, is on docs/results/consent.md.
 """
 
 import json
@@ -18,6 +18,8 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.trace import Trajectory
 
 TRADES = Path(__file__).parent / "trades"
+WRITES_LABELLED = {"vet", "moving", "library"}
+"""Trades whose authors labelled every write: what they labelled is a write, whatever its name."""
 RULE = "agreed-before-change"
 FILES = {
     "pack.yaml": "format: 1\nname: trade\ndocument: policy.md\n",
@@ -50,8 +52,10 @@ def table() -> str:
 
 def counted(folder: Path) -> Counter[tuple[str, str]]:
     """By label and what is found, how many writes."""
-    pack = Pack.from_files({**FILES, "tools.yaml": tools_of(json.loads((folder / "tools.json").read_text()))})
-    lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
+    lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
+    catalogue = json.loads((folder / "tools.json").read_text())
+    writes = {str(each["tool"]) for each in lines} if folder.name in WRITES_LABELLED else None
+    pack = Pack.from_files({**FILES, "tools.yaml": tools_of(catalogue, writes)})
     labels: dict[tuple[str, int], dict[str, str]] = {(each["conversation"], each["index"]): each for each in lines}
     seen: Counter[tuple[str, str]] = Counter()
     for trajectory in read(next(folder.glob("logs.jsonl*"))):
@@ -66,10 +70,14 @@ def counted(folder: Path) -> Counter[tuple[str, str]]:
     return seen
 
 
-def tools_of(catalogue: list[dict[str, Any]]) -> str:
+def tools_of(catalogue: list[dict[str, Any]], writes: set[str] | None = None) -> str:
     tools = [each.get("function", each) for each in catalogue]
     return json.dumps(
-        {"tools": {each["name"]: {**_told(each), "effect": _effect(each["name"]), "changes": []} for each in tools}}
+        {
+            "tools": {
+                each["name"]: {**_told(each), "effect": _effect(each["name"], writes), "changes": []} for each in tools
+            }
+        }
     )
 
 
@@ -77,7 +85,9 @@ def _told(tool: dict[str, Any]) -> dict[str, Any]:
     return {"description": tool.get("description", ""), "parameters": tool["parameters"]}
 
 
-def _effect(name: str) -> str:
+def _effect(name: str, writes: set[str] | None) -> str:
+    if writes is not None:
+        return "write" if name in writes else "read"
     if hands_over(name):
         return "none"
     return VERBS.get(words_of(name)[0], "write")
