@@ -182,7 +182,7 @@ READS: dict[str, Callable[[Log, Store], object]] = {
 
 
 def _refused(log: Log) -> None:
-    with pytest.raises(UsageError, match="is rejected"):
+    with pytest.raises(UsageError, match="was rejected already"):
         log.approve("a", by="somebody", tenant="t")
 
 

@@ -326,20 +326,21 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
     return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
 
 
-def _broken_by(pack: Pack, before: Sequence[Event], call: Call) -> set[str]:
-    """The policies whose rules the call would break if it were made now."""
+def _broken_by(pack: Pack, before: Sequence[Event], call: Call, *, or_open: bool = False) -> set[str]:
+    """The policies whose rules the call would break if it were made now; or of which nobody could tell."""
     if not pack.book.rules:
         return set()
     session = Session(pack)
     session.observe_all(before)
-    return {found.rule.policy for found in session.judge(replace(call, turn=_APART)).rules}
+    verdict = session.judge(replace(call, turn=_APART))
+    return {found.rule.policy for found in (*verdict.rules, *(verdict.open_rules if or_open else ()))}
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: Span, call: Call) -> bool:
-    """Whether a yes to this turn would keep the call from breaking a rule that it would break now."""
-    broken = _broken_by(pack, events[: span.start], call)
+    """Whether a yes to this turn would make the call keep a rule that it would break now, or might."""
     answered = [*events[: span.end], Message("user", "Yes.", turn=_APART - 1)]
-    return bool(broken) and broken != _broken_by(pack, answered, call)
+    unkept = _broken_by(pack, events[: span.start], call, or_open=True)
+    return bool(unkept and unkept - _broken_by(pack, answered, call, or_open=True))
 
 
 def _answered(events: Sequence[Event], span: Span) -> int:

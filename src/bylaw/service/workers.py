@@ -7,11 +7,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 from bylaw.errors import BylawError
 
 SOON = 5.0
 """Seconds: who falls earlier than that has not begun to work."""
+AGAIN = 2.0
+"""Seconds after which a worker that has not ended is told again."""
 FALLS = 3
 """Falls in a row, each so soon, after which all is given up."""
 
@@ -84,6 +87,10 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
+        """Tell every worker to end, again and again: one that was just starting may have missed it."""
         self._is_ending = True
-        for process in self._running:
-            os.kill(process, signal.SIGTERM)
+        for process in tuple(self._running):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        signal.signal(signal.SIGALRM, self._end)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
