@@ -97,7 +97,10 @@ def main() -> None:
         f"**{suite}**\n\n" + table(HEAD, [row(name, each["suites"][suite]) for name, each in found.items()])
         for suite in found[setting]["suites"]
     ]
-    asked = "The answers to the question were given by readers who saw nothing but the request and the catalogue."
+    asked = (
+        "The answers to the question were given by readers who saw nothing but the requests and the catalogue; one of "
+        "them said that it knew AgentDojo's tasks. No check was changed after these answers came."
+    )
     none = "The settings with a question are not here: its answers have yet to be recorded."
     good = whole["good_runs_disturbed"]
     filled = {

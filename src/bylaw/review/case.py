@@ -288,6 +288,10 @@ class _Told:
         """A case is told whole: what is asked for is not noted."""
         return ()
 
+    def objections(self) -> Sequence[str]:
+        """A case has no request that its call could go beyond."""
+        return ()
+
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         value = self.read(entity, key, field)
         return None if value is UNSEEN else Shown(0, 0, "", value, None)
