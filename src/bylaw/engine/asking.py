@@ -64,10 +64,11 @@ class Asking:
         answer: AnswerPredicate | None = None,
         *,
         known: Iterable[Answered] = (),
-        spares_calls: bool = False,
+        is_live: bool = False,
     ) -> None:
         self._answer = answer
-        self._spares_calls = spares_calls
+        self._is_live = is_live
+        self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}
         """By predicate and step: what was answered so far."""
         self.waits = False
@@ -139,16 +140,20 @@ class Asking:
         # Judging looks ahead: the same act may be asked about more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
-            return known.value
+            return known.value if self._counts(predicate) else None
         waits = self.waits or (self._spares_calls and act.tool is not None)
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
         """Whether somebody is there to be asked, may be, and has not been."""
         is_new = (predicate.name, act.step) not in self.answered
-        # Where the pack wants a card, nobody answers in the user's place.
-        is_open = predicate.way in ANSWERABLE and predicate.consent != "card"
-        return self._answer is not None and is_open and is_new
+        return self._answer is not None and is_new and self._counts(predicate)
+
+    def _counts(self, predicate: Predicate) -> bool:
+        """Whether what somebody answers counts: live, nobody agrees in the user's place unless the pack lets them."""
+        if predicate.way != "consented":
+            return predicate.way in ANSWERABLE
+        return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
         """What whoever was passed in says of a predicate; it is kept."""

@@ -76,7 +76,7 @@ class Conversation:
             mode=mode,
             context=given,
             answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
-            sparing=True,
+            is_live=True,
             known=known,
             delegation=delegation,
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,

@@ -53,7 +53,7 @@ class Session:
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
         answer: AnswerPredicate | None = None,
-        sparing: bool = False,
+        is_live: bool = False,
         known: Iterable[Answered] = (),
         read_request: ReadRequest | None = None,
         delegation: Delegating | None = None,
@@ -63,8 +63,8 @@ class Session:
         `read_request` says what the user's words allow; without it the words of the tool catalogue tell.
         `delegation` says what becomes of deeds that a text asks for; without it the pack does.
 
-        A `sparing` session asks of a call only what its decision hangs on, the most telling first. `known` are answers
-        that were given before, elsewhere.
+        A live session asks of a call only what its decision hangs on, the most telling first, and whether the user
+        agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
         """
         self.pack = pack
         self.ledger = Ledger(pack.schema)
@@ -85,8 +85,8 @@ class Session:
             self.ledger.provenance(self._context)
         self._judged: list[Judgement] = []
         self._step = 0
-        self._sparing = sparing and answer is not None
-        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, spares_calls=self._sparing)
+        self._sparing = is_live and answer is not None
+        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, is_live=is_live)
         self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
