@@ -81,6 +81,13 @@ class Traced(Struct, frozen=True):
         }
 
 
+class _Writes(Struct, frozen=True, gc=False):
+    """The first write that was given a value, perhaps within a text, and the first that was given it alone."""
+
+    anyhow: int | None
+    alone: int | None
+
+
 class Provenance:
     """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
 
@@ -145,17 +152,19 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        given: int | None = None
-        is_searched = False
+        given: _Writes | None = None
         for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
             places = self.places(step)
             for place in places.find(value, spelling):
-                if not is_searched:
-                    given, is_searched = self._written(spelling, before), True
+                given = given or self._written(spelling, before)
                 call = self._call(step)
-                if (given is not None and given < step) or (call is not None and _is_given(call, spelling)):
+                if call is not None and _is_given(call, spelling):
                     break
-                yield self._traced(value, step, call, place, places, before)
+                traced = self._traced(value, step, call, place, places, before)
+                # What stood within a text that was written cannot become a whole field of a record.
+                written = given.alone if traced.source == "record" else given.anyhow
+                if written is None or written > step:
+                    yield traced
 
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
@@ -264,15 +273,18 @@ class Provenance:
         source = "record" if is_record else "content"
         return Traced(source, how, step, name, arguments, place.field, place.is_whole, beside, pointed)
 
-    def _written(self, spelling: Spelling, before: int) -> int | None:
-        """The first write that was given the value, perhaps within a text; None where there is none."""
+    def _written(self, spelling: Spelling, before: int) -> _Writes:
+        """The first writes that were given the value."""
+        anyhow: int | None = None
         for step in self._given.candidates(spelling, before)[:_CANDIDATES]:
             call = self._events[step]
             assert isinstance(call, Call)
             tool = self._tools.get(call.tool)
             if (tool is None or tool.effect == "write") and _is_given(call, spelling):
-                return step
-        return None
+                anyhow = step if anyhow is None else anyhow
+                if any(fold(str(leaf)) == spelling.folded for _, leaf in _all_leaves(call.arguments)):
+                    return _Writes(anyhow, step)
+        return _Writes(anyhow, None)
 
     def _call(self, step: int) -> Call | None:
         result = self._events[step]

@@ -137,7 +137,8 @@ class Keeping:
         asked = [request[span.start : span.end] for span in (*delegation.asked, *delegation.source.named)]
         for step, call, text in self._provenance.results(before=before):
             is_tool = not delegation.source.tool or call.tool == delegation.source.tool
-            named = [str(value) for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
+            given = [value for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
+            named = [str(plain_link(value)) for value in given]
             if (
                 is_tool
                 and step < before
