@@ -301,6 +301,10 @@ class Ledger:
         """Whether all that the user said after one step and before another is there."""
         return not any(step < unheard < before for unheard in self._unheard)
 
+    def is_last_unheard(self) -> bool:
+        """Whether of the user's last message nothing is there."""
+        return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
+
     def stating(self, patterns: Iterable[Pattern]) -> list[int]:
         """The places among what the user said of the messages that have one of the patterns, in order."""
         found: set[int] = set()

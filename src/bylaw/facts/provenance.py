@@ -157,8 +157,8 @@ class Provenance:
             places = self.places(step)
             for place in places.find(value, spelling):
                 given = given or self._written(spelling, before)
-                call = self._call(step)
-                if call is not None and _is_given(call, spelling):
+                call, at = self._called(step)
+                if call is not None and spelling.said_in(self._given_words(at)):
                     break
                 traced = self._traced(value, step, call, place, places, before)
                 # What stood within a text that was written cannot become a whole field of a record.
@@ -183,7 +183,7 @@ class Provenance:
         spelling = spell(value)
         self.index()
         steps = [] if spelling is None else self._given.candidates(spelling, before)[:_CANDIDATES]
-        return [step for step in steps if isinstance(call := self._events[step], Call) and _is_given(call, spelling)]
+        return [step for step in steps if spelling is not None and spelling.said_in(self._given_words(step))]
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
         """The results before a step, each with its call and its text."""
@@ -209,6 +209,8 @@ class Provenance:
 
     def index(self) -> None:
         """Take in the events that came since."""
+        if self._indexed == len(self._events):
+            return
         for step in range(self._indexed, len(self._events)):
             event = self._events[step]
             if isinstance(event, Result):
@@ -221,7 +223,7 @@ class Provenance:
                     self._said.add(step, self._words(step))
                     self._note_numbers(step, self._words(step))
             elif not event.refused:
-                self._given.add(step, fold(_written(event.arguments)))
+                self._given.add(step, self._given_words(step))
         self._indexed = len(self._events)
 
     def _note_numbers(self, step: int, folded: str) -> None:
@@ -238,6 +240,15 @@ class Provenance:
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold(self._event_text(step))
+        return words
+
+    def _given_words(self, step: int) -> str:
+        """What the call at `step` was given, folded."""
+        words = self._folded.get(step)
+        if words is None:
+            call = self._events[step]
+            assert isinstance(call, Call)
+            words = self._folded[step] = fold(_written(call.arguments))
         return words
 
     def _event_text(self, step: int) -> str:
@@ -280,17 +291,21 @@ class Provenance:
             call = self._events[step]
             assert isinstance(call, Call)
             tool = self._tools.get(call.tool)
-            if (tool is None or tool.effect == "write") and _is_given(call, spelling):
+            if (tool is None or tool.effect == "write") and spelling.said_in(self._given_words(step)):
                 anyhow = step if anyhow is None else anyhow
                 if any(fold(str(leaf)) == spelling.folded for _, leaf in _all_leaves(call.arguments)):
                     return _Writes(anyhow, step)
         return _Writes(anyhow, None)
 
     def _call(self, step: int) -> Call | None:
+        return self._called(step)[0]
+
+    def _called(self, step: int) -> tuple[Call | None, int]:
+        """The call that the result at `step` answers, and its step."""
         result = self._events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._events[result.call]
-        return call if isinstance(call, Call) else None
+        return (call, result.call or 0) if isinstance(call, Call) else (None, -1)
 
     def _tool(self, step: int) -> str:
         result = self._events[step]
@@ -356,10 +371,6 @@ def _better(found: Traced | None, other: Traced) -> Traced:
 
 def _worth(traced: Traced) -> tuple[bool, int, bool]:
     return traced.source == "record", len(traced.pointed), traced.is_whole
-
-
-def _is_given(call: Call, spelling: Spelling | None) -> bool:
-    return spelling is not None and spelling.said_in(fold(_written(call.arguments)))
 
 
 def _written(arguments: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool, resolve
-from bylaw.shield.unheard import is_unheard, stood_in
+from bylaw.shield.unheard import stood_in
 from bylaw.trace.event import Approved, Call, Event, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
@@ -458,7 +458,7 @@ class SessionState:
             tool = judgement.made.call.tool
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
         ruling = Ruling(grounds)
-        if any(each.answer == "ask" for each in grounds) and is_unheard(conversation.events):
+        if any(each.answer == "ask" for each in grounds) and conversation.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms)
             ruling = Ruling(grounds)
         if self._log is not None:

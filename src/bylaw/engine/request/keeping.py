@@ -228,27 +228,26 @@ class _Check:
         """Whether a value stands in a trusted field, or in a place that the user named."""
         return any(sight.source == "record" or self._is_pointed(kind, sight) for sight in self._sights(value))
 
-    def _sights(self, value: str | float) -> list[Traced]:
-        return [*self._provenance.sights(plain_link(value), before=self._before)]
+    def _sights(self, value: str | float) -> Iterator[Traced]:
+        return self._provenance.sights(plain_link(value), before=self._before)
 
     def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
-        sights = self._sights(value)
-        if slot.sources:
-            sights = [sight for sight in sights if any(self._is_of(source, sight, value) for source in slot.sources)]
-            usable = [
-                sight
-                for sight in sights
-                if sight.source == "record" or sight.pointed or any(s.named for s in slot.sources)
-            ]
-        else:
-            usable = [sight for sight in sights if sight.source == "record" or self._is_pointed(kind, sight)]
-        if not usable:
-            return self._objection("not_found", slot, value)
-        if slot.choice is not None and not any(
-            is_chosen(slot.choice, value, sight, self._provenance, self._tools, self._before) for sight in usable
-        ):
-            return self._objection("not_chosen", slot, value)
-        return None
+        is_found = False
+        for sight in self._sights(value):
+            if not self._is_usable(slot, kind, value, sight):
+                continue
+            is_found = True
+            if slot.choice is None or is_chosen(slot.choice, value, sight, self._provenance, self._tools, self._before):
+                return None
+        return self._objection("not_chosen" if is_found else "not_found", slot, value)
+
+    def _is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
+        """Whether a value may be taken from where it stands."""
+        if not slot.sources:
+            return sight.source == "record" or self._is_pointed(kind, sight)
+        if not any(self._is_of(source, sight, value) for source in slot.sources):
+            return False
+        return sight.source == "record" or bool(sight.pointed) or any(source.named for source in slot.sources)
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
