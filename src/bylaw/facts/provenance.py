@@ -169,8 +169,11 @@ class Provenance:
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
         self.index()
-        found = (spell(form) for form, _ in _forms(value))
-        return any(each is not None and self._user_step(each, before) is not None for each in found)
+        spelling = spell(value)
+        if spelling is not None and self._user_step(spelling, before) is not None:
+            return True
+        bare = plain_link(value)
+        return bare != value and self.is_said(bare, before=before)
 
     def numbers(self, *, before: int) -> list[float]:
         """The numbers among what was said and shown before a step; the latest, where there are many."""

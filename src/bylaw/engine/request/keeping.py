@@ -201,7 +201,7 @@ class _Check:
 
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
         """No link that nobody approved: said by the user, or of an earlier call that was allowed."""
-        for link in _LINK.findall(text):
+        for link in _LINK.findall(text) if "." in text else ():
             bare = link.rstrip(_TRIM)
             if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
                 return self._objection("link", slot, bare)
@@ -316,6 +316,8 @@ def _abbreviates(code: str, words: str) -> bool:
 
 def parts_of(given: Any) -> list[str | float]:
     """The values of an argument: of a list each, and of a text that lists addresses each of them."""
+    if given.__class__ is not str and isinstance(given, (int, float)):
+        return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
         decoded = decode_text(given)
         given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]
