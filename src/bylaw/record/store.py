@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import msgspec
+
 from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
@@ -12,6 +14,7 @@ from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_byte
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.fold import Fold, fold
 from bylaw.record.removal import Folded, last_folded, remove
+from bylaw.record.stop import STOPS, Stopped, read_stops
 
 
 class Store:
@@ -127,7 +130,24 @@ class Store:
     def conversations(self, tenant: str) -> list[str]:
         """Names of a tenant's conversations that have not been removed."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
-        return [name for (name,) in rows]
+        return [name for (name,) in rows if name != STOPS]
+
+    def stops(self, tenant: str) -> tuple[list[Stopped], int]:
+        """Every stop that is in the log, and how many entries about stops there were."""
+        with self.at_one_moment():
+            entries = self.conversation(tenant, STOPS)
+            length = self.length_of(tenant, STOPS)
+        if entries and [entry.position for entry in entries] != [*range(length - len(entries), length)]:
+            raise UsageError("an entry about a stop is gone", hint="see `bylaw log verify`")
+        try:
+            return read_stops(entries), length
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise UsageError(str(error)) from error
+
+    def length_of(self, tenant: str, name: str) -> int:
+        """How many entries were written of one conversation."""
+        rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
+        return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: str = "", id: str = "") -> list[Approval]:
         """A tenant's approvals, or those in one state, or the one of an id; the oldest first."""

@@ -1,6 +1,7 @@
 """Who answers: a shield for each tenant over one pack and one log, and the sessions that are in use."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from bylaw.record import Log
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import Entry
 from bylaw.record.journal import LogError
+from bylaw.record.stop import Stopped
 from bylaw.service.metrics import Metrics
 from bylaw.service.request import (
     ApprovalAnswer,
@@ -26,6 +28,8 @@ from bylaw.service.request import (
     EventsAnswer,
     EventsRequest,
     Failure,
+    StopList,
+    StopRequest,
     decided,
 )
 from bylaw.shield import LiveSession
@@ -110,6 +114,24 @@ class Desk:
         """A person's answer to one of them."""
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
+
+    async def stops(self, tenant: str, *, every: bool) -> StopList:
+        """The stops of a tenant that stand, or all."""
+        found = await asyncio.to_thread(self.log.every_stop, tenant)
+        return StopList([each for each in found if every or each.stands(time.time())])
+
+    async def stop(self, tenant: str, given: StopRequest) -> Stopped:
+        """Stop what a person wants to be stopped, or lift a stop; it holds when this returns."""
+        given.check(self.pack)
+
+        def done() -> Stopped:
+            told = {"by": given.by, "reason": given.reason, "tenant": tenant}
+            if given.what is None:
+                return self.log.lift(given.lift, **told)
+            until = time.time() + given.seconds
+            return Stopped(self.log.stop(given.what, given.name, answer=given.answer, until=until, **told))
+
+        return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
         """Why nothing can be decided now, because the log is not written or read; empty where it is."""

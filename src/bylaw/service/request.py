@@ -8,8 +8,10 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, UsageError, meant
+from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
+from bylaw.record.stop import Stopped, Target
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.door import one_waits
 from bylaw.shield.history import Named, writable
@@ -166,6 +168,37 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     by: str = ""
     """Who answers, where the service has no keys; else the key says it."""
     note: str = ""
+
+
+class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What to stop, or which stop to lift."""
+
+    what: Target | None = None
+    name: str = ""
+    """The agent, the tool or the policy; empty for `all`."""
+    answer: Literal["ask", "deny"] = "deny"
+    """What becomes of its writes."""
+    seconds: float = 0.0
+    """How long it stands."""
+    lift: str = ""
+    """The id of a stop that ends now, in place of all of these."""
+    reason: str = ""
+    by: str = ""
+    """Who does it, where the service has no keys; else the key says it."""
+
+    def check(self, pack: Pack) -> None:
+        """Refuse what is not one of the two, and names that the pack does not know."""
+        if bool(self.lift) == (self.what is not None):
+            raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
+        known = {"tool": pack.schema.tools, "policy": pack.policies}.get(self.what or "")
+        if known is not None and self.name not in known:
+            raise UsageError(f"the pack knows no {self.what} `{self.name}`", hint=meant(self.name, known))
+
+
+class StopList(Struct, frozen=True):
+    """The stops of a tenant."""
+
+    stops: list[Stopped]
 
 
 class Sentence(Struct, frozen=True):

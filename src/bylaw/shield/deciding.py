@@ -126,7 +126,7 @@ class Decider:
         """What is to become of a judged call."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
-        bound = any(ground.kind not in ("call", "unguarded") for ground in grounds)
+        bound = any(ground.kind not in ("call", "stop", "unguarded") for ground in grounds)
         unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":

@@ -42,9 +42,9 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call", "person", "unguarded"]
-    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `unguarded`
-    where no policy binds a write."""
+    kind: Literal["guard", "rule", "call", "person", "stop", "unguarded"]
+    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `stop` where
+    somebody stopped such calls, `unguarded` where no policy binds a write."""
     answer: Answer
     posture: Posture
     because: str = ""
@@ -60,7 +60,7 @@ class Ground(Struct, frozen=True):
     failed: bool = False
     """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
     for_agent: str = ""
-    """What a rule about the user's consent found missing, in words for the agent."""
+    """What a rule about the user's consent found missing, or what is stopped, in words for the agent."""
     stands_in: bool = False
     """It asks a person what only the user could say, since nobody tells what the user says: a yes is an override."""
     is_unheard: bool = False

@@ -87,6 +87,8 @@ def _why(pack: Pack, ground: Ground) -> str:
         return f"this call could not be checked: {_without_fault(ground.because)}."
     if ground.failed:
         return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
+    if ground.kind == "stop":
+        return f"{ground.for_agent}."
     if ground.kind in ("person", "unguarded"):
         return f"{ground.because}."
     if ground.kind == "rule":

@@ -181,7 +181,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             if change.status == "approved":
                 yes = Approved(change.by, (), change.note, change.approval, entry.time)
                 history.yeses[change.approval] = yes
-        case "opening" | "removal":
+        case "opening" | "removal" | "stop":
             pass
     history.length = (entry.position or 0) + 1
     return history

@@ -135,12 +135,14 @@ class LiveSession:
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
 
-        Nor does one where the user has spoken since: then it is to be decided anew.
+        Nor does one where the user has spoken since, or a person has stopped such calls: it is to be decided anew.
         """
 
         def found() -> Decision | None:
             before = self._state.interrupted.get(id)
             if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
+                return None
+            if self._state.stop_on(tool) is not None:
                 return None
             events = self._state.open().events
             made = max(

@@ -24,6 +24,7 @@ from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
+from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
@@ -41,6 +42,7 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool, resolve
+from bylaw.shield.stopping import stop_grounds, stops_of, told
 from bylaw.shield.unheard import stood_in
 from bylaw.trace.event import Approved, Call, Event, LookedUp
 from bylaw.trace.trajectory import Trajectory
@@ -160,7 +162,11 @@ class SessionState:
         """Whether the log has to be read before anything is decided."""
         if self.live is None:
             return self._log is not None and (self._may_be_known or self._length > 0)
-        return self._others_may_have_written()
+        return self._others_may_have_written() or self._must_read_stops
+
+    @property
+    def _must_read_stops(self) -> bool:
+        return self._log is not None and self._log.must_read_stops(self._shield.tenant)
 
     def _others_may_have_written(self) -> bool:
         return self._log is not None and self._log.others_may_have_written(self._shield.tenant, self.id)
@@ -172,6 +178,7 @@ class SessionState:
         """
         log = self._log
         is_known = self._length or self.unwritten or self.is_held or not self._may_be_new
+        is_known = is_known or self._must_read_stops
         if log is None or self.live is not None or is_known or log.was_written_to(self._shield.tenant, self.id):
             return False
         self._may_be_known = False
@@ -188,6 +195,8 @@ class SessionState:
         Where it need not be `settled`, it is on disk once anything is written after it, or `settle` returns.
         """
         log = self._log
+        if log is not None and self._must_read_stops:
+            log.read_stops(self._shield.tenant)
         if self.live is None or log is None or not self._others_may_have_written():
             self.open(settled=settled)
             return
@@ -258,7 +267,9 @@ class SessionState:
         self.open()
         digest, found = self._requests.get(named.name, ("", None))
         if digest:
-            # What was answered may be in the log alone; and others may have told of its result since.
+            # What was answered may be in the log alone; and others may have told of its result since, or stopped it.
+            if self._log is not None:
+                self._log.read_stops(self._shield.tenant)
             self.forget()
             self.open()
             digest, found = self._requests.get(named.name, ("", None))
@@ -280,11 +291,20 @@ class SessionState:
         ]
         waiting = [call for call in conversation.waiting() if _is_of(call, decision)]
         if len(waiting) == len(made):
-            return decision
+            stop = self.stop_on(decision.tool)
+            return decision if stop is None else replace(decision, allowed=False, to_agent=f"{told(stop)}.")
         tool = self.decider.pack.schema.tools.get(decision.tool)
         if tool is not None and tool.effect != "write":
             return replace(decision, is_over=True)
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
+
+    def stop_on(self, tool: str, agent: str = "") -> Stop | None:
+        """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
+        declared = self.decider.pack.schema.tools.get(tool)
+        if self._log is None or (declared is not None and declared.effect != "write"):
+            return None
+        stops, now = self._log.stops(self._shield.tenant), self._shield.clock()
+        return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
 
     def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
@@ -301,8 +321,12 @@ class SessionState:
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
-        if any(isinstance(answer, Conflict) for answer in answers):
-            self._refuse_misfit()
+        conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
+        if conflict is not None:
+            if conflict.about == "stops" and self._log is not None:
+                self._log.stops_changed(self._shield.tenant)
+            else:
+                self._refuse_misfit()
             self.forget()
             return False
         self._conflicts = (0, 0)
@@ -399,6 +423,7 @@ class SessionState:
         decisions: list[Decision] = []
         elsewhere: list[Draft] = []
         tenant = self._shield.tenant
+        stops = self._log.stops(tenant) if self._log is not None else NO_STOPS
         if self._log is not None and self._length == 0:
             bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
         written = self._written
@@ -406,7 +431,7 @@ class SessionState:
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
             decision, changes = self._decide(
-                conversation, asking(conversation), number, started, beside[place] if beside else ()
+                conversation, asking(conversation), number, started, beside[place] if beside else (), stops
             )
             decisions.append(decision)
             if self._log is not None:
@@ -438,13 +463,19 @@ class SessionState:
             if kind in ("opening", "event"):
                 _refuse_deep(body)
         drafts = [
-            Draft(tenant, self.id, kind, body, name, place)
+            Draft(tenant, self.id, kind, body, name, place, stops.revision if kind == "decision" else None)
             for place, (kind, body, name) in enumerate(bodies, self._length)
         ]
         return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
 
     def _decide(
-        self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
+        self,
+        conversation: Conversation,
+        judgement: Judgement,
+        number: int,
+        started: float,
+        beside: Beside,
+        stops: Stops,
     ) -> tuple[Decision, Sequence[Change]]:
         name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
         weighed = conversation.weigh() if decider.must_weigh(judgement) else None
@@ -457,6 +488,9 @@ class SessionState:
         if beside:
             tool = judgement.made.call.tool
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+        if stops.standing:
+            now = self._shield.clock()
+            grounds = [*stop_grounds(stops, decider.pack, judgement, self.by, now), *grounds]
         ruling = Ruling(grounds)
         if any(each.answer == "ask" for each in grounds) and conversation.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms)
