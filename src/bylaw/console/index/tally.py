@@ -24,11 +24,11 @@ def tally_query(search: int = 0) -> str:
     singled = f"""FROM temp.singled g CROSS JOIN findings f ON f.number = g.finding {among}
         JOIN cells c ON c.number = f.cell LEFT JOIN temp.waived w ON w.cell = f.cell
         LEFT JOIN temp.known n ON n.finding = f.number"""
-    return f"""SELECT cell, state, sum(findings) AS findings FROM (
+    return f"""WITH k AS MATERIALIZED ({known}) SELECT cell, state, sum(findings) AS findings FROM (
         SELECT a.cell AS cell, COALESCE(w.state, {_USUAL}) AS state, a.findings AS findings FROM ({whole}) a
             JOIN cells c ON c.number = a.cell LEFT JOIN temp.waived w ON w.cell = a.cell
-        UNION ALL SELECT k.cell, 'still', k.findings FROM ({known}) k
-        UNION ALL SELECT k.cell, {_USUAL}, -k.findings FROM ({known}) k JOIN cells c ON c.number = k.cell
+        UNION ALL SELECT k.cell, 'still', k.findings FROM k
+        UNION ALL SELECT k.cell, {_USUAL}, -k.findings FROM k JOIN cells c ON c.number = k.cell
         UNION ALL SELECT f.cell, g.state, 1 {singled}
         UNION ALL SELECT f.cell, {_BEFORE}, -1 {singled}
         ) GROUP BY 1, 2 HAVING sum(findings) > 0"""
