@@ -8,10 +8,12 @@ from functools import cached_property
 
 import msgspec
 
+from bylaw.answering.consent import consent_answer, consent_request
 from bylaw.answering.history import History
 from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, Run
+from bylaw.consent import OpenConsent
 from bylaw.engine.asking import ANSWERABLE, Answered
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import ChatError, Unreachable, schema_of
@@ -99,9 +101,22 @@ class ConversationAnswers:
         """Short-term memory: what was asked in this conversation, by content."""
 
     def __call__(self, name: str, act: Act) -> Answered:
+        return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        """Whether the user agreed to the act, by one question."""
+
+        def settle(queries: "_Queries") -> Answered:
+            events = self._events()
+            request = consent_request(self._pack, predicate, act, question, events)
+            return consent_answer(predicate, act, queries.ask(request), events)
+
+        return self._asked_for(predicate.name, act, settle)
+
+    def _asked_for(self, name: str, act: Act, settle: Callable[["_Queries"], Answered]) -> Answered:
         queries = _Queries(self._answerer, self._asked)
         try:
-            answered = self._settle(name, act, queries)
+            answered = settle(queries)
         except Exception as error:
             # A model, a recording or an operation may fail in any way: then nobody knows.
             return Answered(name, act.step, None, queries.count, (), f"{type(error).__name__}: {error}"[:300])

@@ -53,6 +53,15 @@ AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 """Says whether a predicate holds at an act, where nothing in the conversation decides it: a model, a person."""
 
 
+@runtime_checkable
+class SettlesConsent(Protocol):
+    """Whoever answers may take an open consent as what it is: what was put, what was answered, what nobody saw told."""
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        """Whether the user agreed to the act."""
+        ...
+
+
 class Asking:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
@@ -67,6 +76,7 @@ class Asking:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
+        self._consented = answer.consented if isinstance(answer, SettlesConsent) else None
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}
@@ -158,7 +168,11 @@ class Asking:
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
         """What whoever was passed in says of a predicate; it is kept."""
         assert self._answer is not None
-        said = self._answer(predicate.name, act)
+        question = self.question(predicate, act) if self._consented is not None else None
+        if self._consented is not None and question is not None:
+            said = self._consented(predicate, act, question)
+        else:
+            said = self._answer(predicate.name, act)
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
@@ -182,6 +196,10 @@ class Asking:
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
         """Why a predicate has its value at an act, where a witness can say more than the value."""
+        said = self.answered.get((predicate.name, act.step))
+        if said is not None and said.value is not None and said.queries:
+            told: dict[str, Any] = {"reason": "model", "holds": said.value}
+            return told | ({"answered_at": said.quotes[-1].step} if said.quotes else {})
         return None if predicate.witness is None else self._witnesses[predicate.name].tell(act, self._record(act))
 
     def _find(self, predicate: Predicate, act: Act) -> bool | None:
