@@ -12,7 +12,7 @@ FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
     "policy.md": "Tell the customer what you cancel and wait for a yes.",
     "tools.yaml": "tools:\n  cancel_order: {effect: write, parameters: {order_id: string}}\n",
-    "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Tell the customer what you cancel and wait for a yes.]}]",
+    "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Tell the customer what you cancel]}]",
     "rules.yaml": (
         "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
         "rules: [{id: confirm, formula: ALWAYS (change IMPLIES agreed)}]\n"
