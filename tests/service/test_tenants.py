@@ -63,6 +63,12 @@ stops = st.builds(
 )
 
 
+confirmations = st.builds(
+    lambda name, number, answer: {"conversation": name, "card": f"{name}/{number}", "answer": answer},
+    names, st.integers(1, 4), st.sampled_from(["yes", "no"]),
+)  # fmt: skip
+
+
 def batched(requests: Any) -> Any:
     return st.lists(requests, min_size=1, max_size=2).map(lambda several: {"requests": several})
 
@@ -72,6 +78,7 @@ POSTS = {
     "/v1/decide/batch": batched(decides),
     "/v1/events": takes,
     "/v1/events/batch": batched(takes),
+    "/v1/confirm": confirmations,
     "/v1/approvals": answers,
     "/v1/stops": stops,
     "/access/v1/evaluation": evaluations,

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.consent import Card, Confirmation, ConsentWitness, OpenConsent
+from bylaw.consent import ConsentWitness, OpenConsent
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -177,17 +177,16 @@ class Asking:
         self.answered[predicate.name, act.step] = found
         return found.value
 
-    def put(self, card: Card) -> None:
-        """A card was issued: what is said from now on may put and answer it."""
-        for witness in self._witnesses.values():
-            if isinstance(witness, ConsentWitness):
-                witness.put(card)
+    def card_text(self, record: CallRecord) -> str:
+        """A call in plain words for the user, as the predicate that wants most of it told puts it."""
+        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
+        return max((each.card_text(record) for each in witnesses), key=len, default="")
 
-    def confirm(self, confirmation: Confirmation) -> None:
-        """The host reports the user's answer to a card."""
-        for witness in self._witnesses.values():
-            if isinstance(witness, ConsentWitness):
-                witness.confirm(confirmation)
+    @property
+    def card_lifetime(self) -> float:
+        """Seconds for which a card is good: the shortest that the pack says."""
+        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
+        return min((each.words.lifetime for each in witnesses), default=0.0)
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
         """What is open of the user's consent to an act, for a model or a person; None where nothing is."""

@@ -29,7 +29,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.trace.event import Call, Event, Result
+from bylaw.trace.event import Call, Card, Event, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -150,9 +150,18 @@ class Session:
         """What was answered of predicates that code could not settle, in the order it was asked."""
         return self._asking.answered.values()
 
-    def refuse(self, call: Call) -> None:
+    def card_text(self, judgement: Judgement) -> str:
+        """A judged call in plain words for the user; empty where no rule is about their consent."""
+        return self._asking.card_text(judgement.made)
+
+    @property
+    def card_lifetime(self) -> float:
+        """Seconds for which a card is good."""
+        return self._asking.card_lifetime
+
+    def refuse(self, call: Call, card: Card | None = None) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
-        refused = replace(call, refused=True)
+        refused = replace(call, refused=True, card=card)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
         self.observe(refused)

@@ -143,7 +143,8 @@ class Ledger:
                     self._times.append((step, event.time))
                 if event.turn != turn:
                     turn, start = self.turn, self.turn_start = event.turn, step
-                if event.by == "user":
+                # What the user answered to a card was not said in words.
+                if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
                         self._unheard.append(step)

@@ -42,6 +42,7 @@ from bylaw.service.request import (
     Approvals,
     BadRequest,
     Complaint,
+    ConfirmRequest,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -124,6 +125,7 @@ class Service:
             "/v1/decide/batch": self._decide_batch,
             "/v1/events": self._events,
             "/v1/events/batch": self._events_batch,
+            "/v1/confirm": self._confirm,
             APPROVALS: self._approve,
             STOPS: self._stop,
             EVALUATION: self._evaluate,
@@ -233,6 +235,9 @@ class Service:
             except WRONG as error:
                 outcomes.append(EventsOutcome(error=failure(error)[1].error))
         return EventsBatchAnswer(outcomes)
+
+    async def _confirm(self, tenant: str, body: bytes) -> Any:
+        return await self.desk.confirm(tenant, self._read(body, ConfirmRequest))
 
     def _few(self, requests: list[T]) -> list[T]:
         if len(requests) > MANY:

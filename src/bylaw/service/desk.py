@@ -23,6 +23,8 @@ from bylaw.service.request import (
     Approvals,
     BadRequest,
     Complaint,
+    ConfirmAnswer,
+    ConfirmRequest,
     DecideAnswer,
     DecideRequest,
     EventsAnswer,
@@ -105,6 +107,16 @@ class Desk:
             await session.take_async([event.happening(now) for event in request.events], named=request.named())
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
+
+    async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
+        """The user's answer to a card, on disk when this returns."""
+        request.check()
+        await self.log.journal.let_others_go_on()
+        session = self._session(tenant, request.conversation, None, "")
+        with self._keeping(session):
+            is_yes, named = request.answer == "yes", request.named()
+            await session.confirm_async(request.card, is_yes, by=request.by, named=named)
+        return ConfirmAnswer(session.id, request.card, request.answer)
 
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
         """The approvals that a tenant's agents have asked for."""

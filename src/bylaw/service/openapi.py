@@ -21,6 +21,8 @@ from bylaw.service.authzen import (
 from bylaw.service.request import (
     ApprovalAnswer,
     Approvals,
+    ConfirmAnswer,
+    ConfirmRequest,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -39,6 +41,7 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     "/v1/decide/batch": ("Several such requests", DecideBatch, DecideBatchAnswer),
     "/v1/events": ("Say what happened in a conversation", EventsRequest, EventsAnswer),
     "/v1/events/batch": ("Several such requests", EventsBatch, EventsBatchAnswer),
+    "/v1/confirm": ("Report the user's answer to a card", ConfirmRequest, ConfirmAnswer),
     "/v1/approvals": ("Approve or reject a call that waits for a person", ApprovalAnswer, Approval),
     "/v1/stops": ("Stop an agent, a tool, a policy or all writes for a while, or lift that", StopRequest, Stopped),
     EVALUATION: ("AuthZEN 1.0: may this subject make this call?", Evaluation, Evaluated),

@@ -16,6 +16,7 @@ from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.door import one_waits
 from bylaw.shield.history import Named, writable
 from bylaw.shield.state import Happening
+from bylaw.trace.event import Card
 
 NAME = 300
 """Characters in a name at most."""
@@ -201,6 +202,30 @@ class StopList(Struct, frozen=True):
     stops: list[Stopped]
 
 
+class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The user's own answer to a card, which the host showed them. A person who approves a call does not answer for the
+    user."""
+
+    conversation: str
+    card: str
+    """The `id` of the `card` of a decision."""
+    answer: Literal["yes", "no"]
+    by: str = ""
+    """How it was given, such as the button that was pressed."""
+    request: str = ""
+    """As for a decision."""
+
+    def check(self) -> None:
+        """A conversation and a card must be named."""
+        if not self.conversation or not self.card:
+            raise BadRequest("`conversation` or `card` is empty")
+        _check(self.conversation, (), (), self.request)
+
+    def named(self) -> Named | None:
+        """As for a decision."""
+        return Named(self.request, fingerprint(self)) if self.request else None
+
+
 class Sentence(Struct, frozen=True):
     """Where the document says it."""
 
@@ -235,12 +260,22 @@ class Decided(Struct, frozen=True):
     """Name, version and digest of the pack that the conversation is under."""
     is_over: bool = False
     """The request was sent again, and the call has had its result since: it is not to run a second time."""
+    card: Card | None = None
+    """What to put to the user: the agent's message ends with its text, or you show it and report the answer."""
 
 
 class DecideAnswer(Struct, frozen=True):
     """One decision for each call."""
 
     decisions: list[Decided]
+
+
+class ConfirmAnswer(Struct, frozen=True):
+    """The answer that stands; it is on disk."""
+
+    conversation: str
+    card: str
+    answer: Literal["yes", "no"]
 
 
 class EventsAnswer(Struct, frozen=True):
@@ -325,6 +360,7 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
         decision.model_queries,
         pack,
         decision.is_over,
+        decision.card,
     )
 
 

@@ -21,6 +21,7 @@ from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.fitting import misfit
 from bylaw.shield.for_person import for_person
 from bylaw.shield.look_ups import look_ups
+from bylaw.trace.event import Card
 
 _PERMIT = {"permit"}
 _DENY = {"deny"}
@@ -57,7 +58,9 @@ class Decider:
             if weighed is not None or judgement.rules or judgement.open_rules:
                 found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
                 found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
-                found += self._of_circuit(found, tool, weighed)
+                if not any(map(self._waits_for_card, judgement.rules)):
+                    # Once the user has answered a card, all is weighed again.
+                    found += self._of_circuit(found, tool, weighed)
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
@@ -98,7 +101,14 @@ class Decider:
         if finding.rule.hard:
             # Broken whether or not the call is made, it says nothing against the call; nor does that allow it.
             answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
+        if answer == "deny" and self._waits_for_card(finding):
+            return self._of_rule(finding, tool, "ask", (Question(finding.rule.policy, _AGREES, "user"),))
         return self._of_rule(finding, tool, answer)
+
+    def _waits_for_card(self, finding: RuleFinding) -> bool:
+        """Whether nothing but a card's answer would do, and the user may still give it: then they are asked."""
+        predicates = self.pack.book.predicates
+        return finding.puts_card and any(predicates[name].consent == "card" for name, _ in finding.whys)
 
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
@@ -122,6 +132,7 @@ class Decider:
         name: str,
         approval: str = "",
         weighed: Assessment | None = None,
+        card: Card | None = None,
     ) -> Decision:
         """What is to become of a judged call."""
         call = judgement.made.call
@@ -130,18 +141,19 @@ class Decider:
         unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":
-            text = Text(lambda: self._feedback(call.tool, grounds, approval, runs=allowed))
+            text = Text(lambda: self._feedback(call.tool, grounds, approval, card, runs=allowed))
             # What is known is as of now, whenever it is read.
             seen = list(judgement.seen.answers()) if answer == "ask" else ()
             person = Text(lambda: for_person(call, grounds, seen))
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
-        found = Decision(name, call.tool, dict(call.arguments), *said)
+        found = Decision(name, call.tool, dict(call.arguments), *said, card=card)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
-    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, *, runs: bool) -> str:
+    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, card: Card | None, *, runs: bool) -> str:
         told = [ground for ground in grounds if ground.posture != "shadow"]
         worst = gravest([ground.answer for ground in told])
-        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval)
+        text = card.text if card is not None else ""
+        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval, card=text)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
@@ -221,7 +233,8 @@ class Decider:
     def _of_rule(self, finding: RuleFinding, tool: str, answer: Answer, questions: tuple[Question, ...] = ()) -> Ground:
         name = finding.rule.policy
         told = (finding.because, self.pack.policies[name].citations, (), (), questions)
-        return Ground(name, "rule", answer, self._postures.of(tool, name), *told, for_agent=finding.for_agent)
+        posture, for_agent = self._postures.of(tool, name), finding.for_agent
+        return Ground(name, "rule", answer, posture, *told, for_agent=for_agent, puts_card=finding.puts_card)
 
     def _questions_of(self, finding: RuleFinding) -> tuple[Question, ...]:
         """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""

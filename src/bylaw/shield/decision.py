@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bylaw.engine.asking import Answered
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
-from bylaw.trace.event import LookedUp
+from bylaw.trace.event import Card, LookedUp
 
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
@@ -65,6 +65,8 @@ class Ground(Struct, frozen=True):
     """It asks a person what only the user could say, since nobody tells what the user says: a yes is an override."""
     is_unheard: bool = False
     """It asks the user, whose answer nobody would tell."""
+    puts_card: bool = False
+    """The user's answer to a card would settle it."""
 
 
 class Text:
@@ -131,6 +133,9 @@ class Decision(Struct, frozen=True):
     """Set where nothing was decided anew: a call that was allowed was interrupted before it was done, or goes on."""
     call: str = ""
     """The id of that call."""
+    card: Card | None = None
+    """What to put to the user, whose yes to it lets the same call run: the agent shows its text, or the host shows it
+    and reports the answer with `confirm`."""
 
     @property
     def feedback(self) -> str:

@@ -22,7 +22,7 @@ from bylaw.shield import door
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, note_interruption, writable
 from bylaw.shield.state import Arguments, Attempt, Beside, Happening, JudgeCall, SessionState, Wanted
-from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Call, Card, Confirmation, Message
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -127,6 +127,34 @@ class LiveSession:
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
         return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)])))[0]
+
+    def confirm(self, card: Card | str, yes: bool, *, by: str = "", time: float | None = None) -> None:
+        """The user answered the card of a decision, which the host showed them; on disk when this returns.
+
+        A yes lets the same call run once, until the card expires or the user says something else. `by` says how it was
+        given, such as the button that was pressed. An answer to a card that is unknown, used, expired or was answered
+        otherwise is refused; given again, the same answer changes nothing. A person's approval is no such answer.
+        """
+        self._happen(self._confirming(card, yes, by, time))
+        self.flush()
+
+    async def confirm_async(
+        self,
+        card: Card | str,
+        yes: bool,
+        *,
+        by: str = "",
+        time: float | None = None,
+        named: Named | None = None,
+    ) -> None:
+        """The same, for a coroutine; a request with a name is taken once."""
+        await self.take_async([self._confirming(card, yes, by, time)], named=named)
+
+    def _confirming(self, card: Card | str, yes: bool, by: str, time: float | None) -> Happening:
+        name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
+        said = Confirmation(name, door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered"))
+        at = self._time(time)
+        return lambda conversation: conversation.confirm(said, time=at)
 
     def interrupt(self, id: str, decision: Decision) -> None:
         """A call that was allowed stops before it is done, and may go on later, here or in another worker."""

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from bylaw.consent import digest as card_digest
+from bylaw.consent import standing_of
 from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
@@ -44,7 +46,7 @@ from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of, told
 from bylaw.shield.unheard import stood_in
-from bylaw.trace.event import Approved, Call, Event, LookedUp
+from bylaw.trace.event import Approved, Call, Card, Event, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
 Arguments = Mapping[str, Any] | str
@@ -497,11 +499,12 @@ class SessionState:
             ruling = Ruling(grounds)
         if self._log is not None:
             ruling = self._ruling(self._log, judgement, grounds, name)
-        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
+        card = self._card(conversation, judgement, ruling.grounds, name)
+        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card)
         if resolved:
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
-            conversation.refuse()
+            conversation.refuse(card)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         if answered := conversation.answered[self._told :]:
@@ -510,6 +513,34 @@ class SessionState:
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         return decision, [_for_person(change, decision) for change in ruling.changes]
+
+    def _card(
+        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
+    ) -> Card | None:
+        """What to put to the user, where nothing but their yes stands between the call and its running."""
+        firm = [each for each in grounds if each.posture == "enforce" and each.answer != "allow"]
+        if not any(each.puts_card for each in firm) or any(
+            not each.puts_card and each.answer != "ask" for each in firm
+        ):
+            return None
+        text = conversation.card_text()
+        if not text:
+            return None
+        call = judgement.made.call
+        now, digest = (
+            call.time if call.time is not None else self._shield.clock(),
+            card_digest(call.tool, call.arguments),
+        )
+        before = conversation.events[: judgement.made.step]
+        for event in reversed(before):
+            # One prompt for one write: the card that waits is not put a second time.
+            if isinstance(event, Call) and (card := event.card) is not None and card.digest == digest:
+                standing = standing_of(before, card.id)
+                is_good = card.text == text and card.expires is not None and now < card.expires
+                if is_good and standing is not None and standing.answer is None and standing.used_by is None:
+                    return card
+                break
+        return Card(name, digest, text, now + conversation.card_lifetime)
 
     def _ruling(self, log: Log, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""
