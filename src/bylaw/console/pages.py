@@ -11,11 +11,12 @@ from bylaw.console.inbox import InboxPages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
 from bylaw.console.sign_in import SignIn
+from bylaw.console.trying import TryPages
 from bylaw.console.view import View
 from bylaw.pack import Pack
 from bylaw.record import Log
 
-PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePages)
+PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, TryPages, ComparePages)
 
 
 def view_app(view: View) -> ASGIApp:
