@@ -15,9 +15,9 @@ from bylaw.consent import standing_of
 from bylaw.engine.asking import Answered, AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import copied, warn_of_unknown
+from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.plain_data import as_content, as_object, check_name
 from bylaw.engine.request import Delegating, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -135,7 +135,7 @@ class Conversation:
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
-        check_name(tool)
+        tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
 
     def _judge(
@@ -314,7 +314,7 @@ class Conversation:
         self._doubt(self._taken)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
-        check_name(tool)
+        tool_name(tool)
         return self._judge(tool, given, fault, "", time)
 
     def resume(self, events: Sequence[Event]) -> None:

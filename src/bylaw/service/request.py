@@ -8,13 +8,13 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
+from bylaw.engine.door import one_waits, writable
 from bylaw.errors import BylawError, UsageError, meant
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
-from bylaw.shield.door import one_waits
-from bylaw.shield.history import Named, writable
+from bylaw.shield.history import Named
 from bylaw.shield.state import Happening
 from bylaw.trace.event import Card
 

@@ -4,27 +4,33 @@ Unsure is never allow: what is unknown is looked up where a look-up can tell, el
 refused or asked, as the pack says.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.facts.entity import Fact, is_known
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.contradiction import may_be_settled
+from bylaw.facts.entity import Fact, Key, ReadTool, is_known
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import key_of
 from bylaw.pack import Pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Text, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, firmest, gravest
 from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.fitting import misfit
 from bylaw.shield.for_person import for_person
-from bylaw.shield.look_ups import look_ups
 from bylaw.trace.event import Card
 
 _PERMIT = {"permit"}
 _DENY = {"deny"}
+_Name = tuple[Any, ...]
+"""A call, told by its tool and its arguments, which are parts of keys."""
 
 
 class Decider:
@@ -284,3 +290,52 @@ def _unique(facts: Iterable[Fact]) -> list[Fact]:
 def _asked(text: str) -> str:
     """A statement as a question."""
     return f"{text.rstrip(' .?!')}?" if text.rstrip(" .?!") else ""
+
+
+def look_ups(
+    schema: Schema, ledger: Ledger, lacking: Mapping[Fact, str], at: CallRecord
+) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
+    """The look-ups to make before the call `at`, the facts that none is left for, and look-ups that failed.
+
+    `lacking` are facts, each with its text.
+    """
+    found: dict[_Name, tuple[str, dict[str, Any], list[str]]] = {}
+    failed: dict[_Name, LookUp] = {}
+    blind: list[Fact] = []
+    answers: dict[_Name, list[CallRecord]] = {}
+    calls: dict[tuple[Key, int], tuple[_Name, dict[str, Any]]] = {}
+    """By key and way, which mostly show several of the facts: the arguments, and a name for the call."""
+    for fact, text in lacking.items():
+        if fact.key is None:
+            continue
+        entity = schema.entities[fact.entity]
+        key = key_of(fact.key)
+        ways: list[tuple[_Name, str, dict[str, Any]]] = []
+        for way in schema.ways_to(entity, fact.field):
+            call = calls.get((key, id(way)))
+            if call is None:
+                call = calls[key, id(way)] = _call(way, dict(zip(entity.key, key, strict=False)))
+            name, arguments = call
+            made = answers.get(name)
+            if made is None:
+                made = answers[name] = ledger.answers.to(way.tool, arguments, at)
+            is_current = any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made)
+            if not is_current or may_be_settled(ledger, entity, key, fact.field, at):
+                look_up = found.get(name)
+                if look_up is None:
+                    look_up = found[name] = (way.tool, arguments, [])
+                look_up[2].append(text)
+                break
+            ways.append((name, way.tool, arguments))
+        else:
+            blind.append(fact)
+            for name, tool, arguments in ways:
+                if ledger.answers.has_failed(tool, arguments, at):
+                    failed[name] = LookUp(tool, arguments, (text,))
+    wanted = [LookUp(tool, arguments, tuple(facts)) for tool, arguments, facts in found.values()]
+    return wanted, blind, list(failed.values())
+
+
+def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[_Name, dict[str, Any]]:
+    arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
+    return (way.tool, *arguments.items()), arguments

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import astuple, replace
 
+from bylaw.engine.door import writable
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.approval import Change
@@ -219,8 +220,3 @@ def _read_event(body: bytes) -> Event:
         return event
     content = event.text if event.text is not None else event.data
     return Result(event.call, content, event.error, event.captured, event.tool, event.agent, event.time)
-
-
-def writable(text: str) -> str:
-    """A text that can be written down: what is no character of its own becomes `?`."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

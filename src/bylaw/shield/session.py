@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from bylaw.engine import door
 from bylaw.engine.conversation import Conversation
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
-from bylaw.shield import door
 from bylaw.shield.decision import Decision
-from bylaw.shield.history import Named, note_interruption, writable
+from bylaw.shield.history import Named, note_interruption
 from bylaw.shield.state import Arguments, Attempt, Beside, Happening, JudgeCall, SessionState, Wanted
 from bylaw.trace.event import Call, Card, Confirmation, Message
 from bylaw.trace.trajectory import Trajectory
@@ -104,7 +104,7 @@ class LiveSession:
         id, tool = door.text(id, "the id of a call"), door.text(tool, "a tool's name")
         error = None if error is None else door.yes_or_no(error, "`error`")
         captured = door.yes_or_no(captured, "`captured`")
-        shown, at = writable(content) if isinstance(content, str) else content, self._time(time)
+        shown, at = door.writable(content) if isinstance(content, str) else content, self._time(time)
 
         def answer(conversation: Conversation) -> None:
             if not id:

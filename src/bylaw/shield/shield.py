@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bylaw.engine import door
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import BylawError, UsageError
@@ -16,7 +17,6 @@ from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
-from bylaw.shield import door
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import Opening, read_opening

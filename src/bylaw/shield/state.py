@@ -17,8 +17,8 @@ from bylaw.consent import digest as card_digest
 from bylaw.consent import standing_of
 from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
+from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
