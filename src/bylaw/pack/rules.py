@@ -14,6 +14,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
+from bylaw.pack.limits import WrittenLimit, read_limits
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
@@ -21,6 +22,7 @@ from bylaw.policy.yaml import Located
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.formula import Always, Formula, atoms, is_propositional
+from bylaw.rule.limit import Limit
 from bylaw.rule.rule import Rule, read_rule
 from bylaw.trace.event import Event, Message, Result
 
@@ -123,6 +125,7 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     predicates: dict[str, WrittenPredicate | None] = {}
     rules: list[WrittenRule] = []
+    limits: list[WrittenLimit] = []
     eps: int | float = 0.0
 
 
@@ -221,11 +224,18 @@ class Rules(Struct, frozen=True):
     """Physical rules: what is known of predicates. Nobody breaks them; circuits draw conclusions from them."""
     eps: float = 0.0
     """The margin that a call must reach where soft rules are weighed."""
+    limits: tuple[Limit, ...] = ()
+    """What may be done so many times within a time, over all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
         """Rules and knowledge."""
         return (*self.rules, *self.knowledge)
+
+    @property
+    def enforced(self) -> frozenset[str]:
+        """The policies that a rule or a limit enforces."""
+        return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -261,7 +271,8 @@ class RulesReader:
                 rules[rule.name] = rule
         demands = tuple(rule for rule in rules.values() if not rule.physical)
         knowledge = tuple(rule for rule in rules.values() if rule.physical)
-        return self._weighted(Rules(predicates, demands, knowledge, float(file.eps)))
+        limits = read_limits(file.limits, self._schema, self._policies, self._fault)
+        return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
         """The rules with the weights that were learned for them, where there are any."""

@@ -7,6 +7,7 @@ from bylaw.record.approval import project
 from bylaw.record.database import Cursor, Known, News, Place, Row
 from bylaw.record.entry import ROOT, SALT, Conflict, Draft, Entry, digest_of, link_of, new_salts
 from bylaw.record.stop import STOPS
+from bylaw.record.use import project_use
 
 
 def places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
@@ -39,7 +40,7 @@ class Batch:
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
-        moves = "approval" in [draft.kind for draft in drafts]
+        moves = any(draft.kind in ("approval", "use") for draft in drafts)
         if moves:
             self._cursor.execute("SAVEPOINT together")
         answers: list[Entry | Conflict] = []
@@ -76,6 +77,8 @@ class Batch:
             return Conflict("it was decided before a stop was made or lifted", "stops")
         if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
             return Conflict(wrong)
+        if kind == "use" and (wrong := project_use(self._cursor, draft, self._time)):
+            return Conflict(wrong, "limit")
         number, before = self._heads.get(tenant, _NOTHING)
         number += 1
         salt = self._salts[self._salted : self._salted + SALT]

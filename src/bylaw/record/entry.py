@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["opening", "event", "decision", "approval", "stop", "removal"]
+Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "removal"]
 
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""
@@ -66,8 +66,9 @@ class Conflict(Struct, frozen=True):
     """A draft that could not be written: its conversation has gone on, or an approval is no longer what it was."""
 
     message: str
-    about: Literal["", "stops"] = ""
-    """Set where it is to be decided anew for another reason than that: stops were made or lifted."""
+    about: Literal["", "stops", "limit"] = ""
+    """Set where it is to be decided anew for another reason than that: stops were made or lifted, or somebody took the
+    last place under a limit."""
 
 
 def new_salts(count: int) -> bytes:

@@ -135,6 +135,11 @@ class Log:
             raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
         return found[0] if found else None
 
+    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
+        """When the last places were taken that are counted under a name, the latest first."""
+        with self._reading():
+            return self._reader.latest_uses(tenant, name, since, most)
+
     def stops(self, tenant: str) -> Stops:
         """The stops that nobody has lifted, as far as is known here."""
         return self._stops.get(tenant, NO_STOPS)

@@ -47,6 +47,7 @@ def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float 
         )
         cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
+        cursor.execute("DELETE FROM uses WHERE tenant = ? AND conversation = ?", (tenant, name))
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:

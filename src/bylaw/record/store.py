@@ -144,6 +144,16 @@ class Store:
         except (ValueError, msgspec.MsgspecError) as error:
             raise UsageError(str(error)) from error
 
+    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
+        """When the last places that are counted under a name were taken, the latest first."""
+        query = f"SELECT time FROM uses WHERE tenant = ? AND name = ? AND time > ? ORDER BY time DESC LIMIT {most:d}"
+        return [time for (time,) in self._rows(query, (tenant, name, since), settled=False)]
+
+    def uses(self, tenant: str) -> dict[tuple[str, str], float]:
+        """Every place that is taken: by what it is counted under and decision, since when."""
+        rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
+        return {(name, decision): time for name, decision, time in rows}
+
     def length_of(self, tenant: str, name: str) -> int:
         """How many entries were written of one conversation."""
         rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))

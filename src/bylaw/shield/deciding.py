@@ -42,7 +42,7 @@ class Decider:
         """How long a question waits for a person, and what then."""
         self.resolves = postures.resolve == "live"
         """Whether missing look-ups are made through the host's tools."""
-        self._postures = postures
+        self.postures = self._postures = postures
         self._permits: dict[tuple[str, str], Ground] = {}
         """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
 

@@ -13,6 +13,7 @@ from bylaw.pack import Pack
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
+from bylaw.record.use import Use, read_use
 from bylaw.shield.approving import lifted_by, rests_on
 from bylaw.shield.decision import Decision, Ground
 from bylaw.trace.event import Approved, Call, Event, Message, Result
@@ -91,6 +92,9 @@ class History(Struct):
 
     interrupted: dict[str, Decision] = field(default_factory=dict[str, Decision])
     """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
+
+    uses: dict[int, list[Use]] = field(default_factory=dict[int, list[Use]])
+    """By step of the call, the places that it took under limits."""
 
     yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
     """What persons said yes to, by approval; which policies that answers, a decision tells."""
@@ -182,6 +186,10 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             if change.status == "approved":
                 yes = Approved(change.by, (), change.note, change.approval, entry.time)
                 history.yeses[change.approval] = yes
+        case "use":
+            use: Use = read_use(body)
+            if use.status == "taken":
+                history.uses.setdefault(len(history.events) - 1, []).append(use)
         case "opening" | "removal" | "stop":
             pass
     history.length = (entry.position or 0) + 1

@@ -267,12 +267,13 @@ class LiveSession:
         said, at = door.text(text, "what the agent said"), self._time(None)
         with self._lock:
             self._refuse_nesting()
-            self._happen(lambda conversation: conversation.hold(said, time=at))
-            self._state.is_held = True
+            begin: Happening = lambda conversation: conversation.hold(said, time=at)  # noqa: E731
+            self._happen(begin)
+            self._state.is_held, self._state.held_by = True, begin
         try:
             yield self
         finally:
-            self._state.is_held = False
+            self._state.is_held, self._state.held_by = False, None
             self._happen(Conversation.let_go)
 
     def _refuse_nesting(self) -> None:
@@ -461,8 +462,8 @@ class LiveSession:
         return self._state.decider.resolves or self.shield.answers is not None
 
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
-        reads_on = self._state.is_told_whole and self._log is not None and not self._log.reads_at_once
-        if self._may_ask_others or reads_on:
+        reads_on = self._state.is_told_whole or bool(self.pack.book.limits)
+        if self._may_ask_others or (reads_on and self._log is not None and not self._log.reads_at_once):
             return await asyncio.to_thread(self._attempt_alone, wanted)
         return self._attempt_alone(wanted)
 

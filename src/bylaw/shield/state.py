@@ -27,6 +27,7 @@ from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stop, Stops
+from bylaw.record.use import Use, use_entry
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
@@ -42,11 +43,12 @@ from bylaw.shield.history import (
     opening_of,
     read_history,
 )
+from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of, told
 from bylaw.shield.unheard import stood_in
-from bylaw.trace.event import Approved, Call, Card, Event, LookedUp
+from bylaw.trace.event import Approved, Call, Card, Event, LookedUp, Result
 from bylaw.trace.trajectory import Trajectory
 
 Arguments = Mapping[str, Any] | str
@@ -128,6 +130,8 @@ class SessionState:
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
+        self.held_by: Happening | None = None
+        """How it began."""
         self.is_told_whole = False
         """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.is_unsettled = False
@@ -139,6 +143,8 @@ class SessionState:
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
         self._approvals = Approvals()
+        self._uses: dict[int, list[Use]] = {}
+        """By step of the call, the places that it took under limits."""
         self._yeses: dict[str, Approved] = {}
         """What persons said yes to, by approval."""
         self.interrupted: dict[str, Decision] = {}
@@ -245,6 +251,7 @@ class SessionState:
             note_interruption(self.interrupted, decision)
         live.resume(news.events)
         self._approvals.take(news.approvals)
+        self._uses |= {self._written + step: uses for step, uses in news.uses.items()}
         self._requests |= _answered(news)
         self._length = news.length
         self._written += len(news.events)
@@ -327,7 +334,7 @@ class SessionState:
         if conflict is not None:
             if conflict.about == "stops" and self._log is not None:
                 self._log.stops_changed(self._shield.tenant)
-            else:
+            elif not conflict.about:
                 self._refuse_misfit()
             self.forget()
             return False
@@ -365,7 +372,7 @@ class SessionState:
             history = read_history(self._read(self._log, settled=settled))
         if history is None:
             self._length = self._written = 0
-            self._approvals, self._requests, self._yeses = Approvals(), {}, {}
+            self._approvals, self._requests, self._yeses, self._uses = Approvals(), {}, {}, {}
             self.interrupted = {} if self._log is not None else self.interrupted
             conversation = self._conversation()
         else:
@@ -378,7 +385,7 @@ class SessionState:
             self.context = opening.context
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
-            self._approvals, self._yeses = Approvals(history.approvals), history.yeses
+            self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
             self._requests, self.interrupted = _answered(history), history.interrupted
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
@@ -404,7 +411,7 @@ class SessionState:
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""
-        if self.is_held:
+        if self.is_held and self.held_by not in self.unwritten:
             conversation.hold_on()
         happened, self.unwritten = self.unwritten, []
         wrong: BylawError | None = None
@@ -424,6 +431,7 @@ class SessionState:
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
         elsewhere: list[Draft] = []
+        taking: list[Use] = []
         tenant = self._shield.tenant
         stops = self._log.stops(tenant) if self._log is not None else NO_STOPS
         if self._log is not None and self._length == 0:
@@ -432,15 +440,16 @@ class SessionState:
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
-            decision, changes = self._decide(
-                conversation, asking(conversation), number, started, beside[place] if beside else (), stops
-            )
+            given = (number, started, beside[place] if beside else (), stops, taking)
+            decision, changes, uses = self._decide(conversation, asking(conversation), *given)
+            taking += uses
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
-                bodies.extend(_event_bodies(events))
+                bodies.extend(self._event_bodies(conversation, events))
                 written += len(events)
                 bodies.append(("decision", decision_body(decision), ""))
+                bodies.extend(("use", *use_entry(use)) for use in uses)
                 for change in changes:
                     step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
                     if self.is_told_whole:
@@ -453,14 +462,14 @@ class SessionState:
         for decision in wanted.repeated:
             decisions.append(decision)
             events = conversation.since(written)
-            bodies.extend(_event_bodies(events))
+            bodies.extend(self._event_bodies(conversation, events))
             written += len(events)
             bodies.append(("decision", decision_body(decision), ""))
         if self._log is None:
             self._decided += len(decisions)
             return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
-        bodies.extend(_event_bodies(rest))
+        bodies.extend(self._event_bodies(conversation, rest))
         for kind, body, _ in bodies:
             if kind in ("opening", "event"):
                 _refuse_deep(body)
@@ -478,7 +487,8 @@ class SessionState:
         started: float,
         beside: Beside,
         stops: Stops,
-    ) -> tuple[Decision, Sequence[Change]]:
+        taking: Sequence[Use],
+    ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
         weighed = conversation.weigh() if decider.must_weigh(judgement) else None
         grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
@@ -493,6 +503,8 @@ class SessionState:
         if stops.standing:
             now = self._shield.clock()
             grounds = [*stop_grounds(stops, decider.pack, judgement, self.by, now), *grounds]
+        places = self._places(decider, judgement, name, taking) if decider.pack.book.limits else NO_PLACES
+        grounds = [*places.grounds, *grounds] if places.grounds else grounds
         ruling = Ruling(grounds)
         if any(each.answer == "ask" for each in grounds) and conversation.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms)
@@ -512,7 +524,22 @@ class SessionState:
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        return decision, [_for_person(change, decision) for change in ruling.changes]
+        uses = places.uses if decision.allowed and self._log is not None else ()
+        if uses:
+            self._uses[judgement.made.step] = list(uses)
+        return decision, [_for_person(change, decision) for change in ruling.changes], uses
+
+    def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use]) -> Places:
+        """What the pack's limits say of a call, where others of its turn are about to take places."""
+        log, tenant, now = self._log, self._shield.tenant, clocks.time()
+
+        def latest(counted: str, since: float, most: int) -> list[float]:
+            assert log is not None
+            own = [now for use in taking if use.name == counted]
+            return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
+
+        asked = (judgement.made.call, name, self.by, self.context, latest if log is not None else None, now)
+        return places_for(decider.pack, decider.postures, *asked)
 
     def _card(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
@@ -550,6 +577,16 @@ class SessionState:
             asked = self._approvals.recall(judgement, grounds, self.context, find, terms, now)
         return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
 
+    def _event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
+        """What is to be written of events, and of the places that calls give back which their tools refused."""
+        for event in events:
+            yield "event", event_body(event), ""
+            if isinstance(event, Result) and event.call is not None and event.call in self._uses:
+                made = conversation.ledger.calls.get(event.call)
+                if made is not None and made.result is event and made.accepted is False:
+                    for use in self._uses[event.call]:
+                        yield "use", *use_entry(replace(use, status="returned"))
+
 
 def _is_of(call: Call, decision: Decision) -> bool:
     return call.tool == decision.tool and call.arguments == decision.arguments
@@ -573,8 +610,3 @@ def _refuse_deep(body: bytes) -> None:
     except ValueError as error:
         hint = "give the part of it that matters, or its text"
         raise UsageError(f"what the log is to keep is {error}", hint=hint) from None
-
-
-def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
-    for event in events:
-        yield "event", event_body(event), ""
