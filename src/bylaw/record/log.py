@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
-from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
+from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
 from bylaw.record.stop import (
@@ -98,6 +98,11 @@ class Log:
         """Wait until all that was read so far is on disk."""
         with self._reading():
             self._reader.settle()
+
+    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """The last entries of a kind, the newest first; only those after a number."""
+        with self._reading():
+            return self._reader.latest(tenant, kind, after=after, limit=limit)
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
         """How the conversations began that were written to since a time."""

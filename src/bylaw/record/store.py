@@ -11,7 +11,7 @@ from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
 from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_bytes, entry_of
-from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.fold import Fold, fold
 from bylaw.record.removal import Folded, last_folded, remove
 from bylaw.record.stop import STOPS, Stopped, read_stops
@@ -100,6 +100,11 @@ class Store:
         while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
             yield from rows
             number = rows[-1].number
+
+    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """The last entries of a kind that were not removed, the newest first; only those after a number."""
+        where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
+        return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, since: float) -> list[bytes]:
         """What the first entries of a tenant's conversations say, of those that were written to since a time."""

@@ -73,7 +73,7 @@ class _Decision(Decision, frozen=True, omit_defaults=True):
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 read_opening = msgspec.json.Decoder(Opening).decode
 _event = msgspec.json.Decoder(Message | Call | _Answer).decode
-_decision = msgspec.json.Decoder(Decision).decode
+read_decision = msgspec.json.Decoder(Decision).decode
 _change = msgspec.json.Decoder(Change).decode
 
 
@@ -175,7 +175,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
         case "event":
             history.events.append(_read_event(body))
         case "decision":
-            history.decisions.append(_decision(body))
+            history.decisions.append(read_decision(body))
             if history.decisions[-1].repeats:
                 note_interruption(history.interrupted, history.decisions[-1])
             elif history.events:
