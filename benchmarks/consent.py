@@ -103,10 +103,11 @@ and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a
 manager. What was mended for the half of them that was read did next to nothing for the other. So it was replaced.
 
 The fifth wrote 230 conversations of a veterinary practice, a moving company and a city library, and labelled their 272
-writes before anything was run on them: 183 agreed, 89 without consent. They were counted once, and nothing was changed
-for them. **Nobody who agreed is accused; of 28 writes taken for agreed 26 are (.93; the goal was .97); 81 % are left
-open (60), 14 % of the agreed are found (40), and 27 % of those without consent (25).** Sound where it speaks, and it
-speaks too seldom: live, a card has to be shown for the rest, and in an audit a model or a person is asked. By
+writes before anything was run on them: 183 agreed, 89 without consent. They were counted once, by the reader as it was:
+nobody who agreed was accused; of 28 writes taken for agreed 26 were (.93; the goal was .97); 81 % were left open (60),
+14 % of the agreed were found (40), and 27 % of those without consent (25). **Since then they were read too, and what
+was missed there was mended ([decision 170](../decisions/0170-what-answers-what.md)): their rows below, like all others,
+no longer speak for trades that nobody has seen.** What is open is for a card, a model or a person. By
 `python benchmarks/consent_trades.py`:
 
 {trades}

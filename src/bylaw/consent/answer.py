@@ -4,13 +4,16 @@ The words are English. An answer in another language is neither: nobody is accus
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from bylaw.consent.put import heads
 from bylaw.text.sentence import sentences
 
-Said = Literal["yes", "echo", "no", "other"]
-"""A plain yes; an "ok" or the deed told back, which says yes where only leave was asked for; a bare no; all else."""
+Said = Literal["yes", "echo", "no", "plain", "other"]
+"""A plain yes; an "ok" or the deed told back, which says yes where only leave was asked for; a bare no; words that take
+nothing back and may choose; all else."""
 
 _COURTESY = re.compile(
     r"(?:oh|ah|h?m+|um+|well|great|perfect|excellent|wonderful|awesome|cool|nice|good|alright|all right|hi|hello|hey|"
@@ -19,6 +22,7 @@ _COURTESY = re.compile(
     r"no worries)\b[\s,.!:;-]*"
 )
 _DASH = re.compile(r"\s*(?:\u2014|--)\s*")
+_THUMB = re.compile("\U0001f44d|\u2705|\U0001f44c")
 _PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
 _PLAIN_YES = (
     r"(?:yes|yeah|yep|yup|yea|yess+|aye|ya|exactly|affirmative|by all means|carry on|you may|do both|absolutely|"
@@ -41,7 +45,7 @@ _WEAK = re.compile(_WEAK_YES)
 _BACK = re.compile(
     r"\b(?:but|however|except|instead|unless|if(?! (?:possible|needed|necessary|required|you))|only|not|no|nor|never|"
     r"none|nothing|neither|cannot|wait|hold on|hang on|hold off|stop|actually|rather|first(?!\b.*\b(?:then|rest|"
-    r"remain\w*)\b)|before|until|till|later|maybe|perhaps|possibly|probably|whether|although|though|otherwise|another|"
+    r"remain\w*)\b)|before|until|till|later|maybe|perhaps|possibly|probably|whether|although|though|otherwise|another|others?|"
     r"different|depend\w*|assum\w*|as long as|so long as|suppose|guess|unsure|wrong|incorrect|mistake|correction|sorry|"
     r"forget|never ?mind|leav\w+|keep\w*|skip\w*|ignor\w+|undo|hypothetical\w*|would have|could have|should have|"
     r"was going|tomorrow|tonight|decide|wish|kidding|joking|as if|half|part of|some of|one of|\w+n't|dont|wont|cant|"
@@ -99,14 +103,25 @@ _THAT = re.compile(r"\b(?:that|(?:to|from) my) ([a-z]+)")
 """What a yes may be turned to, if it was not put."""
 _NONE = frozenset(("no", "not", "without"))
 _NOT = re.compile(r"\b(?:no|not|none|without|0|declin\w*|\w+n't)\b")
+_NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|doesnt|without")
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
+_CLAUSE_END = re.compile(r"[,;.!?]|\s-\s|\b(?:but|and|so)\b")
+_AWAY_WORD = re.compile(rf"\b{_AWAY}")
+_DIGIT = re.compile(r"\d")
+_JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
+_LAST_YES = re.compile(
+    r"\b(?:yes+|yeah|yep|yup|ya|go ahead|do (?:it|that|both)|go for it|go on|proceed|confirmed?|agreed)\b"
+)
+_NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
+_COUNT = re.compile(r"\b(?:both|two|three|four|five|all|one)\b")
 _LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 
 
 @lru_cache(maxsize=2048)
-def said(text: str, put: str = "") -> Said:
-    """What a whole answer says to what was put, which is given in lower case."""
-    told = [each.words for each in sentences(_DASH.sub(". ", _PICTURE.sub(" ", text)))]
+def said(text: str, put: str = "", asked: str = "") -> Said:
+    """What a whole answer says to what was put and to the questions in it, which are given in lower case."""
+    told = [each.words for each in sentences(_DASH.sub(". ", _PICTURE.sub(" ", _THUMB.sub(" yes ", text))))]
     if not told:
         return "other"
     whole = " ".join(told)
@@ -120,9 +135,42 @@ def said(text: str, put: str = "") -> Said:
     if whole.endswith("?") or _takes_back(_BACK, whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
+    words = set(_WORD.findall(put))
+    if any(_is_command(clause, asked, words) and _is_remark(before, words) for before, clause in _clauses(told)):
+        return "yes"
     # An "ok", or the deed told back, says yes only where it says nothing that was not put.
-    new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - set(_WORD.findall(put))
-    return "echo" if not new and _is_assent(whole) else "other"
+    new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - words
+    is_echo = not new and (_is_assent(whole) or not words.isdisjoint(_WORD.findall(whole)))
+    return "echo" if is_echo else "plain"
+
+
+def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The clauses of an answer, each with all that stands before it; of what it quotes none."""
+    before = ""
+    for sentence in told:
+        for clause in _JOINT.split(sentence):
+            if '"' not in sentence:
+                found = _LAST_YES.search(clause)
+                yield (before + clause[: found.start()], clause[found.start() :]) if found else (before, clause.strip())
+            before += f"{clause} "
+
+
+def _is_remark(before: str, words: set[str]) -> bool:
+    """Whether what stands before a yes names nothing that was put and no other thing: "You're a lifesaver, yes"."""
+    left = _COUNT.sub("", _left(_AGREEING, before))
+    return words.isdisjoint(_WORD.findall(left)) and not _NAMING.search(before)
+
+
+def _is_command(clause: str, asked: str, words: set[str]) -> bool:
+    """Whether a clause says yes, or says to do what the question would do: "move it"."""
+    if _LAST_YES.match(clause):
+        return True
+    rest = _skip_courtesy(clause)
+    first = _WORD.match(rest)
+    if first is None or _AGREEING.fullmatch(first[0]):
+        return False
+    new = set(_WORD.findall(_left(_AGREEING, rest))) - words
+    return not new and any(first[0] in (*heads(each), *_WORD.findall(each)[:1]) for each in asked.split("\n"))
 
 
 def _is_assent(whole: str) -> bool:
@@ -130,14 +178,26 @@ def _is_assent(whole: str) -> bool:
 
 
 def _takes_back(back: re.Pattern[str], whole: str, put: str) -> bool:
-    """Whether anything in an answer may take its yes back; what repeats the words that were put does not."""
+    """Whether anything in an answer may take its yes back; what repeats the words that were put does not, nor does a
+    no to what nobody spoke of."""
     for match in back.finditer(whole):
         after = _WORD.search(whole, match.end())
         phrase = whole[match.start() : after.end()] if after else ""
+        if match[0] in put and _WEEKDAY.match(match[0]):
+            continue
+        if _NEGATION.fullmatch(match[0]) and _is_beside(_CLAUSE_END.split(whole[match.end() :])[0], put):
+            continue
         if phrase and (phrase in put or (after and match[0] in _NONE and _is_denied(after[0], put))):
             continue
         return True
-    return any(_AGREEING.fullmatch(each) is None and each not in put for each in _THAT.findall(whole))
+    return any(_AGREEING.fullmatch(each) is None and each not in (*put.split(), "one") for each in _THAT.findall(whole))
+
+
+def _is_beside(denied: str, put: str) -> bool:
+    """Whether what an answer denies is nothing that was put, no value, and not the yes itself: "I'm in no rush"."""
+    words = _WORD.findall(_left(_AGREEING, denied))
+    known = set(_WORD.findall(put))
+    return bool(words) and known.isdisjoint(words) and not _AWAY_WORD.search(denied) and not _DIGIT.search(denied)
 
 
 def _is_denied(word: str, put: str) -> bool:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from bylaw.consent.argument import Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
-from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, things_of, verb_of
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import heads
+from bylaw.consent.put import Asks, heads, is_about_what_was_told
 from bylaw.consent.records import Records
 from bylaw.consent.spending import Writes
 from bylaw.consent.talk import Exchange, Talk
@@ -24,6 +23,7 @@ from bylaw.trace.event import Event
 
 _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
+_LEAVE: frozenset[Asks] = frozenset(("leave",))
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
 
@@ -31,15 +31,13 @@ _NAMED = 3
 class Consents:
     """The consents of one conversation, found where a write asks for one; `events` may grow while it is in use."""
 
-    def __init__(
-        self, events: Sequence[Event], ledger: Ledger, terms: Terms | None = None, words: CardWords | None = None
-    ) -> None:
-        self._terms, self._words = terms or Terms(), words or CardWords()
-        self._cards = Cards(events, self._words)
+    def __init__(self, events: Sequence[Event], ledger: Ledger, terms: Terms = Terms()) -> None:  # noqa: B008
+        self.cards = Cards()
         self._talk = Talk(events)
         self._records = Records(events)
         self._writes = Writes(ledger)
         self._ledger = ledger
+        self._terms = terms
         self._deeds: dict[str, Deed] = {}
 
     def prepare(self, before: int) -> None:
@@ -52,7 +50,7 @@ class Consents:
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)
-        if (found := self._confirmed(call)) is not None:
+        if self.cards.are_there and (found := self._confirmed(call)) is not None:
             return found
         if self._talk.is_lost:
             return Consent(None, "unrecorded")
@@ -79,11 +77,8 @@ class Consents:
 
     def _confirmed(self, call: CallRecord) -> Consent | None:
         """What the answer to a card says; None where there is none."""
-        made = call.call
-        if made.fault or not self._cards.may_be_answered(self._talk.exchanges, call.start):
-            return None
-        name = digest(made.tool, made.arguments)
-        answer = self._cards.answer(name, self.card_text(call), self._talk.exchanges, call.start, made.time)
+        name = digest(call.call.tool, call.call.arguments)
+        answer = self.cards.answer(name, self._talk.exchanges, call.start)
         if answer is None:
             return None
         if not answer.yes:
@@ -91,43 +86,77 @@ class Consents:
         spent = self._writes.spent_by(call, answer.step - 1)
         return Consent(spent is None, "confirmed" if spent is None else "spent", None, answer.step, spent)
 
-    def card_text(self, call: CallRecord) -> str:
-        """The call in plain words for the user; empty where it is too long to be read."""
-        made = call.call
-        return "" if made.fault else card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words)
-
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
-        deed = self._deed(call)
+        deed = self._deed(call.call.tool)
         if basis == "requested" and self._is_requested(call, given, deed, last):
             return self._found(True, "requested", last)
-        is_leave = last.said in ("yes", "echo") and last.put.asks_leave
-        is_named = last.said == "yes" and last.put.questions and deed.stands_in(last.passages[0].words)
-        if is_leave or is_named:
-            told = self._answered(call, given, deed, last)
-            return told if basis != "card" or not told.value else self._found(None, "no_card", last)
-        if basis == "requested":
-            return self._found(None, "unanswered", last)
-        return self._not_agreed(call, given, deed, last) or self._found(None, "unanswered", last)
+        found = self._found(None, "unanswered", last)
+        if self._is_answered(call, deed, last):
+            found = self._answered(call, given, deed, last)
+        if basis == "card" and found.value:
+            return self._found(None, "no_card", last)
+        is_put = found.reason in ("agreed", "untold") or (found.reason == "unread" and "leave" in last.put.asks)
+        if basis == "requested" or is_put:
+            return found
+        return self._not_agreed(call, given, deed, last) or found
+
+    def _is_answered(self, call: CallRecord, deed: Deed, last: Exchange) -> bool:
+        """Whether the user said yes to a question for leave, or chose what the agent offered to do."""
+        asks = last.put.asks
+        if last.said in ("yes", "echo") and asks == _LEAVE:
+            return True
+        if last.said == "yes":
+            # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
+            is_leave = asks - {"which", "what"} == _LEAVE or (not asks and self._is_left_open(call))
+            first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
+            return (
+                is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.passages[0].words))
+            )
+        return last.said in ("echo", "plain") and "which" in asks and "more" not in asks
+
+    def _is_left_open(self, call: CallRecord) -> bool:
+        """Whether the user had only asked something back when leave was asked for, which the agent has answered."""
+        before = self._standing(call, self._talk.exchanges[-1])[1:]
+        return bool(before) and before[0].is_question and before[0].put.asks == _LEAVE
 
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
-        """What a plain yes to a message that asks for leave is worth."""
+        """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
-        named = any(deed.stands_in(each.passages[2].words) for each in standing)
-        if not named or not self._asks_for(deed, last):
+        hearing = self._hearing(call, given, deed, standing)
+        if self._talk.adds_to(last) or not self._is_named(deed, standing, given) or not self._asks_for(deed, standing):
             return self._found(None, "unread", last)
-        untold = self._hearing(call, given, deed, standing).untold()
+        if "which" in last.put.asks and not hearing.is_chosen:
+            return self._found(None, "unanswered", last)
+        untold = hearing.untold()
         if untold:
             named = tuple(Untold(each.name, each.value, why) for each, why in untold)
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
 
-    def _asks_for(self, deed: Deed, last: Exchange) -> bool:
-        """Whether what the questions for leave would do is this deed, or else what stands right before them is."""
-        asked = [line.sentence.words for line in last.put.questions]
+    def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
+        """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""
+        if any(deed.stands_in(each.passages[2].words) for each in standing):
+            return True
+        is_more = any(each.kind in ("sum", "day", "time", "count", "choice", "name") for each in given)
+        asked = any(deed.stands_in(each.passages[0].words) for each in self._talk.exchanges)
+        return is_more and (asked or not any(self._is_about(each, standing) for each in self._others(deed)))
+
+    def _is_about(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
+        return any(deed.stands_in(each.passages[2].words) for each in standing)
+
+    def _asks_for(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
+        """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
+        question that names no other deed either is about what was told."""
+        put = next((each.put for each in standing if each.put.questions), standing[0].put)
+        asked = [line.sentence.words for line in put.questions]
         if any(deed.is_asked_in(words, heads(words)) for words in asked):
             return True
-        told = [words for words in asked if heads(words)] or [words for words in last.put.proposed if heads(words)]
-        return not told or any(deed.is_asked_in(words, heads(words)) for words in told)
+        told = [words for words in asked if heads(words)] or [words for words in put.proposed if heads(words)]
+        if not told or any(deed.is_asked_in(words, heads(words)) for words in told):
+            return True
+        if not all(is_about_what_was_told(words) for words in told):
+            return False
+        return not any(other.is_called(heads(words)) for words in told for other in self._others(deed))
 
     @property
     def _before_last(self) -> Sequence[Exchange]:
@@ -170,11 +199,11 @@ class Consents:
             return self._found(False, "declined", last)
         if last.said in ("yes", "echo") and deed.stands_in(last.passages[2].words):
             return None
-        if all(each.put.is_english for each in exchanges if each.told) and not self._is_named(call, given):
+        if all(each.put.is_english for each in exchanges if each.told) and not self._is_said(call, given):
             return self._found(False, "unnamed", last)
         return None
 
-    def _is_named(self, call: CallRecord, given: list[Argument]) -> bool:
+    def _is_said(self, call: CallRecord, given: list[Argument]) -> bool:
         """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
         told = [Passage([exchange.raw]) for exchange in self._talk.exchanges[-_NAMED:]]
         values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
@@ -199,15 +228,18 @@ class Consents:
         hearing = Hearing((words,), list, given, self._records, call.start)
         return all(why == "price" for _, why in hearing.untold())
 
-    def _deed(self, call: CallRecord) -> Deed:
-        name = call.call.tool
+    def _deed(self, name: str) -> Deed:
         found = self._deeds.get(name)
         if found is None:
             others = [each for each in self._ledger.schema.writing if each != name]
             beside = frozenset(word for each in others for word in things_of(each))
             rivals = [each for each in others if verb_of(each) == verb_of(name)]
-            found = self._deeds[name] = Deed(call.tool, name, beside, rivals)
+            found = self._deeds[name] = Deed(self._ledger.schema.tools.get(name), name, beside, rivals)
         return found
+
+    def _others(self, deed: Deed) -> list[Deed]:
+        """The deeds of the other tools, those that only look something up among them."""
+        return [self._deed(name) for name in self._ledger.schema.tools if name != deed.name]
 
     def _found(
         self,

@@ -78,6 +78,7 @@ class Deed:
     """The words for what one tool does, and those that belong to it alone among the tools beside it."""
 
     def __init__(self, tool: Tool | None, name: str, beside: frozenset[str], rivals: Sequence[str]) -> None:
+        self.name = name
         verbs, things = _names(name)
         told = words_of(tool.description)[:1] if tool is not None else []
         verbs += [word for word in told if word not in _NO_VERBS]
@@ -106,8 +107,11 @@ class Deed:
         """Whether a sentence that would have something done would have this done."""
         if not heads:
             return self.stands_in(words)
-        is_called = any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
-        return is_called or (self._is_generic and _any(self.own, words))
+        return self.is_called(heads) or (self._is_generic and _any(self.own, words))
+
+    def is_called(self, heads: Sequence[str]) -> bool:
+        """Whether one of the words for what somebody would do is a word for this."""
+        return any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
 
 
 def _any(stems: frozenset[str], words: str) -> bool:

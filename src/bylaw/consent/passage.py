@@ -14,8 +14,16 @@ _TOKEN = re.compile(r"[a-z0-9]+(?:[-_/.@+][a-z0-9]+)*")
 _MEASURE = re.compile(
     r"\d+(?:[.,]\d+)?(?:st|nd|rd|th|am|pm|h|g|kg|l|ml|min|mins|x|km|m|p|k|gb|mb|pm|hr|hrs|s)|\d+x\d+|(?:q|v|s|m|x)\d"
 )
+_UNIT = re.compile(
+    r"\s?(?:[ap]\.?m\b|[mck]?[gml]\b|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|x\d|-\s?\d)|"
+    r"(?:st|nd|rd|th)\b|:\d"
+)
+"""What makes a number a measure, a time or a place in an order."""
+_ENDING = re.compile(r"\b(?:ending|ends)(?: in| with)? $|\d\s?-\s?$|\b(?:visa|mastercard|amex|card) $|\bat $|x $")
+_LAST = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d{3,})\b")
 _DIGIT = re.compile(r"\d")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
+_UNJOINED = str.maketrans("-_/", "   ")
 _LIST = re.compile(
     r"(?:\s|,|;|&|\+|/|\band\b|\bboth\b|\bas well as\b|\bplus\b|\balso\b|\bthe\b|\b[a-z]+(?:s|ing)?\b(?=\s?#?$))*"
 )
@@ -48,6 +56,18 @@ class Passage:
         return frozenset(each.value for each in self.numbers if each.is_sum)
 
     @cached_property
+    def counts(self) -> frozenset[Decimal]:
+        """The numbers that may count things: no sums, times of day, measures or last figures of a card."""
+        words = self._undated
+        plain = [each for each in self.numbers if not each.is_sum and not _UNIT.match(words, each.end)]
+        return frozenset(each.value for each in plain if not _ENDING.search(words, max(0, each.start - 20), each.start))
+
+    @cached_property
+    def endings(self) -> tuple[str, ...]:
+        """The last figures by which a card or a line is told: `ending in 7334`."""
+        return tuple(_LAST.findall(self.words))
+
+    @cached_property
     def ids(self) -> dict[str, int]:
         """What looks like an id, with its place."""
         return {each[0]: each.start() for each in _TOKEN.finditer(self._undated) if is_code(each[0])}
@@ -63,7 +83,7 @@ class Passage:
     @cached_property
     def unjoined(self) -> str:
         """The words with blanks for what joins them."""
-        return self.words.replace("-", " ").replace("_", " ")
+        return self.words.translate(_UNJOINED)
 
     def place_of(self, key: str) -> int:
         """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
+from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import Sentence, sentences
 
 _LEAVE = re.compile(
-    r"\b(?:shall|should|may|can|could|might) (?:i|we)\b|\b(?:would|do) you (?:like|want|wish|prefer|agree|confirm|"
+    r"\b(?:shall|should|may|can|could|might|will) (?:i|we)\b|\b(?:would|do) you (?:like|want|wish|prefer|agree|confirm|"
     r"approve|"
     r"accept|consent|authori[sz]e)\b|\bwant (?:me|us) to\b|\b(?:ok|okay|alright|all right|fine|happy|good|ready|"
     r"safe) "
@@ -17,7 +18,8 @@ _LEAVE = re.compile(
     r"\b(?:is|are|does|do) (?:that|this|it|these|everything|all|all of (?:this|that|it)|the above|what i)\b|"
     r"\bsounds? (?:good|ok|okay|right|fine)\b|\b(?:yes/no|y/n|yes or no)\b|\bsay \"?yes\b|\breply\b.{0,20}\byes\b|"
     r"^(?:ok|okay|right|correct|agreed|good|deal|all good|all right|alright|shall i|yes)\W*$|"
-    r"\b(?:ok|okay|right|correct|good)\?$|\b(?:are you|you're) (?:ok|okay|happy|fine|sure)\b|\bdo i have your\b|"
+    r"\b(?:ok|okay|right|correct|good|alright|yes|deal)\?$|\b(?:ok|okay|happy|fine) with\b|"
+    r"\b(?:are you|you're) (?:ok|okay|happy|fine|sure)\b|\bdo i have your\b|"
     r"\b(?:once|when|as soon as|after) you (?:say|confirm|agree|approve|give)|\bif (?:you're|you are|that's|"
     r"that is|it's) "
     r"(?:happy|ok|okay|fine|all right|alright|good|right|correct)|\bsay the word\b|"
@@ -43,7 +45,8 @@ _CHOICE = re.compile(
     r"share|something similar|make (?:any )?changes|changes?\b|call|contact))"
 )
 """A yes to one or the other is no yes to either."""
-_WHICH = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:which|what|when|where|who|whose|how|why)\b")
+_WHAT = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:what|when|where|who|whose|how|why)\b")
+_ONE_OF = re.compile(r"\b(?:one|either|any|some|which)(?: one)? (?:of|or)\b|\bwhich\b")
 _KNOWN = re.compile(
     r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
     r"asked)\b)|"
@@ -68,27 +71,6 @@ _OWN = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 
-_LEADING = re.compile(
-    r"\b(?:shall|should|may|might|can|could|would|will|do|does|did|is|are|am|be|i|i'll|i'd|we|you|you'd|you're|your|"
-    r"me|us|"
-    r"my|it|its|it's|that|that's|this|these|those|them|they|there|so|now|then|here|and|or|if|whether|to|the|a|an|of|"
-    r"for|"
-    r"with|on|in|by|as|at|up|out|from|like|want|wish|prefer|need|go|going|ahead|go-ahead|proceed|proceeding|continue|"
-    r"confirm|confirms|confirmed|confirmation|please|kindly|just|let|know|tell|say|saying|reply|replying|respond|"
-    r"answer|"
-    r"type|yes|no|y|n|not|explicit|explicitly|everything|all|both|two|three|each|either|correct|right|ok|okay|good|"
-    r"fine|"
-    r"great|alright|sound|sounds|look|looks|looking|seem|acceptable|accept|agree|approve|authorize|happy|sure|ready|"
-    r"before|once|when|how|have|has|had|get|give|make|making|put|through|lock|submit|process|processing|finalize|"
-    r"complete|perform|execute|handle|take|care|move|forward|change|changes|update|updates|request|requested|action|"
-    r"actions|step|steps|plan|option|proposal|arrangement|detail|details|information|above|below|following|summary|"
-    r"exact|"
-    r"exactly|described|outlined|listed|proposed|way|work|works|thing|things|item|items|clear|understood|still|also|"
-    r"too|"
-    r"any|anything|adjustments|suggest|provide|specify|else|want|straight|away|today|right|only|deal|agreed|done|sorry|"
-    r"thanks|thank|hi|hello|alternatively|otherwise|instead)\b|[^\w\s]|\s+"
-)
-"""Words that ask for leave and name nothing."""
 _TIED = (
     r"(?:(?:now|also|then|just|please|gladly|still|next|immediately|all|be able to|go ahead and|proceed to|"
     r"continue to|help you(?: with| to)?|(?:make|process|complete|finali[sz]e|submit|"
@@ -102,6 +84,7 @@ _HEAD = re.compile(
     rf"{_TIED}(?P<head>(?:put|lock|get|set) (?:it|this|that|these|them|everything) \w+|[a-z]+)(?P<more>[^.?!]*)"
 )
 """What the agent would do: the word after "shall I", "I will", "would you like me to"."""
+_POINTING = re.compile(r"(?:\s(?:it|that|this|them|these|those|him|her|both|all|everything)(?:\s\w+){0,2})?\W*")
 _AND = re.compile(r"(?:\band(?: then)?|\bthen|&|,|;) (?:also |then )?([a-z]+)")
 _ANY_DEED = re.compile(
     r"(?:do|go|proceed|continue|confirm|process|finali[sz]e|complete|submit|perform|execute|handle|apply|arrange|put "
@@ -111,8 +94,9 @@ _ANY_DEED = re.compile(
     r"be|request|action|actions|requested|following|above|exact|list|outline|summari[sz]e)"
 )
 """Words that say that something would be done, and not what."""
-Asks = Literal["", "leave", "more"]
-"""Whether a sentence asks: for leave to go ahead, for something else, or not at all."""
+Asks = Literal["", "leave", "which", "what", "more"]
+"""Whether a sentence asks: for leave to go ahead, for one of several, for what no yes answers, for something else that
+a yes could answer, or not at all."""
 
 
 class Line(NamedTuple):
@@ -146,6 +130,11 @@ class Put:
         return bool(self.questions) and all(line.asks == "leave" for line in self.questions)
 
     @cached_property
+    def asks(self) -> frozenset[Asks]:
+        """What it asks for."""
+        return frozenset(line.asks for line in self.questions)
+
+    @cached_property
     def is_english(self) -> bool:
         """Whether its words are those that the lists hold."""
         words = " ".join(line.sentence.words for line in self.lines)
@@ -163,7 +152,11 @@ def _asks(sentence: Sentence) -> Asks:
     if not sentence.is_question:
         # What is no question is answered by a yes only where it asks for one.
         return "leave" if _REQUEST.search(words) and _LEAVE.search(words) and not _offers(words) else ""
-    if _KNOWN.search(words) or _CHOICE.search(words) or _HELP.search(words) or _WHICH.search(words):
+    if _WHAT.search(words):
+        return "what"
+    if _CHOICE.search(words) or _ONE_OF.search(words):
+        return "which"
+    if _KNOWN.search(words) or _HELP.search(words):
         return "more"
     return "leave" if _LEAVE.search(words) or len(words.split()) <= _SHORT else "more"
 
@@ -177,6 +170,12 @@ def heads(words: str) -> tuple[str, ...]:
     if _ANY_DEED.fullmatch(found["head"]):
         return heads(found["more"])
     return (found["head"], *_AND.findall(found["more"]))
+
+
+def is_about_what_was_told(words: str) -> bool:
+    """Whether what somebody would do in a sentence is done to what was told before it: "shall I save that?"."""
+    found = _HEAD.search(words)
+    return found is not None and VERBS.get(found["head"]) != "read" and _POINTING.fullmatch(found["more"]) is not None
 
 
 def _offers(words: str) -> bool:

@@ -44,7 +44,8 @@ class Exchange:
 
     @cached_property
     def said(self) -> Said:
-        return said("\n".join(text for _, text in self.answer), self.raw)
+        asked = "\n".join(line.sentence.words for line in self.put.questions)
+        return said("\n".join(text for _, text in self.answer), self.raw, asked)
 
     @cached_property
     def passages(self) -> tuple[Passage, Passage, Passage]:
@@ -64,7 +65,9 @@ class Exchange:
         answer = self.passages[0]
         if "?" not in self.answer[-1][1] or self.said == "no" or _INSTEAD.search(answer.words):
             return False
-        return not (answer.ids or answer.sums or answer.days)
+        put = self.bracketed
+        days = {(day.month, day.day) for day in answer.days} - {(day.month, day.day) for day in put.days}
+        return not (answer.ids.keys() - put.ids.keys() or answer.sums - put.sums or days)
 
     @cached_property
     def raw(self) -> str:
@@ -109,6 +112,13 @@ class Talk:
                 elif event.text.strip():
                     self._hear(step, event)
         self._read = end
+
+    def adds_to(self, last: Exchange) -> bool:
+        """Whether the agent told a sum or a day after the answer that it had not told before."""
+        since = Passage(each.words for _, text in self._agent for each in sentences(text))
+        put = last.passages[2]
+        told = {(day.month, day.day) for day in put.days}
+        return bool(since.sums - put.sums) or any((day.month, day.day) not in told for day in since.days)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)

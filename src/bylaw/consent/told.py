@@ -16,8 +16,11 @@ from bylaw.consent.argument import Argument
 from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, shape
+from bylaw.consent.put import heads
 from bylaw.consent.records import Entry, Record, Records
+from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
+from bylaw.text.number import figure
 
 Why = Literal["never", "another", "beside", "order", "price"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
@@ -47,6 +50,9 @@ _OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\
 _WORD = re.compile(r"[a-z]+")
 _NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
+_FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
+_PRICES = frozenset(("price", "cost", "monthly"))
+"""Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
 _VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
@@ -88,26 +94,75 @@ class Hearing:
         found: list[tuple[Argument, Why]] = [
             (each, why) for each in self._given if (why := self._why(each)) and not self._is_implied(each)
         ]
+        found.extend((each, "price") for each in self._given if self._is_fee_untold(each))
         if not any(each.kind == "sum" for each in self._given):
             means = next((each for each in self._given if each.is_means), None)
             if means is not None and not self._tells_price:
                 found.append((means, "price"))
         return found
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the answer names a value of the call that the agent had put."""
+        answer = self._near[0]
+        return any(
+            (each.kind == "id" and self._id_in(each, answer) is None)
+            or (each.day is not None and any(day.may_be(each.day) for day in answer.days))
+            or (each.number is not None and any(number.value == each.number for number in answer.numbers))
+            or (each.kind == "time" and all(at in answer.times for at in each.at))
+            or (each.kind in ("choice", "name") and _stands(_spoken(each.value), (), answer))
+            for each in self._given
+        )
+
     def _regions(self, each: Argument) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
         with the argument's name, all that it put, and with it what it had put before."""
         yield from self._near[:2]
+        if (closest := self._closest(each)) is not None:
+            yield closest
         labels = {
             word for word in (*words_of(each.name), *words_of(each.top)) if word not in _NO_LABELS and len(word) > 2
         }
-        lines = [line for line in self._near[-1].words.split("\n") if ":" in line] if len(self._near) > 2 else []
-        told = [line for line in lines if any(_is_about(line.partition(":")[0], label) for label in labels)]
-        if told:
-            yield Passage(told)
-        yield from self._near[2:]
+        for passage in self._near[2:]:
+            lines = [line for line in passage.words.split("\n") if ":" in line]
+            told = [line for line in lines if any(_is_about(line.partition(":")[0], label) for label in labels)]
+            if told:
+                yield Passage(told)
+            yield passage
+        yield self._bracketed
         if each.kind in ("day", "choice", "name"):
             yield from self._older()
+
+    @cached_property
+    def _lines(self) -> list[tuple[Passage, int]]:
+        """The sentences that may tell values, each with how many values of the call stand in it: where the question
+        is about several deeds all that was put, and otherwise what the agent says it would do."""
+        if len(self._near) < 3 or self._deed is None:
+            return []
+        lines = [Passage([line]) for line in self._near[2].words.split("\n") if not _NEGATED.search(line)]
+        if not self._is_plural:
+            lines = [line for line in lines if (named := heads(line.words)) and self._deed.is_called(named)]
+        return [(line, sum(self._stands(each, line) for each in self._given)) for line in lines]
+
+    @cached_property
+    def _is_plural(self) -> bool:
+        asked = f"{self._near[0].words} {self._near[1].words}"
+        return bool(_counted(asked) or _PLURAL.search(asked))
+
+    def _closest(self, each: Argument) -> Passage | None:
+        """Of the sentences with values of a kind, those in which most of the call stands."""
+        with_kind = [(line, score) for line, score in self._lines if _has_kind(each, line) or self._stands(each, line)]
+        best = max((score for _, score in with_kind), default=0)
+        chosen = [line.words for line, score in with_kind if score == best]
+        return Passage(chosen) if best and len(chosen) < len(self._near[2].words.split("\n")) else None
+
+    def _stands(self, each: Argument, line: Passage) -> bool:
+        """Whether a value stands in a sentence, or what its record holds and no other does."""
+        if each.kind == "id":
+            return line.place_of(each.key) >= 0 or (not each.is_person and self._by_marks(each, line) is None)
+        if each.kind in ("choice", "name"):
+            return _stands(_spoken(each.value), (), line)
+        return _spot(each, line) >= 0
 
     @cached_property
     def _tells_price(self) -> bool:
@@ -119,13 +174,26 @@ class Hearing:
             return False
         if _GRATIS.search(self._raw):
             return True
-        lines = [Passage([line]) for line in self._put.words.split("\n")]
-        told = [
-            each for line in lines if _PRICED.search(line.words) and not _PAST.search(line.words) for each in line.sums
-        ]
-        return bool(told) or any(
-            not self._records.fields_with(number_mark(each), self._before) for each in self._put.sums
-        )
+        means = [each for each in self._given if each.is_means]
+        for line in (Passage([words]) for words in self._put.words.split("\n") if not _PAST.search(words)):
+            if line.sums and (_PRICED.search(line.words) or any(self._stands(each, line) for each in means)):
+                return True
+        return any(not self._records.fields_with(number_mark(each), self._before) for each in self._put.sums)
+
+    def _is_fee_untold(self, each: Argument) -> bool:
+        """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
+        if each.kind != "id" or each.is_person or each.is_means:
+            return False
+        shown = [entry.record for entry in self._records.of(each.key, self._before) if entry.record.marks]
+        if not shown or (target := target_of(self._given, self._tool)) is None:
+            return False
+        # What is part of the thing at hand was paid for before.
+        is_paid = any(other.is_means for other in self._given)
+        is_had = bool(self._steps(each.key) & self._steps(target.key)) and not is_paid
+        wanted = _FEES if is_had else _FEES | _PRICES
+        due = [figure(key) for name, key in shown[-1].fields if wanted & set(words_of(name))]
+        told = {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
+        return any(sum is not None and sum > 0 and sum not in told for sum in due)
 
     def _why(self, each: Argument) -> Why | None:
         match each.kind:
@@ -148,6 +216,8 @@ class Hearing:
 
     def _is_implied(self, each: Argument) -> bool:
         """Whether it is a part of a thing that was told: the date of birth of a passenger, the day of a flight."""
+        if each.kind in ("name", "choice") and self._is_of_record(each):
+            return True
         if each.name == each.top or each.kind == "sum":
             return False
         if each.kind == "id":
@@ -157,6 +227,20 @@ class Hearing:
         things = [other for other in self._given if other.top == each.top and other is not each]
         records = [entry.record for other in things for entry in self._records.of(other.key, self._before)]
         return any((each.name, each.key) in record.fields for record in records)
+
+    def _is_of_record(self, each: Argument) -> bool:
+        """Whether a thing that was told has the value, or the value names the field that held what was told."""
+        for other in self._given:
+            if other.kind == "id" and not other.is_person and not self._why(other):
+                entries = self._records.of(other.key, self._before)
+                held = [[key for name, key in entry.record.fields if name == each.name] for entry in entries]
+                if [each.key] in held:
+                    return True
+        ids = [other for other in self._given if other.kind == "id"]
+        fields = [
+            at for other in ids for entry in self._records.of(other.key, self._before) for at in entry.record.fields
+        ]
+        return any(loose(name) == each.key and len(key) > 2 and self._put.place_of(key) >= 0 for name, key in fields)
 
     def _is_unchanged(self, each: Argument) -> bool:
         """Whether a list that gives a thing its new members keeps one that it has, which nobody would change."""
@@ -171,11 +255,13 @@ class Hearing:
     # Ids
 
     def _id(self, each: Argument) -> Why | None:
+        if each.is_person and self._records.of(each.key, self._before) and not self._beside(each):
+            return None
         for passage in self._regions(each):
             found = self._id_in(each, passage)
-            if found is None and passage is not self._put and not each.is_means:
+            if found is None and passage is self._near[0] and not each.is_means:
                 # Of what the user names alone nothing was told.
-                found = "never" if self._id_in(each, self._put) in ("never", "another") else None
+                found = "never" if self._id_in(each, self._bracketed) in ("never", "another") else None
             if found != "never":
                 return found
         if self._records.of(each.key, self._before) and not self._beside(each):
@@ -234,13 +320,19 @@ class Hearing:
 
     def _rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
         """Other ids in a passage that could have been given in its place."""
-        mine = {other.key for other in self._given}
+        mine = self._own
         kind = shape(each.key)
         found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
         for key in self._beside(each):
             if key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
                 found[key] = at
         return {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """The call's own values, and the codes within them."""
+        parts = (code for each in self._given for code in Passage([each.value.lower()]).ids)
+        return {each.key for each in self._given} | set(parts)
 
     def _names(self, each: Argument) -> set[str]:
         return self._records.names_of(each.key, self._before) | {each.name}
@@ -277,6 +369,9 @@ class Hearing:
 
     def _by_marks(self, each: Argument, passage: Passage) -> Why | None:
         """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
+        if any(each.key.endswith(figures) for figures in passage.endings):
+            others = [key for key in self._beside(each) for figures in passage.endings if key.endswith(figures)]
+            return "beside" if others else None
         entries = self._records.of(each.key, self._before)
         own = _told_marks(entries, passage)
         is_alike = False
@@ -305,56 +400,58 @@ class Hearing:
     # Sums and days
 
     def _sum(self, each: Argument) -> Why | None:
-        if not any(number.value == each.number for number in self._put.numbers):
-            return "another" if self._put.sums - self._numbers else "never"
         sums = [other.number for other in self._given if other.kind == "sum" and other.number is not None]
         known = self._numbers | {sum(some, Decimal(0)) for count in (2, 3) for some in combinations(sums, count)}
+        return self._among(each, lambda passage: [number_mark(other) for other in passage.sums - known])
+
+    def _day(self, each: Argument) -> Why | None:
+        if not all(at in self._put.times for at in each.at):
+            return "never"
+        mine = [other.day for other in self._given if other.day is not None]
+        return self._among(
+            each,
+            lambda passage: [
+                f"d:{day.month}-{day.day}" for day in passage.days if not any(day.may_be(other) for other in mine)
+            ],
+        )
+
+    def _among(self, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
+        """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
+        if _spot(each, self._put) < 0 and others(self._put):
+            return "another"
         for passage in self._regions(each):
-            stands = any(number.value == each.number for number in passage.numbers)
-            rivals = passage.sums - known
-            if stands and rivals and not self._are_elsewhere([number_mark(other) for other in rivals], each):
-                return "beside"
+            stands, rivals = _spot(each, passage) >= 0, others(passage)
+            if rivals and not self._are_elsewhere(rivals, each):
+                return "beside" if stands else "another"
             if stands:
                 return self._in_order(each, passage)
-            if rivals:
-                return "another"
         return "never"
 
     def _are_elsewhere(self, rivals: Iterable[str], each: Argument) -> bool:
-        """Whether a record gives every rival a field, and the value itself none, or one of its argument's name."""
-        own = number_mark(each.number) if each.number is not None else _day_mark(each)
+        """Whether records hold every rival under a name of its own: for a day one that the value does not have, for a
+        sum one without a word of the argument's, where the value itself has none or one with such a word."""
+        if each.day is not None:
+            own = self._records.fields_with(_day_mark(each), self._before)
+            return all(self._records.fields_with(rival, self._before) - own for rival in rivals)
+        assert each.number is not None
         words = set(words_of(each.name))
-        fields = self._records.fields_with(own, self._before)
+        fields = self._records.fields_with(number_mark(each.number), self._before)
         if fields and not any(words & set(words_of(name)) for name in fields):
             return False
         for rival in rivals:
+            if not fields and rival in self._things:
+                continue
             names = self._records.fields_with(rival, self._before)
             if not names or any(words & set(words_of(name)) for name in names - fields):
                 return False
         return True
 
-    def _day(self, each: Argument) -> Why | None:
-        assert each.day is not None
-        if not any(day.may_be(each.day) for day in self._put.days) and self._put.days:
-            return "another"
-        if not all(at in self._put.times for at in each.at):
-            return "never"
-        mine = [other.day for other in self._given if other.day is not None]
-        for passage in self._regions(each):
-            stands = any(day.may_be(each.day) for day in passage.days)
-            rivals = [day for day in passage.days if not any(day.may_be(other) for other in mine)]
-            if stands and rivals and not self._are_past([f"d:{day.month}-{day.day}" for day in rivals], each):
-                return "beside"
-            if stands:
-                return self._in_order(each, passage)
-            if rivals:
-                return "another"
-        return "never"
-
-    def _are_past(self, rivals: Iterable[str], each: Argument) -> bool:
-        """Whether records hold every rival under a name under which they do not hold the value itself."""
-        own = self._records.fields_with(_day_mark(each), self._before)
-        return all(self._records.fields_with(rival, self._before) - own for rival in rivals)
+    @cached_property
+    def _things(self) -> frozenset[str]:
+        """What the records of the call's own things hold: a card's balance, the price that was paid."""
+        ids = [each for each in self._given if each.kind == "id" and not each.is_person]
+        entries = (entry for each in ids for entry in self._records.of(each.key, self._before))
+        return frozenset(mark for entry in entries for mark in entry.record.marks)
 
     # Everything else
 
@@ -363,10 +460,10 @@ class Hearing:
         for passage in list(self._regions(each))[1:] or self._near:
             lines = [line for line in passage.words.split("\n") if any(_is_about(line, name) for name in names)]
             for told in ([Passage([line]) for line in lines], [passage]):
-                bare = {number.value for line in told for number in line.numbers if not number.is_sum}
+                bare = {number for line in told for number in line.counts}
                 if each.number in bare:
                     return "beside" if bare - self._numbers else None
-        is_one = each.number == 1 and not any(not number.is_sum for number in self._put.numbers)
+        is_one = each.number == 1 and not self._put.counts
         return None if is_one else "never"
 
     def _choice(self, each: Argument) -> Why | None:
@@ -418,6 +515,12 @@ def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
     named = set(words_of(tool))
     target = next((each for each in things if named & set(words_of(each.name)) - {"id"}), None)
     return target or next((each for each in things if not each.is_person), None)
+
+
+def _has_kind(each: Argument, line: Passage) -> bool:
+    if each.kind == "id":
+        return any(shape(key) == shape(each.key) for key in line.ids)
+    return bool(line.days if each.kind == "day" else line.sums if each.kind == "sum" else line.numbers)
 
 
 def _counted(words: str) -> set[int]:

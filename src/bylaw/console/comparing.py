@@ -4,11 +4,15 @@
 from starlette.responses import Response
 from starlette.routing import Route
 
+from bylaw.audit.finding import Finding
 from bylaw.console.app import shown
-from bylaw.console.index.wanted import Wanted
+from bylaw.console.index.query import Wanted
 from bylaw.console.page import page
 from bylaw.console.view import View, read_summary
 from bylaw.console.visitor import Asked
+
+LISTED = 50
+"""Findings of the earlier audit that are listed at most."""
 
 
 class ComparePages:
@@ -28,9 +32,13 @@ class ComparePages:
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
         values = {"view": view, "asked": asked, "section": "compare", "base": base}
         if not base:
-            return page("compare.html", **values, bases=_latest(bases), states={}, reasons=[])
+            return page("compare.html", **values, bases=_latest(bases), states={}, reasons=[], fixed=[], gone=[])
         standings = view.standings(base)
         index = standings.index
+        fixed: list[Finding] = []
+        gone: list[Finding] = []
+        for finding in standings.missing:
+            (fixed if index.conversation(finding.trajectory) is not None else gone).append(finding)
         return page(
             "compare.html",
             **values,
@@ -38,8 +46,9 @@ class ComparePages:
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
-            fixed=standings.fixed,
-            gone=standings.gone,
+            fixed=fixed,
+            gone=gone,
+            listed=LISTED,
         )
 
 

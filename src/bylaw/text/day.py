@@ -28,7 +28,7 @@ _FIGURES = re.compile(r"(?<![\w./:-])(\d{1,2})([./-])(\d{1,2})(?:\2(\d{4}|\d\d))
 _HOUR = re.compile(r"(?<![\w:.,$\u20ac\u00a3/-])(\d{1,2})(?:[:.](\d\d))?(?::\d\d)?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?\.?")
 _HOURS = re.compile(
     r"(?<![\w:.,$\u20ac\u00a3/])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\.?"
-    r"(?:\s?-\s?|\s(?:to|till|until|and)\s)(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?(?![\w:/]|[.,]\d)"
+    r"(?:\s?-\s?|\s(?:to|till|until|and)\s)(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?(?![\w/]|[.,:]\d)"
 )
 
 

@@ -1,0 +1,107 @@
+"""What answers what: short answers, choices, side questions, several deeds, and what a record says of the price."""
+
+from typing import Any
+
+import pytest
+
+from bylaw.consent import Consent
+from tests.consent.shop import ask, events_of
+
+HELLO = {"user": "Please cancel my order."}
+PUT = {"agent": "I would cancel order R-1001, free of charge. Shall I cancel it?"}
+
+
+def cancel(order: str = "R-1001") -> dict[str, Any]:
+    return {"call": "cancel_order", "args": {"order_id": order}}
+
+
+def transfer(amount: str, to: str) -> dict[str, Any]:
+    return {"call": "transfer", "args": {"account_id": "AC-11", "to_account": to, "amount": amount}}
+
+
+def found(*written: dict[str, Any]) -> Consent:
+    """What is found of the last call."""
+    events = list(events_of(list(written)))
+    return ask(events, max(step for step, event in enumerate(events) if type(event).__name__ == "Call"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cancel it",
+        "You're a lifesaver, yes!",
+        "oh brilliant yes thanks",
+        "Yes please, I'm in no rush.",
+        "damn. yeah ok cancel it, nobody's coming",
+        "\U0001f44d",
+    ],
+)
+def test_a_short_answer_to_a_clear_offer_is_a_yes(said: str) -> None:
+    assert found(HELLO, PUT, {"user": said}, cancel()).value is True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'You wrote "yes, cancel it".',
+        "cancel it next week",
+        "R-1002 yes",
+        "the other one, yes",
+        "ok I see",
+        "yes, let me ask my wife first",
+        "not R-1001, but yes",
+        "yes no not that order",
+    ],
+)
+def test_a_yes_that_is_quoted_put_off_or_to_something_else_is_none(said: str) -> None:
+    assert found(HELLO, PUT, {"user": said}, cancel()).value is not True
+
+
+def test_leave_that_was_asked_for_stays_open_while_the_user_asks_back() -> None:
+    asked = [HELLO, PUT, {"user": "Will I get an email?"}, {"agent": "Yes, within minutes."}]
+    assert found(*asked, {"user": "Then yes."}, cancel()).value is True
+    assert found(*asked, {"user": "ok I see"}, cancel()).value is not True
+
+
+def test_what_the_agent_tells_after_the_yes_was_not_agreed_to() -> None:
+    later = {"agent": "One moment: the fee is now $20.00."}
+    assert found(HELLO, PUT, {"user": "Yes."}, later, cancel()).value is not True
+
+
+def test_a_choice_is_of_what_was_put() -> None:
+    put = {"agent": "I can cancel R-1001 or R-1002, both free of charge. Which one should I cancel?"}
+    assert found(HELLO, put, {"user": "R-1002 please"}, cancel("R-1002")).value is True
+    assert found(HELLO, put, {"user": "R-1002 please"}, cancel("R-1001")).value is not True
+    assert found(HELLO, put, {"user": "yes please"}, cancel("R-1001")).value is not True
+    assert found(HELLO, put, {"user": "R-1003 please"}, cancel("R-1003")).value is not True
+
+
+def test_of_several_deeds_under_one_yes_each_has_the_values_of_its_own_line() -> None:
+    put = {
+        "agent": "I would make these transfers from AC-11:\n- 250.00 to AC-22\n- 80.00 to AC-33\nShall I transfer both?"
+    }
+    for amount, to in (("250.00", "AC-22"), ("80.00", "AC-33")):
+        assert found(HELLO, put, {"user": "Yes, both please."}, transfer(amount, to)).value is True
+    for amount, to in (("80.00", "AC-22"), ("250.00", "AC-33")):
+        assert found(HELLO, put, {"user": "Yes, both please."}, transfer(amount, to)).value is not True
+
+
+def test_what_the_agent_would_do_tells_its_values_and_a_sentence_beside_it_does_not() -> None:
+    put = {"agent": "You owe 88.40. I can transfer 44.20 from AC-11 to AC-22. The rest stays open. Shall I do that?"}
+    assert found(HELLO, put, {"user": "Yes."}, transfer("44.20", "AC-22")).value is True
+    assert found(HELLO, put, {"user": "Yes."}, transfer("88.40", "AC-22")).value is not True
+
+
+def test_a_fee_in_the_record_that_nobody_told_leaves_it_open() -> None:
+    shown = {"call": "get_order", "args": {"order_id": "R-1001"}, "result": {"order_id": "R-1001", "cancel_fee": 15}}
+    silent = {"agent": "I would cancel order R-1001. Shall I go ahead?"}
+    told = {"agent": "I would cancel order R-1001; there is a fee of $15. Shall I go ahead?"}
+    answer = found(HELLO, shown, silent, {"user": "Yes."}, cancel())
+    assert (answer.value, [(each.argument, each.why) for each in answer.untold]) == (None, [("order_id", "price")])
+    assert found(HELLO, shown, told, {"user": "Yes."}, cancel()).value is True
+
+
+@pytest.mark.parametrize("question", ["Shall I check it?", "Shall I hang up?", "Shall I send a voucher?"])
+def test_a_question_about_another_deed_is_not_about_what_was_told(question: str) -> None:
+    put = {"agent": f"I could cancel order R-1001, free of charge. {question}"}
+    assert found(HELLO, put, {"user": "Yes."}, cancel()).value is not True
