@@ -114,7 +114,7 @@ def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory
     found: list[Ruled] = []
     for site in sites:
         pack, events = packs[site.domain], site.trajectory.events
-        session = Session(pack, answer=answerer(pack, lambda events=events: events), sparing=True)
+        session = Session(pack, answer=answerer(pack, lambda events=events: events), is_live=True)
         session.observe_all(events[: site.step])
         judgement = session.judge(site.call)
         decider = Decider(pack, pack.postures)

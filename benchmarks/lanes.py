@@ -92,6 +92,7 @@ LANES: dict[str, Lane] = {
     "kubernetes": Lane(
         ("deploy/test_manifests.py",), packages=("kubernetes-validate",), versions=("kubernetes-validate",)
     ),
+    "site": Lane(("docs/test_site.py",), packages=("mkdocs-material",), versions=("mkdocs-material",)),
     "slow": Lane(
         ("align/test_tasks.py", "audit", "clinic", "guard"), "serve,mcp,compile,learn,parquet", marks="slow"
     ),

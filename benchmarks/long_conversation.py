@@ -9,17 +9,17 @@ call over the whole conversation, and how many times that of the short one it is
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from time import thread_time
 
-from msgspec.structs import replace
+from shield_latency import moved, say
 
 from bylaw.engine.finished import verdicts
 from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.shield import Shield
-from bylaw.trace import Call, Event, Message, Result, Trajectory
+from bylaw.trace import Call, Event, Result, Trajectory
 
 TIMES = 2.0
 """At most so many times what a call costs in the short conversation."""
@@ -59,22 +59,8 @@ def cost(way: Callable[[Pack, Sequence[Event]], None], pack: Pack, events: Seque
 
 def live(pack: Pack, events: Sequence[Event]) -> None:
     """Say all that happens to a session of a shield, and ask it for a decision on every call."""
-    session = Shield(pack).session()
-    refused: set[int] = set()
-    for step, event in enumerate(events):
-        match event:
-            case Message(by="user"):
-                session.user(event.text)
-            case Message():
-                session.agent(event.text)
-            case Call():
-                if not session.decide(event.tool, event.arguments, id=str(step)).allowed:
-                    refused.add(step)
-            case Result() if event.call is not None and event.call not in refused:
-                content = event.content if isinstance(event.content, str) else event.value()
-                session.result(content, id=str(event.call), error=event.error)
-            case Result():
-                pass
+    for _ in say(Shield(pack).session(), events):
+        pass
 
 
 def audited(pack: Pack, events: Sequence[Event]) -> None:
@@ -93,15 +79,6 @@ def joined(talks: Sequence[Sequence[Event]], calls: int) -> list[Event]:
         if made >= calls:
             return found
     raise SystemExit("no simulated conversations")
-
-
-def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:
-    """The events of a conversation as they stand after others."""
-    for event in talk:
-        if isinstance(event, Result):
-            yield replace(event, call=None if event.call is None else event.call + step)
-        else:
-            yield replace(event, turn=event.turn + turn)
 
 
 def writes(pack: Pack, talk: Sequence[Event]) -> int:

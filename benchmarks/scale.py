@@ -74,7 +74,7 @@ def main() -> int:
         case "run":
             return run(given, given.out)
         case _:
-            return sql(given.folder, given.rows)
+            return sql(given)
 
 
 def write_logs(folder: Path, count: int, distinct: int) -> int:
@@ -265,40 +265,52 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
     return left.equals(right) or left.to_pylist() == right.to_pylist(), left.num_rows
 
 
-def sql(folder: Path, rows: int) -> int:
-    """Seconds of a ready query over many calls: those of an audit, repeated under other ids and days."""
-    import duckdb
-
-    source, out = folder / "out-local", folder / "out-many"
+def sql(given: Any) -> int:
+    """Seconds of ready queries over many calls: those of an audit, repeated under other ids and days."""
+    source, out = given.out or given.folder / "out-local", given.folder / "out-many"
     if not (source / "tables").is_dir():
-        raise SystemExit("run `cost` first: its tables are repeated")
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(source, out, ignore=shutil.ignore_patterns("calls"))
-    base = duckdb.connect()
-    base.execute("SET threads = 2")
-    calls = f"read_parquet('{source}/tables/calls/**/*.parquet', hive_partitioning = true)"
-    held = base.execute(f"SELECT count(*) FROM {calls}").fetchone()
-    times = -(-rows // held[0]) if held else 0
-    # Without the JSON lines, which no query of rates reads.
-    base.execute(
-        f"""COPY (SELECT c.* REPLACE (conversation || '-' || n AS conversation, NULL::VARCHAR AS record,
-                                      DATE '2025-01-01' + (n % 30)::INT AS day, ordinal + n * 10000000 AS ordinal)
-                  FROM {calls} c, range({times}) AS again(n))
-            TO '{out}/tables/calls' (FORMAT parquet, PARTITION_BY (day, agent), COMPRESSION zstd)"""
-    )
+        raise SystemExit("run `cost` first, or give tables by --out: they are repeated")
+    repeat_tables(source, out, given.rows)
     tables = Tables(out)
     tables.query("SET threads = 2")
-    count = tables.query("SELECT count(*) FROM calls")[1][0][0]
+    calls, conversations = (tables.query(f"SELECT count(*) FROM {name}")[1][0][0] for name in REPEATED)
+    kinds = tables.query("SELECT count(DISTINCT policies_json) FROM calls")[1][0][0]
+    print(f"{calls:,} calls, {kinds:,} kinds of them by their policies, {conversations:,} conversations; two threads")
     slowest = 0.0
-    for name in ("rates-by-policy", "rates-by-tool"):
+    for name in ("rates-by-policy", "rates-by-tool", "rates-by-agent"):
         for _ in range(3):
             cpu, start = os.times(), time.monotonic()
             found = tables.query(ready_queries()[name].text)[1]
             wall, after = time.monotonic() - start, os.times()
             used = after.user + after.system - cpu.user - cpu.system
-            print(f"{name}: {count:,} calls, {len(found)} rows, {wall:.2f} s wall, {used:.2f} CPU s (2 threads)")
+            print(f"{name}: {len(found)} rows, {wall:.2f} s wall, {used:.2f} CPU s, load {os.getloadavg()[0]:.1f}")
             slowest = max(slowest, wall)
     return 0 if slowest < 2 else 1
+
+
+REPEATED = ("calls", "conversations")
+
+
+def repeat_tables(source: Path, out: Path, rows: int) -> None:
+    """Write tables again with as many calls as asked for, without the JSON lines, which no query of rates reads."""
+    import duckdb
+
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns(*REPEATED, ".run"))
+    base = duckdb.connect()
+    base.execute("SET threads = 2")
+    times = 0
+    for table in REPEATED:
+        read = f"read_parquet('{source}/tables/{table}/**/*.parquet', hive_partitioning = true)"
+        if not times:
+            held = base.execute(f"SELECT count(*) FROM {read}").fetchone()
+            times = -(-rows // held[0]) if held else 0
+        base.execute(
+            f"""COPY (SELECT c.* REPLACE (conversation || '-' || n AS conversation, NULL::VARCHAR AS record,
+                                          DATE '2025-01-01' + (n % 30)::INT AS day, ordinal + n * 10000000 AS ordinal)
+                      FROM {read} c, range({times}) AS again(n))
+                TO '{out}/tables/{table}' (FORMAT parquet, PARTITION_BY (day, agent), COMPRESSION zstd)"""
+        )
 
 
 if __name__ == "__main__":

@@ -21,10 +21,13 @@ from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.shield import Shield
+from bylaw.shield.session import LiveSession
 from bylaw.trace import Call, Event, Message, Result
 
-P50, P99, OPENING = 100, 2_000, 50
-"""What is aimed at, in microseconds."""
+P50, P50_LATE, P99, OPENING = 350, 450, 1_600, 50
+"""What is aimed at, in microseconds: half of the decisions after a few events, and after many; nearly all of them; and
+opening a session."""
+MANY = 10_000
 
 
 def main() -> int:
@@ -43,9 +46,10 @@ def main() -> int:
         decided = quickest([decide(pack, talks, earlier, given.decisions) for _ in range(given.rounds)])
         found = [at for times in (judged, decided) for at in (statistics.median(times), percentile(times, 99))]
         print(f"{earlier:14,} | {found[0]:9.0f} {found[1]:8.0f} | {found[2]:10.0f} {found[3]:8.0f}", flush=True)
-        is_met = is_met and max(found[::2]) < P50 and max(found[1::2]) < P99
+        is_met = is_met and found[2] <= (P50_LATE if earlier >= MANY else P50) and found[3] <= P99
     opening = statistics.median(open_session(pack) for _ in range(2_000))
-    print(f"opening a Session: {opening:.0f}; the goals are {P50} and {P99} a decision, {OPENING} to open a Session")
+    goals = f"{P50} a decision ({P50_LATE} after {MANY:,} events), {P99} for nearly all, {OPENING} to open a Session"
+    print(f"opening a Session: {opening:.0f}; the goals are {goals}")
     return 0 if is_met and opening < OPENING else 1
 
 
@@ -58,7 +62,7 @@ def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int
         if step > 2 * earlier:
             session, step, turn = Session(pack), 0, 0
         for event in moved(talk, step, turn):
-            if is_write(pack, event):
+            if is_write(event, pack):
                 start = thread_time_ns()
                 session.judge(event)
                 if is_measured:
@@ -74,35 +78,42 @@ def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: in
     """Microseconds of a shield's `decide` on write calls after so many events; refused calls change nothing."""
     shield = Shield(pack)
     found: list[float] = []
-    guarded, step = shield.session("latency"), 0
+    session, step = shield.session("latency"), 0
     for talk in talks:
         is_measured = step >= earlier
         if step > 2 * earlier:
-            guarded, step = shield.session("latency"), 0
-        refused: set[int] = set()
-        for place, event in enumerate(talk):
-            match event:
-                case Message(by="user"):
-                    guarded.user(event.text)
-                case Message():
-                    guarded.agent(event.text)
-                case Call():
-                    name = f"{step + place}"
-                    start = thread_time_ns()
-                    decision = guarded.decide(event.tool, event.arguments, id=name)
-                    if is_measured and is_write(pack, event):
-                        found.append((thread_time_ns() - start) / 1_000)
-                    if not decision.allowed:
-                        refused.add(place)
-                case Result() if event.call not in refused:
-                    content = event.content if isinstance(event.content, str) else event.value()
-                    guarded.result(content, id=f"{step + (event.call or 0)}", error=event.error)
-                case Result():
-                    pass
+            session, step = shield.session("latency"), 0
+        for call, taken in say(session, talk, step):
+            if is_measured and is_write(call, pack):
+                found.append(taken)
         step += len(talk)
         if len(found) >= count:
             return found
     raise SystemExit("too few simulated conversations")
+
+
+def say(session: LiveSession, talk: Sequence[Event], step: int = 0) -> Iterator[tuple[Call, float]]:
+    """Say all that happens in a conversation to a session, and ask it for a decision on every call: each call, with the
+    microseconds that it took to decide on it. `step` is how many events came before."""
+    refused: set[int] = set()
+    for place, event in enumerate(talk):
+        match event:
+            case Message(by="user"):
+                session.user(event.text)
+            case Message():
+                session.agent(event.text)
+            case Call():
+                start = thread_time_ns()
+                decision = session.decide(event.tool, event.arguments, id=f"{step + place}")
+                taken = (thread_time_ns() - start) / 1_000
+                if not decision.allowed:
+                    refused.add(place)
+                yield event, taken
+            case Result() if event.call is not None and event.call not in refused:
+                content = event.content if isinstance(event.content, str) else event.value()
+                session.result(content, id=f"{step + event.call}", error=event.error)
+            case Result():
+                pass
 
 
 def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
@@ -119,7 +130,7 @@ def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:
             yield replace(event, turn=event.turn + turn)
 
 
-def is_write(pack: Pack, event: Event) -> TypeGuard[Call]:
+def is_write(event: Event, pack: Pack) -> TypeGuard[Call]:
     tool = pack.schema.tools.get(event.tool) if isinstance(event, Call) else None
     return tool is not None and tool.effect == "write"
 

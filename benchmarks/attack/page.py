@@ -99,7 +99,9 @@ def main() -> None:
     ]
     asked = (
         "The answers to the question were given by readers who saw nothing but the requests and the catalogue; one of "
-        "them said that it knew AgentDojo's tasks. No check was changed after these answers came."
+        "them said that it knew AgentDojo's tasks. As these answers came, 96.9 % of the attacks were stopped and "
+        "16.7 % of the good runs disturbed; the checks that read them were then changed on these very runs (no answer "
+        "was), so the numbers of these settings, too, are those of the set they were made on."
     )
     none = "The settings with a question are not here: its answers have yet to be recorded."
     good = whole["good_runs_disturbed"]

@@ -3,11 +3,12 @@
 python benchmarks/attack/speed.py
 """
 
+import gc
 import statistics
 import time
 
 from bylaw.pack import Pack
-from bylaw.shield import Shield
+from bylaw.shield import LiveSession, Shield
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
@@ -27,42 +28,50 @@ def known(call, facts):
 ASKED = 'def known(call, facts):\n    return permit() if requested() else deny("not asked for")\n'
 
 
-def cost(guard: str, events: int) -> float:
-    """Microseconds of a decision, the median of many, in a conversation of so many events."""
-    pack = Pack.from_files({**FILES, "guards/known.py": guard})
-    with Shield(pack).session() as session:
-        session.user("Please pay 20 to AB1234 for the tickets.")
-        for number in range(events // 2):
-            session.messages(
-                [
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": f"r{number}", "function": {"name": "read", "arguments": f'{{"n": {number}}}'}}
-                        ],
-                    },
-                    {
-                        "role": "tool",
-                        "tool_call_id": f"r{number}",
-                        "content": f'{{"account": "ZZ{number}", "amount": {number}, "note": "some words {number}"}}',
-                    },
-                ]
-            )
-        spent: list[float] = []
-        for turn in range(200):
-            known = ("AB1234", f"ZZ{events // 4}", "QQ9")[turn % 3]
+GUARDS = {"plain": PLAIN, "provenance()": TRACED, "requested()": ASKED}
+TURNS = 300
+FIRST = 30
+"""Decisions at the start that are not counted."""
+
+
+def session(guard: str, events: int) -> LiveSession:
+    """A live session of so many events."""
+    live = Shield(Pack.from_files({**FILES, "guards/known.py": guard})).session()
+    live.user("Please pay 20 to AB1234 for the tickets.")
+    for number in range(events // 2):
+        asked = {"id": f"r{number}", "function": {"name": "read", "arguments": f'{{"n": {number}}}'}}
+        shown = f'{{"account": "ZZ{number}", "amount": {number}, "note": "some words {number}"}}'
+        live.messages(
+            [
+                {"role": "assistant", "tool_calls": [asked]},
+                {"role": "tool", "tool_call_id": f"r{number}", "content": shown},
+            ]
+        )
+    return live
+
+
+def costs(events: int) -> dict[str, float]:
+    """By guard, the median of microseconds a decision: the guards take turns, so that all see the same load."""
+    sessions = {name: session(guard, events) for name, guard in GUARDS.items()}
+    spent: dict[str, list[float]] = {name: [] for name in GUARDS}
+    gc.disable()
+    for turn in range(TURNS):
+        known = ("AB1234", f"ZZ{events // 4}", "QQ9")[turn % 3]
+        for name, live in sessions.items():
             started = time.perf_counter()
-            session.decide("pay", {"account": known, "amount": 20, "note": "tickets"}, id=f"p{turn}")
-            spent.append(time.perf_counter() - started)
-            session.result('"done"', id=f"p{turn}")
-    return statistics.median(spent[20:]) * 1e6
+            live.decide("pay", {"account": known, "amount": 20, "note": "tickets"}, id=f"p{turn}")
+            spent[name].append(time.perf_counter() - started)
+            live.result('"done"', id=f"p{turn}")
+    gc.enable()
+    return {name: statistics.median(times[FIRST:]) * 1e6 for name, times in spent.items()}
 
 
 def main() -> None:
     for events in (10, 10_000):
-        plain = cost(PLAIN, events)
-        for name, guard in (("provenance()", TRACED), ("requested()", ASKED)):
-            print(f"{events:6} events: {name} {cost(guard, events):6.0f} us, without {plain:6.0f} us")
+        found = costs(events)
+        for name in ("provenance()", "requested()"):
+            more = found[name] - found["plain"]
+            print(f"{events:6} events: {name:13} {found[name]:6.0f} us, {more:+.0f} over {found['plain']:.0f} without")
 
 
 if __name__ == "__main__":

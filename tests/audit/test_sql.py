@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,30 @@ def test_verdicts_by_tool_and_policy_are_those_of_the_summary(out: Path) -> None
         counts[1] += row["violations"] or 0
     want = {name: [row["applied"], row[criterion]["violation"]] for name, row in found["by_policy"].items()}
     assert by_policy == {name: counts for name, counts in want.items() if counts[0]}
+
+
+@pytest.mark.parametrize("written", ["all", "half"])
+def test_tables_from_before_policies_had_a_word_count_the_same(out: Path, tmp_path: Path, written: str) -> None:
+    """Those of an earlier version, and those that a newer one has added to."""
+    want = answered(out, "rates-by-policy")
+    older = Path(shutil.copytree(out, tmp_path / "older"))
+    files = sorted((older / "tables" / "calls").rglob("*.parquet"))
+    assert len(files) > 1
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for file in files if written == "all" else files[::2]:
+        rows = parquet.ParquetFile(file).read()
+        parquet.write_table(rows.drop_columns(["policies_json"]), file)
+    if written == "all":
+        note = json.loads((older / "tables" / "schema.json").read_bytes())
+        del note["tables"]["calls"]["columns"]["policies_json"]
+        (older / "tables" / "schema.json").write_text(json.dumps(note))
+    assert answered(older, "rates-by-policy") == want
+    assert answered(out, "new-findings", base=older) == []
+
+
+def test_the_word_for_policies_tells_the_same_as_their_list(out: Path) -> None:
+    query = "SELECT policies_of(policies_json) AS told, policies FROM calls"
+    assert all(row["told"] == row["policies"] for row in answered(out, query))
 
 
 def test_missing_look_ups_are_those_of_the_summary(out: Path) -> None:

@@ -88,7 +88,9 @@ def test_a_row_of_calls_tells_what_its_line_tells(shop: Shop, logs: list[Path]) 
         for name in ("agent", "step", "tool", "call_id", "executed", "strict", "determined"):
             assert row[name] == line[name]
         told = ("id", "severity", "strict", "determined")
-        assert [list(each.values()) for each in row["policies"]] == [[p[n] for n in told] for p in line["policies"]]
+        want = [[p[n] for n in told] for p in line["policies"]]
+        assert [list(each.values()) for each in row["policies"]] == want
+        assert json.loads(row["policies_json"]) == want
 
 
 def test_a_killed_run_is_taken_up_where_it_was(shop: Shop, logs: list[Path]) -> None:

@@ -91,6 +91,21 @@ def test_any_nights_come_to_one_audit_of_what_there_is_in_the_end(shop: Shop, se
     assert told(shop.root / "state") == told(want)
 
 
+def test_what_is_open_adds_up_over_shards_and_nights(clinic: Path, tmp_path: Path) -> None:
+    world = clinic.with_name("clinic.sqlite")
+    lines = clinic.read_bytes().splitlines(keepends=True)
+    halves = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for half, part in zip(halves, (lines[:40], lines[40:]), strict=True):
+        half.write_bytes(b"".join(part))
+    want = audit(Request(tuple(halves), "clinic", world), tmp_path / "small").summary["open"]
+    shards = sharded(halves, "clinic", tmp_path / "shards", size=9000, world=world).summary["open"]
+    update(Request((halves[0],), "clinic", world), tmp_path / "nights", Inline())
+    nights = update(Request(tuple(halves), "clinic", world), tmp_path / "nights", Inline()).report.summary["open"]
+    assert want["calls"] > 1
+    assert len(want["rules"]) > 0
+    assert shards == nights == want
+
+
 def test_a_log_that_was_read_is_not_read_again(shop: Shop) -> None:
     one = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
     add(shop, one)

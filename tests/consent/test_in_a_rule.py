@@ -123,8 +123,8 @@ def test_code_sees_what_the_agent_said_last(pack: Pack) -> None:
             "tell the user what this call does, and make it once they say yes",
         ),
         ("Shall I cancel order R-1001?", "No.", "make the call only if the user agrees to it after all"),
-        ("Shall I cancel order R-1001?", "Yes, half of it.", "ask the user for a plain yes or no to this call"),
-        ("Shall I check whether order R-1001 can be cancelled?", "Yes.", "ask the user for a plain yes or no to this"),
+        ("Shall I cancel order R-1001?", "Yes, half of it.", "show the user the text below, word for word"),
+        ("Shall I check whether order R-1001 can be cancelled?", "Yes.", "show the user the text below, word for word"),
     ],
 )
 def test_the_agent_is_told_the_next_step(pack: Pack, told: str, said: str, feedback: str) -> None:
@@ -135,7 +135,8 @@ def test_the_agent_is_told_the_next_step(pack: Pack, told: str, said: str, feedb
     assert not decision.allowed
     assert feedback in decision.feedback.lower()
     assert "so here?" not in decision.feedback
-    assert (decision.answer == "ask") is ("Ask the user: Do you agree to this?" in decision.feedback)
+    assert (decision.card is not None) is (decision.answer == "ask")
+    assert "Ask the user" not in decision.feedback
 
 
 def test_the_agent_is_told_what_was_not_told() -> None:

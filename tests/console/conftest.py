@@ -10,6 +10,12 @@ import pytest
 HOME = "http://127.0.0.1"
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait for what is being read, however busy the machine is."""
+    monkeypatch.setattr("bylaw.console.preparing.WAIT", 30)
+
+
 @pytest.fixture(scope="session")
 def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bylaw.audit.audited import write_audited

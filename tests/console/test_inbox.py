@@ -14,6 +14,8 @@ from bylaw.service.keys import Key, hash_of
 from tests.console.conftest import HOME, Reader
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
+from tests.service.test_confirming import confirm, decide
+from tests.shield.test_cards import write
 from tests.shield.test_decisions import shop
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -162,3 +164,18 @@ def test_decisions_are_answered_as_before(log: Log, keys: dict[str, Key]) -> Non
     app = service(log, keys)
     assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="agent").status == 200
     assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="vic").status == 403
+
+
+def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tmp_path: Path) -> None:
+    (tmp_path / "bank").mkdir()
+    bank = write(tmp_path / "bank")
+    app = Service(Desk(bank, log), {}, **pages_of(log, bank, {}, HOME, b"s" * 32))
+    person = Person(app)
+    assert "Waiting for the customer" not in person.get("/inbox")
+    asked = decide(app, events=[{"user": "Send 250 to AC-22."}])
+    page = person.get("/inbox")
+    assert "Waiting for the customer" in page
+    assert asked["card"]["text"].split("\n")[0][:20] in page
+    assert 'value="approve"' not in page
+    assert confirm(app, asked["card"]["id"]).status == 200
+    assert "Waiting for the customer" not in person.get("/inbox")

@@ -36,8 +36,8 @@ def of_container() -> list[str]:
     return json.loads(command[1])
 
 
-def of_compose() -> list[str]:
-    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["bylaw"]["command"]
+def of_compose(service: str = "bylaw") -> list[str]:
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"][service]["command"]
 
 
 def of_unit(name: str) -> list[str]:
@@ -98,14 +98,14 @@ def answered(port: int, path: str, key: str = "", body: Any = None) -> tuple[int
         return error.code, error.read()
 
 
-def serving(folder: Path, command: list[str], port: int) -> Iterator[None]:
+def serving(folder: Path, command: list[str], port: int, *, ready: str = "/health") -> Iterator[None]:
     environment = {"PATH": os.defpath, "HOME": str(folder)}
     with subprocess.Popen([BYLAW, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline and process.poll() is None:
                 try:
-                    if answered(port, "/health")[0] == 200:
+                    if answered(port, ready)[0] == 200:
                         break
                 except OSError:
                     time.sleep(0.1)
@@ -137,19 +137,52 @@ def test_each_serves_decisions_under_keys(name: str, folder: Path, port: int, po
     assert verified.returncode == 0, verified.stderr
 
 
-@pytest.mark.parametrize("name", ["unit", "kubernetes"])
-def test_each_audits_every_night(name: str, tmp_path: Path) -> None:
+@pytest.fixture
+def nightly(tmp_path: Path) -> dict[str, Any]:
+    """Logs and a world, and the places of what audits them."""
     pytest.importorskip("pyarrow")
     build(tmp_path / "world.sqlite").close()
     (tmp_path / "logs").mkdir()
     demo = READY / "clinic" / "demo" / "logs.jsonl.gz"
     (tmp_path / "logs" / demo.name).write_bytes(demo.read_bytes())
-    command = of_unit("bylaw-nightly.service") if name == "unit" else of_kubernetes("nightly.yaml")
-    command = placed(command, pack=READY / "clinic", world=tmp_path / "world.sqlite", out=tmp_path / "state", jobs=1)
+    return {"pack": READY / "clinic", "world": tmp_path / "world.sqlite", "out": tmp_path / "state", "jobs": 1}
+
+
+@pytest.mark.parametrize("name", ["unit", "kubernetes", "compose"])
+def test_each_audits_every_night(name: str, tmp_path: Path, nightly: dict[str, Any]) -> None:
+    command = {
+        "unit": lambda: of_unit("bylaw-nightly.service"),
+        "kubernetes": lambda: of_kubernetes("nightly.yaml"),
+        "compose": lambda: of_compose("audit"),
+    }[name]()
+    command = placed(command, **nightly)
     assert command[:2] in (["audit", "/srv/logs"], ["audit", "/logs"])
     command[1] = str(tmp_path / "logs")
     assert "Read 1 new or changed logs" in (done := run(tmp_path, *command)).stdout, done.stderr
     assert "Read 0 new or changed logs (1 were known)" in run(tmp_path, *command).stdout
+
+
+def test_the_console_shows_what_the_nightly_audit_wrote(tmp_path: Path, nightly: dict[str, Any], port: int) -> None:
+    audit = placed(of_compose("audit"), **nightly)
+    audit[1] = str(tmp_path / "logs")
+    assert run(tmp_path, *audit).returncode == 0
+    assert of_compose("console")[1] == of_compose("audit")[-1].removeprefix("--out=")
+    places = {"port": port, "pack": READY / "clinic", "waivers": tmp_path / "waivers.yaml"}
+    command = placed(of_compose("console"), **places)
+    command[1] = str(tmp_path / "state")
+    for _ in serving(tmp_path, command, port, ready="/"):
+        status, page = answered(port, "/findings")
+        assert status == 200
+        assert b"clinic" in page
+
+
+def test_every_volume_of_compose_is_where_its_command_looks() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    for name in ("bylaw", "audit", "console"):
+        held = {volume.split(":")[1] for volume in services[name].get("volumes", ())}
+        named = {word.partition("=")[2] or word for word in services[name]["command"]}
+        places = {"/" + place.split("/")[1] for place in named if place.startswith("/")} - {"/run"}
+        assert places == held, name
 
 
 def test_the_container_installs_extras_that_there_are() -> None:

@@ -106,7 +106,20 @@ def test_the_reference_names_every_key_that_an_audit_writes(demo: Demo) -> None:
 
 
 FREE = frozenset(
-    ("by_tool", "by_lookup", "by_policy", "by_rule", "args", "agents", "tools", "unmapped_fields", "outcome_from")
+    (
+        "by_tool",
+        "by_lookup",
+        "by_policy",
+        "by_rule",
+        "rules",
+        "reasons",
+        "answered",
+        "args",
+        "agents",
+        "tools",
+        "unmapped_fields",
+        "outcome_from",
+    )
 )
 """Below these stand names of the logs and of the pack."""
 VERDICTS = frozenset(("compliant", "violation", "near_miss", "uninformed", "inconclusive"))

@@ -169,6 +169,107 @@ def test_an_address_is_not_fixed_by_a_part_of_it():
     assert answer(text, ("send_email", {"recipient": "Ann", "body": "Late."}), allowance=allowance) == "allow"
 
 
+CHANNEL_FILES = {
+    **FILES,
+    "tools.yaml": """
+tools:
+  get_channels: {effect: read, trust: record}
+  get_users_in_channel: {effect: read, parameters: {channel: string}, trust: record}
+  read_messages: {effect: read, parameters: {channel: string}, trust: {sender: record, body: content}}
+  get_events: {effect: read, trust: {"*": record, title: content}}
+  open_page: {effect: read, parameters: {url: string}}
+  add_user: {effect: write, parameters: {user: string, channel: string}}
+  message_user: {effect: write, parameters: {user: string, body: string}}
+  invite: {effect: write, parameters: {people: {type: array}, mode: {type: string, enum: [r, rw]}}}
+""",
+}
+CHANNELS = Pack.from_files(CHANNEL_FILES)
+LISTED: tuple[str, dict[str, Any], str] = ("get_channels", {}, "- general\n- External_0\n- spare")
+
+
+def allowed(tool: str, *slots: Slot) -> Allowance:
+    return Allowance((Deed(tool, (Span(0, 3),), slots),), by="model")
+
+
+def added_to(channel: str, request: str, allowance: Allowance, *reads: tuple[str, dict[str, Any], str]) -> str:
+    call = ("add_user", {"user": "Ann", "channel": channel})
+    return answer(request, call, *reads, pack=CHANNELS, allowance=allowance)
+
+
+def test_a_record_may_be_named_by_a_part_of_itself():
+    request = "Add Ann to the channel that begins with External"
+    begins = Span(request.index("External"), len(request))
+    slots = (Slot("user", "said", (Span(4, 7),)), Slot("channel", "found", (), (Source("get_channels", (begins,)),)))
+    assert added_to("External_0", request, allowed("add_user", *slots), LISTED) == "allow"
+    assert added_to("spare", request, allowed("add_user", *slots), LISTED) == "ask"
+
+
+def test_a_choice_may_go_by_how_much_a_tool_shows_of_each():
+    request = "Add Ann to the channel with the fewest users."
+    source = (Source("get_channels"),)
+    slots = (Slot("user", "said", (Span(4, 7),)), Slot("channel", "found", (), source, Choice("users", "least")))
+    of_general = ("get_users_in_channel", {"channel": "general"}, "- Bob\n- Zoe")
+    of_spare = ("get_users_in_channel", {"channel": "spare"}, "- Bob")
+    shown = (LISTED, of_general, of_spare)
+    assert added_to("spare", request, allowed("add_user", *slots), *shown) == "allow"
+    assert added_to("general", request, allowed("add_user", *slots), *shown) == "ask"
+    assert added_to("External_0", request, allowed("add_user", *slots), *shown) == "ask"
+    assert added_to("spare", request, allowed("add_user", *slots), LISTED) == "ask", "what was not counted is unknown"
+
+
+def test_a_choice_may_go_by_how_many_records_name_each():
+    request = "Message who wrote the most messages."
+    source = (Source("read_messages"),)
+    slots = (Slot("user", "found", (), source, Choice("messages", "most")), Slot("body", "free"))
+    reads = [
+        ("read_messages", {"channel": "a"}, "- {sender: Bob, body: hi}\n- {sender: Zoe, body: Kim Kim Kim}"),
+        ("read_messages", {"channel": "b"}, "- {sender: Bob, body: yes}"),
+    ]
+    for user, want in (("Bob", "allow"), ("Zoe", "ask"), ("Kim", "ask")):
+        call = ("message_user", {"user": user, "body": "Well done"})
+        assert answer(request, call, *reads, pack=CHANNELS, allowance=allowed("message_user", *slots)) == want
+
+
+def test_people_may_put_themselves_on_a_list_and_nobody_else():
+    request = "Invite zoe@home.example to read it."
+    events: tuple[str, dict[str, Any], str] = (
+        "get_events",
+        {},
+        "- {id: 1, people: [me@work.example, ann@work.example], title: with eve@far.example}\n"
+        "- {id: 2, people: [me@work.example, bob@work.example], title: with eve@far.example}",
+    )
+    slots = (Slot("people", "said", (Span(7, 23),)), Slot("mode", "said", (Span(27, 31),)))
+    assert request[7:23] == "zoe@home.example"
+
+    def invited(*people: str, mode: str = "r") -> str:
+        call = ("invite", {"people": [*people], "mode": mode})
+        return answer(request, call, events, pack=CHANNELS, allowance=allowed("invite", *slots))
+
+    assert invited("zoe@home.example", "me@work.example") == "allow"
+    assert invited("zoe@home.example", "ann@work.example") == "ask"
+    assert invited("zoe@home.example", "eve@far.example") == "ask"
+    assert invited("zoe@home.example", mode="rw") == "ask", "`r` stands for read, `rw` for more"
+
+
+def test_a_page_may_be_opened_that_was_posted_where_the_user_looks():
+    policies = FILES["policies.yaml"].replace("{effect: write}", "[open_page]")
+    pack = Pack.from_files({**CHANNEL_FILES, "policies.yaml": policies})
+    posted = ("read_messages", {"channel": "general"}, "- {sender: Bob, body: 'lunch at www.food.example today'}")
+    call = ("open_page", {"url": "www.food.example"})
+    for request, want in (("What do they serve, by the message in general?", "allow"), ("What is for lunch?", "ask")):
+        assert answer(request, call, posted, pack=pack, allowance=Allowance(by="model")) == want
+
+
+def test_a_name_in_a_text_that_was_sent_does_not_spoil_the_record_of_it():
+    request = "Message Bob about the channel with the fewest users and add Ann there."
+    slots = (Slot("user", "said", (Span(60, 63),)), Slot("channel", "found", (), (Source("get_channels"),)))
+    told = Deed("message_user", (Span(0, 7),), (Slot("user", "said", (Span(8, 11),)), Slot("body", "free")))
+    allowance = Allowance((Deed("add_user", (Span(0, 3),), slots), told), by="model")
+    assert request[60:63] == "Ann"
+    sent = ("message_user", {"user": "Bob", "body": "It is the channel spare"}, "sent")
+    assert added_to("spare", request, allowance, sent, LISTED) == "allow"
+
+
 def test_an_audit_leaves_open_what_only_the_user_can_say():
     session = Session(desk())
     from bylaw.trace.event import Call, Message

@@ -96,6 +96,13 @@ def test_a_value_that_was_written_and_read_again_is_still_what_it_was():
     assert trace(talk("look", mail, again), "evil9@x.example").source == "record"
 
 
+def test_a_word_within_a_text_that_was_sent_does_not_spoil_the_record_of_it():
+    sent = ("save", {"path": "note", "text": "I asked DK5000 about the tea"}, "saved")
+    shown: tuple[str, dict[str, Any], str] = ("transactions", {}, YAML)
+    assert trace(talk("look", sent, shown), "DK5000").source == "record"
+    assert trace(talk("look", sent, ("read_file", {"path": "note"}, "DK5000")), "DK5000").source == "agent"
+
+
 def test_the_user_points_at_a_sender_beside_the_value():
     shown = "- body: 'read www.one-page.org'\n  sender: Bob\n- body: 'read www.two-page.org'\n  sender: Eve\n"
     events = talk("open the page that Bob posted", ("messages", {"channel": "general"}, shown))

@@ -48,6 +48,7 @@ def malformed(rng: random.Random, name: str = "c") -> tuple[str, bytes]:
         "/access/v1/evaluations": [
             {"subject": subject, "resource": resource, "context": context, "evaluations": [{"action": action}] * 2}
         ],
+        "/v1/confirm": [{"conversation": name, "card": f"{name}/1", "answer": "yes", "request": "x"}],
         "/v1/approvals": [{"id": f"{name}/1", "answer": "reject", "by": "x"}],
     }
     path, wrong = rng.choice(list(good)), rng.choice(list(document()["paths"]))

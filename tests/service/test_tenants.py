@@ -25,7 +25,7 @@ from tests.shield.test_decisions import shop
 
 KEYS = {"ann": "bylaw_ann", "bob": "bylaw_bob"}
 SECRET = "ann-only"
-TIMES = re.compile(rb'"(seconds|asked|expires)":[0-9.e-]+')
+TIMES = re.compile(rb'"(seconds|asked|expires|since|until)":[0-9.e-]+|stop-[0-9a-f]{8}')
 """What differs from run to run."""
 
 names = st.sampled_from(["c", "d"])
@@ -57,6 +57,17 @@ answers = st.builds(
     names, st.integers(1, 4), st.sampled_from(["approve", "reject"]),
 )  # fmt: skip
 
+stops = st.builds(
+    lambda what: {**what, "seconds": 600, "reason": "hello"},
+    st.sampled_from([{"what": "all"}, {"what": "tool", "name": "refund", "answer": "ask"}]),
+)
+
+
+confirmations = st.builds(
+    lambda name, number, answer: {"conversation": name, "card": f"{name}/{number}", "answer": answer},
+    names, st.integers(1, 4), st.sampled_from(["yes", "no"]),
+)  # fmt: skip
+
 
 def batched(requests: Any) -> Any:
     return st.lists(requests, min_size=1, max_size=2).map(lambda several: {"requests": several})
@@ -67,11 +78,13 @@ POSTS = {
     "/v1/decide/batch": batched(decides),
     "/v1/events": takes,
     "/v1/events/batch": batched(takes),
+    "/v1/confirm": confirmations,
     "/v1/approvals": answers,
+    "/v1/stops": stops,
     "/access/v1/evaluation": evaluations,
     "/access/v1/evaluations": st.lists(evaluations, max_size=2).map(lambda several: {"evaluations": several}),
 }
-GETS = ["/v1/approvals", "/v1/approvals?status=waiting", "/metrics", "/health", "/openapi.json",
+GETS = ["/v1/stops", "/v1/approvals", "/v1/approvals?status=waiting", "/metrics", "/health", "/openapi.json",
         "/.well-known/authzen-configuration"]  # fmt: skip
 requests = st.one_of(
     *(st.tuples(st.just("POST"), st.just(path), body) for path, body in POSTS.items()),
@@ -92,7 +105,7 @@ def run(sent: list[tuple[str, Any]]) -> list[tuple[str, int, bytes]]:
                 text = json.dumps(body).encode() if body is not None else b""
                 if tenant == "ann":
                     text = text.replace(b"hello", SECRET.encode()).replace(b"someone", SECRET.encode())
-                key = KEYS[tenant] + ("-person" if (method, path) == ("POST", "/v1/approvals") else "")
+                key = KEYS[tenant] + ("-person" if method == "POST" and path in ("/v1/approvals", "/v1/stops") else "")
                 answer = await ask(app, method, path, text, key=key)
                 body = TIMES.sub(b"", answer.body)
                 if path == "/metrics":

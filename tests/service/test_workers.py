@@ -135,7 +135,9 @@ def test_desks_that_take_a_conversation_for_new_find_out_and_answer_as_one_that_
     conversations = [list(requests_of(trajectory)) for trajectory, _ in simulate(4, 12)]
 
     def told(answer: DecideAnswer) -> Any:
-        return [replace(each, seconds=0) for each in answer.decisions]
+        return [
+            replace(each, seconds=0, card=each.card and replace(each.card, expires=None)) for each in answer.decisions
+        ]
 
     async def ask(desks: list[Desk], *, again: bool) -> list[Any]:
         found: list[Any] = []

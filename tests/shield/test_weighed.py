@@ -231,7 +231,7 @@ def test_asking_sparingly_decides_as_asking_for_everything_does() -> None:
         for kind in counts:
             asked: list[str] = []
             answer = answering(values, asked)(pack, list)
-            session = Session(pack, answer=answer, sparing=kind == "sparing")
+            session = Session(pack, answer=answer, is_live=kind == "sparing")
             session.observe_all(events[:step])
             asked.clear()
             judgement = session.judge(call)

@@ -8,14 +8,17 @@ from functools import cached_property
 
 import msgspec
 
+from bylaw.answering.consent import consent_answer, consent_request
 from bylaw.answering.history import History
 from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, Run
+from bylaw.consent import OpenConsent
 from bylaw.engine.asking import ANSWERABLE, Answered
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
+from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.pack.rules import Predicate
 from bylaw.rule.act import Act
@@ -38,8 +41,12 @@ class Answerer:
         remembers: bool = True,
         operations: Iterable[Operation] = (),
         most_queries: int = MOST_QUERIES,
+        budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory; `remembers` says whether a conversation has a short-term one."""
+        """`plans` is the long-term memory; `remembers` says whether a conversation has a short-term one.
+
+        Of `budget` requests in all, none beyond them is sent; what was answered before costs nothing.
+        """
         self.chat = chat
         self.plans = plans
         self.remembers = remembers
@@ -50,6 +57,10 @@ class Answerer:
         self._failed: dict[str, str] = {}
         """Requests that nobody answered, each with why."""
         self._unreachable: Unreachable | None = None
+        self._known = at_hand(chat)
+        self._budget = budget
+        self._over: set[str] = set()
+        """Requests that the budget did not allow."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
@@ -58,6 +69,7 @@ class Answerer:
         """The model's answer; one that cannot be reached is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
+        self._spend(request)
         try:
             (answer,) = self.chat.ask([request])
         except Unreachable as error:
@@ -73,6 +85,15 @@ class Answerer:
             self._failed[request.key] = answer.why
         return answer
 
+    def _spend(self, request: Request) -> None:
+        """Take one from the budget, where the answer is not at hand."""
+        if self._budget is None or self._known(request) is not None:
+            return
+        if self._budget <= 0:
+            self._over.add(request.key)
+            raise ChatError("the budget is spent")
+        self._budget -= 1
+
     def unanswered(self) -> list[str]:
         """What was asked in vain, in sentences: what hangs on it was left open."""
         told: list[str] = []
@@ -82,6 +103,9 @@ class Answerer:
             waits = "1 request waits" if count == 1 else f"{count} requests wait"
             folder = next(iter(self._waiting.values())).rpartition("/")[0]
             told.append(f"{waits} for an answer in {folder}; answer, and run the same command again.")
+        if count := len(self._over):
+            kept = "1 request was not sent" if count == 1 else f"{count:,} requests were not sent"
+            told.append(f"{kept}: the budget is spent; --budget allows more. What they ask stays open.")
         if count := len(self._failed):
             had = "1 request to the model had" if count == 1 else f"{count} requests to the model had"
             told.append(f"{had} no answer, the first because: {next(iter(self._failed.values()))}")
@@ -99,9 +123,22 @@ class ConversationAnswers:
         """Short-term memory: what was asked in this conversation, by content."""
 
     def __call__(self, name: str, act: Act) -> Answered:
+        return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        """Whether the user agreed to the act, by one question."""
+
+        def settle(queries: "_Queries") -> Answered:
+            events = self._events()
+            request = consent_request(self._pack, predicate, act, question, events)
+            return consent_answer(predicate, act, queries.ask(request), events)
+
+        return self._asked_for(predicate.name, act, settle)
+
+    def _asked_for(self, name: str, act: Act, settle: Callable[["_Queries"], Answered]) -> Answered:
         queries = _Queries(self._answerer, self._asked)
         try:
-            answered = self._settle(name, act, queries)
+            answered = settle(queries)
         except Exception as error:
             # A model, a recording or an operation may fail in any way: then nobody knows.
             return Answered(name, act.step, None, queries.count, (), f"{type(error).__name__}: {error}"[:300])

@@ -75,6 +75,12 @@ class Baseline(Struct, frozen=True):
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     """The findings of the audit in `folder`; `redacted` marks the key under which the new ones will be named."""
+    check_baseline(folder, redacted=redacted)
+    return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
+
+
+def check_baseline(folder: Path, *, redacted: str | None = None) -> None:
+    """Whether `folder` holds an audit whose findings are named as the new ones are."""
     path = folder / "summary.json"
     if not path.is_file():
         raise UsageError("no summary.json here", place=str(folder), hint="give the folder an audit wrote")
@@ -83,7 +89,6 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
         raise UsageError(
             "its findings have different ids: it was redacted with another key", place=str(folder), hint=hint
         )
-    return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
 
 
 def compare_audits(

@@ -10,11 +10,13 @@ from msgspec.structs import replace
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.head import Head, head_of
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
+from bylaw.audit.open_rule import open_reason
 from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request, told_apart
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
 from bylaw.audit.unmapped import UnmappedFields
+from bylaw.engine.asking import Answered
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
@@ -137,8 +139,12 @@ class Examiner:
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)
         self._count(pack, trajectory, agent, outcome, verdicts)
+        made = [verdict for verdict in verdicts if verdict.made.accepted is not False]
+        self.tally.add_open([_open_rules(pack, verdict) for verdict in made if verdict.open_rules])
+        answered = list(session.answered) if session is not None else []
+        self.tally.add_answered((each.predicate, each.value) for each in answered if each.queries)
         self.tally.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
-        written = _written(pack, trajectory, agent, outcome, verdicts, broken, cover)
+        written = _written(pack, trajectory, agent, outcome, verdicts, broken, answered, cover)
         if self._heads:
             written.head = head_of(pack, trajectory, agent, outcome, verdicts, broken, cover)
         return written
@@ -238,6 +244,11 @@ def _judge(session: Session, trajectory: Trajectory, writes: Sequence[int]) -> l
     return [each for each in session.settle() if each.made.tool is not None or each.made.accepted is not False]
 
 
+def _open_rules(pack: Pack, verdict: CallVerdict) -> list[tuple[str, str]]:
+    """The open rules of a call, each once, with why it is open."""
+    return list({each.rule.name: open_reason(pack, each) for each in verdict.open_rules}.items())
+
+
 def _written(
     pack: Pack,
     trajectory: Trajectory,
@@ -245,12 +256,13 @@ def _written(
     outcome: TaskOutcome | None,
     verdicts: list[CallVerdict],
     broken: list[RuleFinding],
+    answered: list[Answered],
     cover: Cover | None,
 ) -> Examined:
     """The lines about one conversation, with what must not be told covered."""
     calls: list[tuple[int, str, bool, bytes]] = []
     for verdict in verdicts:
-        record = call_line(pack, agent, verdict)
+        record = call_line(pack, agent, verdict, [each for each in answered if each.step == verdict.made.step])
         flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
         shown = record if cover is None else cover.call(record)
         calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(shown)))

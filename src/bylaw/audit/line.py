@@ -1,12 +1,14 @@
 """What an audit writes of a conversation: lines of `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from bylaw.engine.asking import Answered
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.reason import fact_record
@@ -44,7 +46,7 @@ def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
     return b"".join((head, b",", memoryview(line)[1:], b"\n"))
 
 
-def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
+def call_line(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Answered] = ()) -> dict[str, Any]:
     """The record of one write call, all but its conversation's name."""
     made = verdict.made
     line: dict[str, Any] = {
@@ -59,6 +61,8 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
         "rules": [rule_line(pack, agent, finding) for finding in verdict.rules],
         "open_rules": [rule_line(pack, agent, finding) for finding in verdict.open_rules],
     }
+    if answered:
+        line["answered"] = [_answer(each) for each in answered]
     if verdict.fault:
         line["because"] = verdict.fault
     return line
@@ -84,6 +88,13 @@ def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
         "because": finding.because,
         **finding.record(),
     }
+
+
+def _answer(answered: Answered) -> dict[str, Any]:
+    """Who said what of a predicate at a call, and at which steps the words stand that it rests on."""
+    by = "model" if answered.queries else "host"
+    steps = sorted({quote.step for quote in answered.quotes})
+    return {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
 
 
 @lru_cache(maxsize=4096)

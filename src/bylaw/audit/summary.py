@@ -50,6 +50,8 @@ def summarise(
         "by_policy": tally.by_policy(policies),
         "by_reason": tally.by_reason(criterion),
         "by_rule": tally.by_rule(),
+        "open": tally.open(),
+        "answered": tally.answered(),
         "evidence": [_evidence(each) for each in coverage.lookups()],
         "outcome_from": tally.outcome_from(),
         "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],

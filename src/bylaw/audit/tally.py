@@ -1,7 +1,7 @@
 """Counts of an audit, kept so that parts add up to the whole whatever the parts were."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bylaw.audit.finding import SEVERITIES
@@ -13,6 +13,7 @@ from bylaw.pack import CRITERIA, Criterion
 from bylaw.trace.trajectory import TaskOutcome
 
 REASONS = ("never_seen", "stale", "pending", "claimed")
+_SAID = {True: "yes", False: "no", None: "open"}
 
 
 class Tally:
@@ -93,6 +94,40 @@ class Tally:
         for name in {name for name, _ in broken}:
             self.counts["rule", name, "trajectories"] += 1
             self.counts["rule", name, "agents", agent] += 1
+
+    def add_open(self, calls: Sequence[Sequence[tuple[str, str]]]) -> None:
+        """Count what is open in one conversation: per executed call its open rules, each with the reason."""
+        for rules in calls:
+            self.counts[("open_calls",)] += bool(rules)
+            for name, reason in rules:
+                self.counts["open", name, "calls"] += 1
+                self.counts["open", name, "reasons", reason] += 1
+        for name in {name for rules in calls for name, _ in rules}:
+            self.counts["open", name, "trajectories"] += 1
+
+    def open(self) -> dict[str, Any]:
+        """What code could not settle: calls with an open rule, and per rule how many, where, and why."""
+        rules = {
+            name: {
+                "calls": self.counts["open", name, "calls"],
+                "trajectories": self.counts["open", name, "trajectories"],
+                "reasons": self._under("open", name, "reasons"),
+            }
+            for name in self._names("open")
+        }
+        return {"calls": self.counts[("open_calls",)], "rules": rules}
+
+    def add_answered(self, answers: Iterable[tuple[str, bool | None]]) -> None:
+        """Count what a model answered in one conversation: predicates with the values it gave."""
+        for name, value in answers:
+            self.counts["answered", name, _SAID[value]] += 1
+
+    def answered(self) -> dict[str, Any]:
+        """Per predicate that a model was asked about: how often it said yes or no, or left it open."""
+        return {
+            name: {said: self.counts["answered", name, said] for said in _SAID.values()}
+            for name in self._names("answered")
+        }
 
     def by_rule(self) -> dict[str, Any]:
         """Per rule: how often it was broken, and by whom."""

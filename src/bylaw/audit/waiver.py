@@ -61,10 +61,11 @@ class Waivers:
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every = tuple(waivers)
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
-        self._by_finding = {w.finding: w for w in every if w.finding and w.expires >= today}
+        self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
+        self._by_finding = {w.finding: w for w in self.in_force if w.finding}
         self._by_policy: dict[str, list[Waiver]] = {}
-        for waiver in every:
-            if waiver.policy and waiver.expires >= today:
+        for waiver in self.in_force:
+            if waiver.policy:
                 self._by_policy.setdefault(waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 

@@ -4,12 +4,14 @@ import shlex
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bylaw.engine.conversation import OpenAnswers
 from bylaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from bylaw.answering import Answerer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,7 +42,9 @@ def answers_options(command: Command) -> Command:
 
 
 @contextmanager
-def open_answers(llm: str | None, memory: Path | None, operations: tuple[str, ...]) -> Generator[OpenAnswers | None]:
+def open_answers(
+    llm: str | None, memory: Path | None, operations: tuple[str, ...], *, budget: int | None = None
+) -> Generator["Answerer | None"]:
     """Who answers, while the command runs; nobody without `--llm`."""
     if llm is None:
         if memory is not None or operations:
@@ -62,4 +66,4 @@ def open_answers(llm: str | None, memory: Path | None, operations: tuple[str, ..
                 ) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
-        yield Answerer(chat, plans=Plans(memory), operations=added)
+        yield Answerer(chat, plans=Plans(memory), operations=added, budget=budget)

@@ -29,6 +29,7 @@ GROUPS = {
         "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
         "serve": "Answer over HTTP whether an agent may make a call.",
         "backtest": "Show what a change to a policy would have done to recorded calls.",
+        "stop": "Stop an agent, a tool, a policy or all writes of a tenant, at once and for a while.",
         "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
     },
     "Compile a policy document": {

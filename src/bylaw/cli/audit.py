@@ -4,14 +4,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec.structs import replace
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare_audits, read_baseline, write_comparison
-from bylaw.audit.examine import Examiner
+from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
@@ -27,6 +27,9 @@ from bylaw.cli.word import Word, once
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import CRITERIA, Criterion
 from bylaw.trace.log_file import LogFile
+
+if TYPE_CHECKING:
+    from bylaw.answering import Answerer
 
 _FILE = click.Path(path_type=Path)
 _TOLD = 20
@@ -127,6 +130,13 @@ _TOLD = 20
     help="Keeps pseudonyms the same from run to run; without it they are random.",
 )
 @answers_options
+@click.option(
+    "--budget",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1000,
+    help="For --llm: the most requests that are sent; what they cost is told before.",
+)
 @batch_options
 def audit_command(
     logs: tuple[LogFile, ...],
@@ -153,6 +163,7 @@ def audit_command(
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
+    budget: int,
     **large: Any,
 ) -> int:
     """Audit recorded conversations under a policy pack."""
@@ -163,7 +174,7 @@ def audit_command(
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
-    with open_logs(logs, without=out) as opened, open_answers(llm, memory, operations) as answers:
+    with open_logs(logs, without=out) as opened, open_answers(llm, memory, operations, budget=budget) as answers:
         if answers is not None and jobs > 1:
             raise UsageError("`--llm` works in one process only", hint="leave --jobs out")
         _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
@@ -171,6 +182,8 @@ def audit_command(
         jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
+        if answers is not None and llm is not None:
+            _tell_cost(request, answers, llm, budget)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:
@@ -208,6 +221,22 @@ def audit_command(
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else batch.findings(out, found.criterion)
     return _status(found, counted, Gate.named(fail_on, min_severity))
+
+
+def _tell_cost(request: Request, answers: "Answerer", llm: str, budget: int) -> None:
+    """Say what asking will cost, by an audit that only counts requests; batches and recordings cost nothing here."""
+    from bylaw.answering import Answerer
+    from bylaw.answering.cost import Estimate
+    from bylaw.llm.source import at_hand
+
+    if llm == "recorded" or llm.startswith("batch:"):
+        return
+    estimate = Estimate(at_hand(answers.chat))
+    counting = Answerer(estimate, plans=answers.plans, operations=answers.operations.values())
+    for _ in open_examiner(replace(request, answers=counting)).examine_all(request):
+        pass
+    if estimate.requests:
+        print(estimate.words(llm, budget))
 
 
 def searching(request: Request, search: str, kept: Path) -> Examiner:

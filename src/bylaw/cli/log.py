@@ -60,14 +60,14 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
     from bylaw.record.anchor import beside, read_anchors
     from bylaw.record.verify import verify
 
-    store = _existing(where)
+    store = existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
     # Of a tenant that was taken out whole, only its anchors are left.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
-        _refuse_stranger(store, tenant, where)
+        refuse_stranger(store, tenant, where)
     if head and len(tenants) != 1:
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
     found = [verify(store, name, head=head, anchors=noted) for name in tenants]
@@ -110,8 +110,8 @@ def export_command(
 
     A conversation that cannot be read is named and left out, and the exit status is 1.
     """
-    store = _existing(where)
-    _refuse_stranger(store, tenant, where)
+    store = existing(where)
+    refuse_stranger(store, tenant, where)
     known = store.conversations(tenant)
     if unknown := set(conversations) - set(known):
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
@@ -204,8 +204,8 @@ def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> in
     """
     from bylaw.record.verify import unsupported
 
-    now, store = time.time(), _existing(where)
-    _refuse_stranger(store, tenant, where)
+    now, store = time.time(), existing(where)
+    refuse_stranger(store, tenant, where)
     found = store.approvals(tenant, status="" if every else "waiting")
     # What nobody answered in time waits for nobody; the log says so when the call is next made.
     found = [each for each in found if every or each.expires > now]
@@ -290,8 +290,8 @@ def remove_command(
     """
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
         raise UsageError("say which conversations to remove, or give --before, or --person and --mentions")
-    end, store = _moment(before) if before else None, _existing(where)
-    _refuse_stranger(store, tenant, where)
+    end, store = _moment(before) if before else None, existing(where)
+    refuse_stranger(store, tenant, where)
     if person is not None or mentions is not None:
         conversations = _concerning(store, tenant, person, mentions)
     if unknown := set(conversations) - set(store.conversations(tenant)):
@@ -322,8 +322,8 @@ def fold_command(where: str, tenant: str, before: str) -> int:
     """
     from bylaw.record.verify import verify
 
-    end, store = _moment(before), _existing(where)
-    _refuse_stranger(store, tenant, where)
+    end, store = _moment(before), existing(where)
+    refuse_stranger(store, tenant, where)
     if faults := verify(store, tenant).faults:
         raise UsageError(f"it does not verify: {faults[0]}", place=where, hint="see `bylaw log verify`")
     folded = store.fold(tenant, before=end)
@@ -400,7 +400,7 @@ def reject_command(where: str, tenant: str, by: str, note: str, approval: str) -
 
 
 def _answer(status: Status, where: str, tenant: str, by: str, note: str, approval: str) -> None:
-    _existing(where)
+    existing(where)
     with Log(where) as log:
         answer = log.approve if status == "approved" else log.reject
         answered = answer(approval, by=by, note=note, tenant=tenant)
@@ -408,14 +408,14 @@ def _answer(status: Status, where: str, tenant: str, by: str, note: str, approva
     open_console().print(Text(f"{answered.id}: {request.tool} {status} by {by}"), soft_wrap=True)
 
 
-def _existing(where: str) -> Store:
+def existing(where: str) -> Store:
     """A log that is there: a wrong name must not make an empty one."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
 
 
-def _refuse_stranger(store: Store, tenant: str, where: str) -> None:
+def refuse_stranger(store: Store, tenant: str, where: str) -> None:
     """A log of others must not look like an empty one."""
     if (known := store.tenants()) and tenant not in known:
         others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bylaw.audit.finding import SEVERITIES
+from bylaw.audit.open_rule import OPEN_REASONS
 from bylaw.audit.output import has_tables
 from bylaw.cli.visible import visible
 
@@ -27,7 +27,9 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_lookups(summary))
     if summary["by_rule"]:
         console.print(_rules(summary))
-    for line in _notes(summary, out):
+    if summary["open"]["rules"]:
+        console.print(_open(summary))
+    for line in _notes(summary):
         console.print(line, style="dim", markup=False)
     for line in summary.get("unanswered", ()):
         console.print(visible(line), markup=False, soft_wrap=True)
@@ -175,19 +177,36 @@ def _rules(summary: dict[str, Any]) -> Group:
     return _titled("Rules broken (findings.jsonl)", table)
 
 
-def _open_rules(out: Path) -> Counter[str]:
-    """At how many calls that were made a rule is neither kept nor broken for certain."""
-    found: Counter[str] = Counter()
-    if not (out / "calls.jsonl").is_file():
-        return found
-    with (out / "calls.jsonl").open("rb") as lines:
-        for line in lines:
-            if b'"open_rules":[{' in line and (call := json.loads(line))["executed"] is not False:
-                found.update({each["rule"] for each in call["open_rules"]})
-    return found
+def _open(summary: dict[str, Any]) -> Group:
+    """What code could not settle, by rule and reason: work for a model or a person."""
+    table = _table()
+    table.add_column("rule", overflow="fold")
+    table.add_column("open because", overflow="fold")
+    table.add_column("calls", justify="right")
+    rules: dict[str, Any] = summary["open"]["rules"]
+    for name in sorted(rules, key=lambda name: (-rules[name]["calls"], name)):
+        reasons = sorted(rules[name]["reasons"].items(), key=lambda item: (-item[1], item[0]))
+        for place, (reason, count) in enumerate(reasons):
+            table.add_row(Text("" if place else name), Text(OPEN_REASONS.get(reason, reason)), f"{count:,}")
+    return _titled(f"Open: rules that code could not settle, at {_calls(summary['open']['calls'])}", table)
 
 
-def _notes(summary: dict[str, Any], out: Path) -> list[str]:
+def _settling(summary: dict[str, Any]) -> list[str]:
+    """What a model said, and how to settle what is left open."""
+    told: list[str] = []
+    for name, row in summary["answered"].items():
+        left = f", {row['open']:,} left open" if row["open"] else ""
+        told.append(f"Said by a model, not by code: {name} holds {row['yes']:,} times, not {row['no']:,} times{left}.")
+    if summary["open"]["calls"] and not summary["answered"] and not summary.get("unanswered"):
+        told.append("Nobody is accused of what is open. --llm MODEL asks a model, `bylaw view` a person.")
+    return told
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count:,} calls"
+
+
+def _notes(summary: dict[str, Any]) -> list[str]:
     notes: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:
@@ -196,9 +215,7 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
-    for rule, count in sorted(_open_rules(out).items()):
-        calls = "1 call" if count == 1 else f"{count:,} calls"
-        notes.append(f"Whether {rule} was kept at {calls} cannot be told; see `open_rules` in calls.jsonl.")
+    notes += _settling(summary)
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
         notes.append(f"Whether conversations went well is from: {sources}.")

@@ -6,12 +6,13 @@ prose.
 """
 
 from bylaw.consent.argument import Terms
-from bylaw.consent.card import Card, Cards, Confirmation, digest
+from bylaw.consent.card import Cards, CardStanding, digest, standing_of
+from bylaw.consent.card_text import CardWords
 from bylaw.consent.consents import Consents
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
 from bylaw.consent.witness import ConsentWitness
 
 __all__ = [
-    "Basis", "Card", "Cards", "Confirmation", "Consent", "ConsentWitness", "Consents", "OpenConsent", "Quote", "Reason",
-    "Terms", "Untold", "digest",
+    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "OpenConsent", "Quote",
+    "Reason", "Terms", "Untold", "digest", "standing_of",
 ]  # fmt: skip

@@ -1,35 +1,38 @@
 """Cards: a call in plain words put to the user, bound to its arguments by digest, answered without reading prose.
 
-A card is answered in the talk, where its text stands verbatim in one agent message and the next user message is the yes
-or the no; or the host shows it and reports the answer. Each answer is used once.
+A card is answered in the talk, where the agent's message ends with its text, word for word, and the next user message
+is the yes or the no; or the host shows it and reports the answer. Each answer is good for one call, and until the user
+says something else.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from bylaw.consent.card_text import CardWords
 from bylaw.consent.talk import Exchange
+from bylaw.trace.event import Call, Card, Event, Message
 
 
-class Card(Struct, frozen=True):
-    """A call put to the user: the digest of what it does, and the words it is put in."""
+class CardAnswer(Struct, frozen=True):
+    """The user's answer to a card, and where it was given."""
 
-    digest: str
-    text: str
-
-
-class Confirmation(Struct, frozen=True):
-    """The user's answer to a card, good for one call."""
-
-    digest: str
     step: int
-    """Steps before this one had been taken when it was given: it counts for calls from here on."""
     yes: bool
-    time: float | None = None
+
+
+class CardStanding(Struct, frozen=True):
+    """How a card of a conversation stands."""
+
+    card: Card
+    answer: bool | None = None
+    """What the host reported last."""
+    used_by: int | None = None
+    """Step of a call that was let run after the card was put."""
 
 
 def digest(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -38,41 +41,149 @@ def digest(tool: str, arguments: Mapping[str, Any]) -> str:
     return sha256(told.encode()).hexdigest()
 
 
+def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
+    """How the card of this name stands; None where there is none."""
+    found: CardStanding | None = None
+    for step, event in enumerate(events):
+        if isinstance(event, Call):
+            if event.card is not None and event.card.id == card:
+                found = CardStanding(event.card) if found is None else found
+            elif found is not None and not event.refused and digest(event.tool, event.arguments) == found.card.digest:
+                found = CardStanding(found.card, found.answer, step)
+        elif isinstance(event, Message) and found is not None:
+            answer = event.confirmation
+            if answer is not None and answer.card == card:
+                found = CardStanding(found.card, answer.yes, found.used_by)
+    return found
+
+
 class Cards:
-    """The cards of one conversation, and what the user answered to them."""
+    """The cards of one conversation, and what the user answered to them; `events` may grow while it is in use."""
 
-    def __init__(self) -> None:
-        self._put: dict[str, list[Card]] = {}
-        self._confirmed: dict[str, list[Confirmation]] = {}
+    def __init__(self, events: Sequence[Event], words: CardWords) -> None:
+        self._events = events
+        self._words = words
+        self._asked = folded(words.question)
+        self._read = 0
+        self._by_id: dict[str, Card] = {}
+        self._texts: dict[str, set[str]] = {}
+        """By digest, how its cards read."""
+        self._confirmed: dict[str, list[CardAnswer]] = {}
+        """By digest, what the host reported."""
 
-    def put(self, card: Card) -> None:
-        """A card was issued; the talk may now hold its words."""
-        self._put.setdefault(card.digest, []).append(card)
+    def may_be_answered(self, exchanges: Sequence[Exchange], before: int) -> bool:
+        """Whether a card was put before a step, or the agent's last message asks as cards do."""
+        self._take_in(before)
+        if self._by_id or not exchanges or not exchanges[-1].told:
+            return bool(self._by_id)
+        return self._words.question in exchanges[-1].told[-1][1] or self._asked in folded(exchanges[-1].told[-1][1])
 
-    def confirm(self, confirmation: Confirmation) -> None:
-        """The host reports the user's answer to a card."""
-        self._confirmed.setdefault(confirmation.digest, []).append(confirmation)
+    def answer(
+        self, name: str, text: str, exchanges: Sequence[Exchange], before: int, now: float | None
+    ) -> CardAnswer | None:
+        """The answer that stands, before a step and at a time, to a card of this digest that reads so."""
+        self._take_in(before)
+        texts = self._texts.get(name, set[str]()) | ({folded(text)} if text else set[str]())
+        found = [
+            each for each in self._confirmed.get(name, ()) if each.step < before and self._is_good(each, name, now)
+        ]
+        for exchange in reversed(exchanges):
+            if (said := self._said(exchange)) == "other" or exchange.told_at is None:
+                break
+            if self._ends_with(exchange, texts):
+                if self._is_in_time(exchange.told_at, exchange.answered_at, now):
+                    found.append(CardAnswer(exchange.answered_at, said == "yes"))
+                break
+            if not self._ends_with(exchange, self._every):
+                break
+        last = max(found, key=lambda each: each.step, default=None)
+        if last is None or any(self._takes_back(each, texts) for each in exchanges if each.answered_at > last.step):
+            return None
+        return last
+
+    def _take_in(self, before: int) -> None:
+        events = self._events
+        for step in range(self._read, min(before, len(events))):
+            event = events[step]
+            if isinstance(event, Call):
+                if event.card is not None:
+                    self._by_id[event.card.id] = event.card
+                    self._texts.setdefault(event.card.digest, set()).add(folded(event.card.text))
+            elif isinstance(event, Message) and event.confirmation is not None:
+                card = self._by_id.get(event.confirmation.card)
+                if card is not None and not _is_past(card.expires, event.time):
+                    answer = CardAnswer(step, event.confirmation.yes)
+                    self._confirmed.setdefault(card.digest, []).append(answer)
+        self._read = max(self._read, min(before, len(events)))
 
     @property
-    def are_there(self) -> bool:
-        """Whether any card was issued or answered."""
-        return bool(self._put or self._confirmed)
+    def _every(self) -> set[str]:
+        return {text for texts in self._texts.values() for text in texts}
 
-    def answer(self, name: str, exchanges: Sequence[Exchange], before: int) -> Confirmation | None:
-        """The last answer to a card of this digest before a step; None where there is none."""
-        found = [each for each in self._confirmed.get(name, ()) if each.step <= before]
-        texts = {_plain(card.text) for card in self._put.get(name, ())}
-        found += [
-            Confirmation(name, exchange.answered_at, exchange.said != "no")
-            for exchange in exchanges
-            if texts and exchange.said != "other" and _holds(exchange, texts)
-        ]
-        return max(found, key=lambda each: each.step, default=None)
+    def _is_good(self, answer: CardAnswer, name: str, now: float | None) -> bool:
+        message = self._events[answer.step]
+        assert isinstance(message, Message)
+        assert message.confirmation is not None
+        card = self._by_id.get(message.confirmation.card)
+        return card is not None and card.digest == name and not _is_past(card.expires, now)
+
+    def _is_in_time(self, told_at: int, answered_at: int, now: float | None) -> bool:
+        """Whether a card that stood in a message was answered, and is used, while it was good."""
+        told = self._events[told_at].time
+        expires = told + self._words.lifetime if told is not None else None
+        return not _is_past(expires, self._events[answered_at].time) and not _is_past(expires, now)
+
+    def _takes_back(self, exchange: Exchange, texts: set[str]) -> bool:
+        """Whether the user said something since that may take an answer back: all but answers to cards may."""
+        return self._said(exchange) == "other" or not self._ends_with(exchange, self._every | texts)
+
+    def _said(self, exchange: Exchange) -> Literal["yes", "no", "other"]:
+        whole = _bare("\n".join(text for _, text in exchange.answer))
+        if whole in map(_bare, self._words.yes):
+            return "yes"
+        if whole in map(_bare, self._words.no):
+            return "no"
+        said = exchange.said
+        return "yes" if said == "echo" else said
+
+    def _ends_with(self, exchange: Exchange, texts: set[str]) -> bool:
+        """Whether the agent's last message ends with one of these texts, or with it and other cards."""
+        if not exchange.told or not texts:
+            return False
+        message = folded(exchange.told[-1][1])
+        while message:
+            if any(_is_tail(message, text) for text in texts):
+                return True
+            other = next((text for text in self._every if _is_tail(message, text)), None)
+            if other is None:
+                return False
+            message = _cut(message, other)
+        return False
 
 
-def _holds(exchange: Exchange, texts: set[str]) -> bool:
-    return any(text in _plain(said) for _, said in exchange.told for text in texts)
+def _cut(message: str, text: str) -> str:
+    return message[: message.rindex(text)].rstrip()
 
 
-def _plain(text: str) -> str:
+def _is_tail(message: str, text: str) -> bool:
+    """Whether a text stands at the end of a message: after it come no words."""
+    place = message.rfind(text)
+    return place >= 0 and not _has_words(message[place + len(text) :])
+
+
+def _has_words(text: str) -> bool:
+    return any(each.isalnum() for each in text)
+
+
+def folded(text: str) -> str:
+    """A text without what white space tells."""
     return " ".join(text.split())
+
+
+def _bare(text: str) -> str:
+    """A short answer without its case, marks and white space."""
+    return " ".join("".join(each if each.isalnum() else " " for each in text.lower()).split())
+
+
+def _is_past(expires: float | None, time: float | None) -> bool:
+    return expires is not None and time is not None and time >= expires

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bylaw.consent.argument import Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
+from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, things_of, verb_of
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.passage import Passage
@@ -31,13 +32,15 @@ _NAMED = 3
 class Consents:
     """The consents of one conversation, found where a write asks for one; `events` may grow while it is in use."""
 
-    def __init__(self, events: Sequence[Event], ledger: Ledger, terms: Terms = Terms()) -> None:  # noqa: B008
-        self.cards = Cards()
+    def __init__(
+        self, events: Sequence[Event], ledger: Ledger, terms: Terms | None = None, words: CardWords | None = None
+    ) -> None:
+        self._terms, self._words = terms or Terms(), words or CardWords()
+        self._cards = Cards(events, self._words)
         self._talk = Talk(events)
         self._records = Records(events)
         self._writes = Writes(ledger)
         self._ledger = ledger
-        self._terms = terms
         self._deeds: dict[str, Deed] = {}
 
     def prepare(self, before: int) -> None:
@@ -50,7 +53,7 @@ class Consents:
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)
-        if self.cards.are_there and (found := self._confirmed(call)) is not None:
+        if (found := self._confirmed(call)) is not None:
             return found
         if self._talk.is_lost:
             return Consent(None, "unrecorded")
@@ -77,14 +80,22 @@ class Consents:
 
     def _confirmed(self, call: CallRecord) -> Consent | None:
         """What the answer to a card says; None where there is none."""
-        name = digest(call.call.tool, call.call.arguments)
-        answer = self.cards.answer(name, self._talk.exchanges, call.start)
+        made = call.call
+        if made.fault or not self._cards.may_be_answered(self._talk.exchanges, call.start):
+            return None
+        name = digest(made.tool, made.arguments)
+        answer = self._cards.answer(name, self.card_text(call), self._talk.exchanges, call.start, made.time)
         if answer is None:
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
         spent = self._writes.spent_by(call, answer.step - 1)
         return Consent(spent is None, "confirmed" if spent is None else "spent", None, answer.step, spent)
+
+    def card_text(self, call: CallRecord) -> str:
+        """The call in plain words for the user; empty where it is too long to be read."""
+        made = call.call
+        return "" if made.fault else card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words)
 
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
         deed = self._deed(call.call.tool)

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from bylaw.consent.argument import Terms
-from bylaw.consent.card import Card, Confirmation
+from bylaw.consent.card_text import CardWords
 from bylaw.consent.consents import Consents
 from bylaw.consent.finding import Basis, Consent, OpenConsent
 from bylaw.facts.call_record import CallRecord
@@ -29,10 +29,13 @@ class ConsentWitness:
     Nothing is read until a write asks; then each message and each result is read once.
     """
 
-    def __init__(self, ledger: Ledger, basis: Basis = "told", terms: Terms | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, basis: Basis = "told", terms: Terms | None = None, words: CardWords | None = None
+    ) -> None:
         self._events: list[Event] = []
+        self.words = words or CardWords()
         self._basis: Basis = basis
-        self._consents = Consents(self._events, ledger, terms or Terms())
+        self._consents = Consents(self._events, ledger, terms or Terms(), self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
         """What was found last, for which call, after how many events: first it is asked whether, and then why."""
 
@@ -58,15 +61,9 @@ class ConsentWitness:
         call = record.call
         return self._find(record).question(call.tool, call.arguments) if act.effect in _CHANGES else None
 
-    def put(self, card: Card) -> None:
-        """A card was issued: what is said from now on may put and answer it."""
-        self._consents.cards.put(card)
-        self._found = None
-
-    def confirm(self, confirmation: Confirmation) -> None:
-        """The host reports the user's answer to a card."""
-        self._consents.cards.confirm(confirmation)
-        self._found = None
+    def card_text(self, record: CallRecord) -> str:
+        """The call in plain words, to be put to the user."""
+        return self._consents.card_text(record)
 
     def _find(self, record: CallRecord) -> Consent:
         last = self._found

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from bylaw.console.door import Door, Refused, read_form
 from bylaw.console.page import STATIC, page, static_address, static_file
+from bylaw.console.preparing import Preparing
 from bylaw.console.visitor import Asked, Visitor, visitor_of
 from bylaw.errors import BylawError
 
@@ -61,6 +62,8 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
     asked = Asked(request, visitor or Visitor(), form)
     try:
         return await run_in_threadpool(answer, asked)
+    except Preparing as error:
+        return page("preparing.html", headers={"refresh": "1"}, what=error.what)
     except BylawError as error:
         return _wrong(request, error)
 

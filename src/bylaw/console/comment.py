@@ -6,8 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.console.record_file import add_record
-from bylaw.console.triage import Written
+from bylaw.console.record_file import Written, add_record
 from bylaw.errors import UsageError
 from bylaw.policy.yaml import read_yaml_file
 

@@ -4,15 +4,11 @@
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bylaw.audit.finding import Finding
 from bylaw.console.app import shown
-from bylaw.console.index.query import Wanted
+from bylaw.console.index.wanted import Wanted
 from bylaw.console.page import page
 from bylaw.console.view import View, read_summary
 from bylaw.console.visitor import Asked
-
-LISTED = 50
-"""Findings of the earlier audit that are listed at most."""
 
 
 class ComparePages:
@@ -32,13 +28,9 @@ class ComparePages:
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
         values = {"view": view, "asked": asked, "section": "compare", "base": base}
         if not base:
-            return page("compare.html", **values, bases=_latest(bases), states={}, reasons=[], fixed=[], gone=[])
+            return page("compare.html", **values, bases=_latest(bases), states={}, reasons=[])
         standings = view.standings(base)
         index = standings.index
-        fixed: list[Finding] = []
-        gone: list[Finding] = []
-        for finding in standings.missing:
-            (fixed if index.conversation(finding.trajectory) is not None else gone).append(finding)
         return page(
             "compare.html",
             **values,
@@ -46,9 +38,8 @@ class ComparePages:
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
-            fixed=fixed,
-            gone=gone,
-            listed=LISTED,
+            fixed=standings.fixed,
+            gone=standings.gone,
         )
 
 

@@ -11,11 +11,13 @@ from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused
-from bylaw.console.index.query import PAGE, FindingRow, Wanted
+from bylaw.console.index.query import PAGE, FindingRow
+from bylaw.console.index.wanted import Wanted
 from bylaw.console.page import page
+from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
 from bylaw.console.standing import Standings
-from bylaw.console.triage import Written, case_of_call, case_of_rule, false_alarm, keep_case, waive
+from bylaw.console.triage import case_of_call, case_of_rule, false_alarm, keep_case, waive
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError

@@ -4,7 +4,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -25,12 +25,16 @@ from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.record.approval import Approval
 from bylaw.shield.decision import Decision, Ground
-from bylaw.shield.history import History, read_history
+from bylaw.shield.history import History, read_decision, read_history
+from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Card as PutCard
 
 EVERY = 1.0
 """Seconds between two looks whether anything waits."""
 STREAM = 8.0
 """Seconds that a browser listens at a time; it asks again by itself, and a server that stops waits no longer."""
+DECISIONS = 500
+"""Decisions of late that are looked through for cards."""
 ANSWERED = 20
 """Answers of late that are listed."""
 LOOKED_UP = 6
@@ -55,6 +59,16 @@ class Card(Struct, frozen=True):
     """Seconds until nobody waits any more."""
     wrong: str = ""
     """Why the log does not bear it out: it can then not be answered."""
+
+
+class Put(Struct, frozen=True):
+    """A card that waits for a customer's answer: nobody else's counts."""
+
+    conversation: str
+    tool: str
+    text: str
+    asked: float
+    left: float | None
 
 
 class InboxPages:
@@ -129,6 +143,7 @@ class InboxPages:
             "asked": asked,
             "section": "inbox",
             "cards": cards,
+            "put": list(self._put(tenant, now)),
             "answered": answered,
             "wrong": wrong,
             "told": told,
@@ -137,6 +152,22 @@ class InboxPages:
             "ago": lambda then: _span(now - then),
             "span": _span,
         }
+
+    def _put(self, tenant: str, now: float) -> Iterator[Put]:
+        """Cards of late that customers have not answered yet."""
+        seen: set[str] = set()
+        for entry in self._log.latest(tenant, "decision", limit=DECISIONS):
+            card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
+            if card is None or card.id in seen or (card.expires is not None and card.expires <= now):
+                continue
+            seen.add(card.id)
+            history = read_history(self._log.conversation(tenant, entry.conversation or ""))
+            if history is None or not _is_open(history, card):
+                continue
+            call = next(event for event in history.events if isinstance(event, Call) and event.card == card)
+            text = self._redaction.cover(history.events, None, ()).scrubbed(card.text) if self._redaction else card.text
+            left = card.expires - now if card.expires is not None else None
+            yield Put(entry.conversation or "", call.tool, cut(text, 2000), entry.time, left)
 
     def _card(self, tenant: str, approval: Approval, now: float) -> Card:
         history = read_history(self._log.conversation(tenant, approval.conversation))
@@ -182,6 +213,15 @@ class InboxPages:
                 if tool is not None and tool.effect == "read":
                     found.append((f"{call['tool']}({spelled(call['arguments'], 80)})", cut(event["text"], 400)))
         return found[-LOOKED_UP:]
+
+
+def _is_open(history: History, card: PutCard) -> bool:
+    """Whether nothing was said since the card was put that could be an answer to it."""
+    places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
+    if not places:
+        return False
+    later = [event for event in history.events[places[-1] + 1 :] if isinstance(event, Message)]
+    return not any(event.by == "user" or event.confirmation is not None for event in later)
 
 
 def _decision(history: History | None, approval: str) -> Decision | None:

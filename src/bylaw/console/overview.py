@@ -13,7 +13,8 @@ from bylaw.audit.report.folder import JsonRecord, cut
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
-from bylaw.console.index.query import Index, Wanted
+from bylaw.console.index.query import Index
+from bylaw.console.index.wanted import Wanted
 from bylaw.console.page import VERDICTS, page, times
 from bylaw.console.shown import finding_data, sentence_of
 from bylaw.console.view import View, read_summary

@@ -55,6 +55,12 @@ def environment() -> Environment:
     return made
 
 
+def load_templates() -> None:
+    """Make every template ready, which takes longer than showing it."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
 def render(template: str, **values: Any) -> str:
     """A template as text."""
     return environment().get_template(template).render(**values)

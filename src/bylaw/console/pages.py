@@ -8,14 +8,16 @@ from bylaw.console.comparing import ComparePages
 from bylaw.console.conversations import ConversationPages
 from bylaw.console.findings import FindingPages
 from bylaw.console.inbox import InboxPages
+from bylaw.console.live import LivePages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
 from bylaw.console.sign_in import SignIn
+from bylaw.console.trying import TryPages
 from bylaw.console.view import View
 from bylaw.pack import Pack
 from bylaw.record import Log
 
-PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePages)
+PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, TryPages, ComparePages)
 
 
 def view_app(view: View) -> ASGIApp:
@@ -23,7 +25,7 @@ def view_app(view: View) -> ASGIApp:
     return application([route for pages in PAGES for route in pages(view).routes()])
 
 
-SERVED = ("/inbox", "/sign-in", "/sign-out", "/static/")
+SERVED = ("/inbox", "/live", "/sign-in", "/sign-out", "/static/")
 """How the addresses of a service's pages begin, beside `/` itself."""
 
 
@@ -31,7 +33,7 @@ def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
     """The pages of a service; without `sign_in`, for anybody on this machine."""
-    routes = InboxPages(log, pack).routes()
+    routes = [*InboxPages(log, pack).routes(), *LivePages(log, pack).routes()]
     if sign_in is None:
         return application(routes, hosts=hosts, secret=secret)
     return application([*routes, *sign_in.routes()], find=sign_in.visitor, hosts=hosts, secret=secret)

@@ -15,69 +15,29 @@ from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
-from bylaw.console.index.query import STATES, Wanted
+from bylaw.console.index.wanted import STATES, Wanted
+from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
+from bylaw.console.record_file import Written
 from bylaw.console.signing import sign
-from bylaw.console.triage import Written
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
-from bylaw.pack import Pack
 from bylaw.pack.review import (
     REVIEW,
-    Sides,
-    Signature,
-    Standing,
-    is_compiled,
     read_signatures,
-    sides_of,
     standings,
 )
-from bylaw.policy.folder import read_folder
 from bylaw.policy.statement import Policy
-from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.coverage import Covered, covered_sentences
-from bylaw.review.noted import Noted, noted_of
-from bylaw.review.reading import check_lines, loaded
+from bylaw.review.coverage import Covered
+from bylaw.review.noted import Noted
+from bylaw.review.reading import check_lines
 from bylaw.rule.drawing import draw_automaton
 
 EXCERPT = 5
 """Flagged calls that a policy's page shows."""
 NEEDS = ("open", "lapsed", "rejected")
 """Standings that ask for a signature."""
-
-
-Results = dict[tuple[str, str], CaseResult]
-"""What became of cases, by policy and note."""
-
-
-class PackState(Struct, frozen=True):
-    """A pack's folder as it is now, and all that is told of it."""
-
-    pack: Pack
-    states: dict[str, Standing]
-    sides: dict[str, Sides]
-    signatures: dict[str, Signature]
-    noted: dict[str, Noted]
-    covered: list[Covered]
-    results: Results
-    is_compiled: bool
-
-
-def _read_state(root: Path) -> PackState:
-    folder = read_folder(root)
-    pack = loaded(folder)
-    results = [each for each in run_cases(pack) if isinstance(each, CaseResult)]
-    return PackState(
-        pack=pack,
-        states=standings(root),
-        sides=sides_of(folder),
-        signatures=read_signatures(root),
-        noted=noted_of(root),
-        covered=covered_sentences(pack),
-        results={(each.policy, each.note): each for each in results},
-        is_compiled=is_compiled(root),
-    )
 
 
 class Margin(Struct, frozen=True):
@@ -120,7 +80,7 @@ class PolicyPages:
         if self._view.root is None:
             return self._page("policy.html", asked, groups=[], states={}, counts=counts, rest=self._stated())
         now = self._now()
-        states = now.states
+        states = standings(self._view.root, now.sides)
         margins = [_margin(each, states, counts) for each in now.covered]
         cited = {policy.id for margin in margins for policy in margin.covered.policies}
         rest = [(name, policy) for name, policy in self._stated() if name not in cited]
@@ -147,7 +107,7 @@ class PolicyPages:
                 "a review written to an installed package would be lost",
                 hint="copy the folder, and give it with --pack",
             )
-        sides = sides_of(read_folder(root))
+        sides = self._now().sides
         if name not in sides:
             raise Refused("the pack has no such policy", status=404)
         word, note = asked.form.get("word", ""), " ".join(asked.form.get("note", "").split())[:1000]
@@ -168,7 +128,7 @@ class PolicyPages:
                 "a comment written to an installed package would be lost",
                 hint="copy the folder, and give it with --pack",
             )
-        sides = sides_of(read_folder(root)).get(name)
+        sides = self._now().sides.get(name)
         if sides is None:
             raise Refused("the pack has no such policy", status=404)
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -195,14 +155,14 @@ class PolicyPages:
         policy = now.pack.policies.get(name)
         if policy is None:
             return {}
-        sides, state = now.sides[name], now.states[name]
+        sides, state = now.sides[name], standings(root, now.sides)[name]
         return {
             "policy": policy,
             "check": check_lines(now.pack, policy),
             "state": state,
             "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
-            "signature": now.signatures.get(name),
-            "cases": _cases(now.pack, name, now.results),
+            "signature": read_signatures(root).get(name),
+            "cases": _cases(now, name),
             "rules": [rule for rule in now.pack.book.rules if rule.policy == name],
             "noted": now.noted.get(name, Noted()),
             "comments": comments_of(root, name),
@@ -212,7 +172,7 @@ class PolicyPages:
     def _now(self) -> PackState:
         if self._view.root is None:
             raise Refused("the pack of this audit is not at hand: give it with --pack", status=404)
-        return self._view.as_it_is(_read_state)
+        return self._view.pack_now()
 
     def _counts(self) -> dict[str, dict[str, int]]:
         return self._view.standings().index.by_policy()
@@ -223,11 +183,6 @@ class PolicyPages:
     def _page(self, template: str, asked: Asked, **values: Any) -> Response:
         given = {"view": self._view, "asked": asked, "section": "policy", "error": "", "written": None} | values
         return page(template, headers=asked.headers, **given)
-
-
-def _not_ours() -> UsageError:
-    hint = "copy the folder, and give it with --pack"
-    return UsageError("what is written to an installed package would be lost", hint=hint)
 
 
 def _margin(covered: Covered, states: Any, counts: dict[str, dict[str, int]]) -> Margin:
@@ -250,13 +205,15 @@ def _grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:
     return groups
 
 
-def _cases(pack: Pack, name: str, results: Results) -> list[ShownCase]:
+def _cases(now: PackState, name: str) -> list[ShownCase]:
     found: list[ShownCase] = []
-    for read in pack.cases.values():
+    names = now.names_of(name)
+    results = {each.note: each for each in now.results(name)}
+    for read in now.pack.cases.values():
         for case in read.record.written_out:
-            if name not in (case.policy, case.rule):
+            if str(case.rule or case.policy) not in names:
                 continue
-            result = results.get((name, str(case.note)))
+            result = results.get(str(case.note))
             shown_parts = [
                 ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
                 ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),

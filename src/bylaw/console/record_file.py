@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from bylaw.errors import BylawError, UsageError
 
 try:
@@ -19,6 +21,14 @@ except ImportError:  # Windows has no such locks.
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+
+class Written(Struct, frozen=True):
+    """What was written, where, and what came of it."""
+
+    path: Path
+    lines: str
+    told: str = ""
 
 
 def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> str:

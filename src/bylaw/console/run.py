@@ -19,6 +19,7 @@ def run_pages(
 ) -> None:
     """Open the audit, say where its pages are, and serve them."""
     view = View(out, pack=pack, waivers=waivers, base=base)
+    view.warm_up()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")
     config = uvicorn.Config(

@@ -5,11 +5,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Struct
-
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.waiver import read_waivers
-from bylaw.console.record_file import add_record
+from bylaw.console.pack_state import PARSING
+from bylaw.console.record_file import Written, add_record
 from bylaw.console.standing import FALSE_ALARM
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import load_pack
@@ -22,14 +21,6 @@ WAIVERS_HEAD = "# Findings that somebody answers for, each until a day: see `byl
 CASES_HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
 LONGEST = 500
 """Characters of a reason or a name at most."""
-
-
-class Written(Struct, frozen=True):
-    """What was written, where, and what came of it."""
-
-    path: Path
-    lines: str
-    told: str = ""
 
 
 def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "", policy: str = "") -> Written:
@@ -113,7 +104,8 @@ def _count_cases(path: Path) -> int:
 
 def _ending(root: Path, note: str) -> str:
     try:
-        pack = load_pack(str(root))
+        with PARSING:
+            pack = load_pack(str(root))
         results = [each for each in run_cases(pack) if isinstance(each, CaseResult) and each.note == note]
     except BylawError as error:
         return f"the pack cannot be loaded now: {error}"

@@ -1,15 +1,17 @@
 """What `bylaw view` shows: one audit's folder, the pack that judged it, and earlier audits beside it."""
 
 import json
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.index import Index, open_index
+from bylaw.console.pack_state import PackState, PackStates
+from bylaw.console.page import load_templates
+from bylaw.console.preparing import Prepared
 from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
@@ -20,12 +22,8 @@ BASES = 4
 """Earlier audits that are kept ready to compare with."""
 READ = 16
 """Conversations read from the logs again that are kept at most."""
-_PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 WAIVERS = "waivers.yaml"
 ATTESTATIONS = "attestations.yaml"
-
-
-T = TypeVar("T")
 
 
 class View:
@@ -34,8 +32,7 @@ class View:
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
         self._turn = threading.Lock()
-        self._ready: OrderedDict[str, Standings] = OrderedDict()
-        self._pack: tuple[object, object] | None = None
+        self._ready: OrderedDict[str, Prepared[Standings]] = OrderedDict()
         self._read: OrderedDict[str, list[JsonRecord]] = OrderedDict()
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
@@ -45,9 +42,12 @@ class View:
         self.criterion: Criterion = "strict" if self.summary.get("criterion") == "strict" else "determined"
         self.root = _pack_of(out, self.summary, pack)
         """The folder of the pack; None where it is not known or not there any more."""
+        self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.name if base is not None else ""
-        self._ready[""] = Standings(self.index, waivers=self.waivers, attestations=self.attestations)
+        self._alone = Standings(self.index, waivers=self.waivers, attestations=self.attestations)
+        if self.base:
+            self._ready[self.base] = self._begun(self.base)
 
     @property
     def is_redacted(self) -> bool:
@@ -64,35 +64,50 @@ class View:
     def standings(self, base: str = "") -> Standings:
         """Where the findings stand now, against an earlier audit of this name or against none."""
         name = base or self.base
-        with self._turn:
-            found = self._ready.get(name)
-            if found is None:
-                found = self._opened(name)
-            if name:
-                self._ready.move_to_end(name)
+        found = self._against(name).get() if name else self._alone
         found.refresh()
         return found
 
-    def _opened(self, name: str) -> Standings:
+    def _against(self, name: str) -> Prepared[Standings]:
+        with self._turn:
+            found = self._ready.get(name)
+            if found is None or found.failed:
+                found = self._ready[name] = self._begun(name)
+            self._ready.move_to_end(name)
+            while len(self._ready) > BASES:
+                self._ready.popitem(last=False)
+            return found
+
+    def _begun(self, name: str) -> Prepared[Standings]:
+        """Begin to read an earlier audit: a large one takes seconds, which no page waits for."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none lies beside this one"
             raise UsageError(f"there is no earlier audit `{name}` here", hint=f"known: {known}")
-        index, path = open_index(self.out), self.bases[name]
-        made = Standings(index, waivers=self.waivers, attestations=self.attestations, base=path)
-        self._ready[name] = made
-        while len(self._ready) > BASES + 1:
-            oldest = next(each for each in self._ready if each)
-            del self._ready[oldest]
-        return made
 
-    def as_it_is(self, read: Callable[[Path], T]) -> T:
-        """What `read` makes of the pack's folder; made again when a file of it has changed."""
-        assert self.root is not None
-        stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self.root)]
-        with self._turn:
-            if self._pack is None or self._pack[0] != stamp:
-                self._pack = (stamp, read(self.root))
-            return cast("T", self._pack[1])
+        def make() -> Standings:
+            files = {"waivers": self.waivers, "attestations": self.attestations}
+            return Standings(open_index(self.out), **files, base=self.bases[name])
+
+        return Prepared(f"The earlier audit {name} is being read.", make)
+
+    def warm_up(self) -> None:
+        """Read in the background what the first pages would otherwise wait for."""
+        threading.Thread(target=self._warm, daemon=True, name="console-warming").start()
+
+    def _warm(self) -> None:
+        load_templates()
+        self.index.warm_up()
+        try:
+            self.pack_now()
+        except (BylawError, OSError):
+            # Told to whoever asks for it.
+            return
+
+    def pack_now(self) -> PackState:
+        """The pack as its folder is now."""
+        if self._pack is None:
+            raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
+        return self._pack.now()
 
     def remembered(self, name: str, read: Callable[[], list[JsonRecord]]) -> list[JsonRecord]:
         """The events of a conversation that had to be looked for in the logs; the last few are kept."""
@@ -111,15 +126,6 @@ class View:
         """The pack's name and version."""
         pack: JsonRecord = self.summary.get("pack") or {}
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
-
-
-def _files(root: Path) -> Iterator[os.DirEntry[str]]:
-    """What a pack is made of."""
-    for entry in os.scandir(root):
-        if entry.is_dir() and not entry.name.startswith((".", "__")):
-            yield from _files(Path(entry.path))
-        elif os.path.splitext(entry.name)[1] in _PARTS:
-            yield entry
 
 
 def _beside(out: Path, name: str) -> Path:

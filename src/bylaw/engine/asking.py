@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.consent import Card, Confirmation, ConsentWitness, OpenConsent
+from bylaw.consent import ConsentWitness, OpenConsent
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -53,6 +53,15 @@ AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 """Says whether a predicate holds at an act, where nothing in the conversation decides it: a model, a person."""
 
 
+@runtime_checkable
+class SettlesConsent(Protocol):
+    """Whoever answers may take an open consent as what it is: what was put, what was answered, what nobody saw told."""
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        """Whether the user agreed to the act."""
+        ...
+
+
 class Asking:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
@@ -64,10 +73,12 @@ class Asking:
         answer: AnswerPredicate | None = None,
         *,
         known: Iterable[Answered] = (),
-        spares_calls: bool = False,
+        is_live: bool = False,
     ) -> None:
         self._answer = answer
-        self._spares_calls = spares_calls
+        self._consented = answer.consented if isinstance(answer, SettlesConsent) else None
+        self._is_live = is_live
+        self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}
         """By predicate and step: what was answered so far."""
         self.waits = False
@@ -139,36 +150,43 @@ class Asking:
         # Judging looks ahead: the same act may be asked about more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
-            return known.value
+            return known.value if self._counts(predicate) else None
         waits = self.waits or (self._spares_calls and act.tool is not None)
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
         """Whether somebody is there to be asked, may be, and has not been."""
         is_new = (predicate.name, act.step) not in self.answered
-        # Where the pack wants a card, nobody answers in the user's place.
-        is_open = predicate.way in ANSWERABLE and predicate.consent != "card"
-        return self._answer is not None and is_open and is_new
+        return self._answer is not None and is_new and self._counts(predicate)
+
+    def _counts(self, predicate: Predicate) -> bool:
+        """Whether what somebody answers counts: live, nobody agrees in the user's place unless the pack lets them."""
+        if predicate.way != "consented":
+            return predicate.way in ANSWERABLE
+        return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
         """What whoever was passed in says of a predicate; it is kept."""
         assert self._answer is not None
-        said = self._answer(predicate.name, act)
+        question = self.question(predicate, act) if self._consented is not None else None
+        if self._consented is not None and question is not None:
+            said = self._consented(predicate, act, question)
+        else:
+            said = self._answer(predicate.name, act)
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
 
-    def put(self, card: Card) -> None:
-        """A card was issued: what is said from now on may put and answer it."""
-        for witness in self._witnesses.values():
-            if isinstance(witness, ConsentWitness):
-                witness.put(card)
+    def card_text(self, record: CallRecord) -> str:
+        """A call in plain words for the user, as the predicate that wants most of it told puts it."""
+        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
+        return max((each.card_text(record) for each in witnesses), key=len, default="")
 
-    def confirm(self, confirmation: Confirmation) -> None:
-        """The host reports the user's answer to a card."""
-        for witness in self._witnesses.values():
-            if isinstance(witness, ConsentWitness):
-                witness.confirm(confirmation)
+    @property
+    def card_lifetime(self) -> float:
+        """Seconds for which a card is good: the shortest that the pack says."""
+        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
+        return min((each.words.lifetime for each in witnesses), default=0.0)
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
         """What is open of the user's consent to an act, for a model or a person; None where nothing is."""
@@ -177,6 +195,10 @@ class Asking:
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
         """Why a predicate has its value at an act, where a witness can say more than the value."""
+        said = self.answered.get((predicate.name, act.step))
+        if said is not None and said.value is not None and said.queries:
+            told: dict[str, Any] = {"reason": "model", "holds": said.value}
+            return told | ({"answered_at": said.quotes[-1].step} if said.quotes else {})
         return None if predicate.witness is None else self._witnesses[predicate.name].tell(act, self._record(act))
 
     def _find(self, predicate: Predicate, act: Act) -> bool | None:

@@ -35,6 +35,12 @@ HEARD = frozenset(("said", "returned"))
 """Ways that search what came before the turn: the same for all its acts."""
 
 
+PUTTABLE = frozenset(
+    ("never_put", "unnamed", "spent", "unrecorded", "unanswered", "unread", "untold", "no_card"),
+)
+"""Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""
+
+
 class RuleFinding(Struct, frozen=True):
     """What an act did to a rule."""
 
@@ -67,6 +73,11 @@ class RuleFinding(Struct, frozen=True):
     def for_agent(self) -> str:
         """What the agent has to put to the user, or put again; empty where the rule is not about that."""
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
+
+    @property
+    def puts_card(self) -> bool:
+        """Whether the user could still agree to the act, which this hangs on."""
+        return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
 class Said(Struct, frozen=True):

@@ -11,12 +11,13 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
+from bylaw.consent import standing_of
 from bylaw.engine.asking import Answered, AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import copied, warn_of_unknown
+from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.plain_data import as_content, as_object, check_name
 from bylaw.engine.request import Delegating, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -26,7 +27,7 @@ from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.pattern import compile_pattern
 from bylaw.rule.circuit import Assessment
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
@@ -76,7 +77,7 @@ class Conversation:
             mode=mode,
             context=given,
             answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
-            sparing=True,
+            is_live=True,
             known=known,
             delegation=delegation,
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
@@ -134,7 +135,7 @@ class Conversation:
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
-        check_name(tool)
+        tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
 
     def _judge(
@@ -200,16 +201,47 @@ class Conversation:
             self._speaker = "tool"
         self._take()
 
-    def refuse(self) -> None:
+    def card_text(self) -> str:
+        """The call that was judged last in plain words for the user; empty where no rule is about their consent."""
+        return self._session.card_text(self._judged) if self._judged is not None else ""
+
+    @property
+    def card_lifetime(self) -> float:
+        """Seconds for which a card is good."""
+        return self._session.card_lifetime
+
+    def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
+        """The host reports what the user answered to a card; the same answer given again changes nothing."""
+        standing = standing_of(self._script.events, confirmation.card)
+        name = f"card `{confirmation.card}`"
+        if standing is None:
+            hint = "give the `id` of the `card` of a decision of this conversation"
+            raise UsageError(f"there is no {name} here", hint=hint)
+        if standing.used_by is not None:
+            hint = "let the agent make its call again: it gets another card"
+            raise UsageError(f"{name} was used by the call at step {standing.used_by}", hint=hint)
+        if standing.answer is confirmation.yes:
+            return
+        if standing.answer is False:
+            raise UsageError(f"{name} was answered with no", hint="let the agent make its call again")
+        expires = standing.card.expires
+        if expires is not None and time is not None and time >= expires:
+            raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
+        self._begin("user", time, anew=True)
+        said = Message("user", "", self._script.turn, time=time, confirmation=confirmation)
+        self._script.events.append(said)
+        self._take()
+
+    def refuse(self, card: Card | None = None) -> None:
         """The call that was judged last is not made: it was attempted, and changes nothing.
 
-        What the agent is told in its place may follow as its `result`.
+        What the agent is told in its place may follow as its `result`. A `card` is what the user is to be shown.
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
         call = self._judged.made.call
-        self._session.refuse(call)
-        self._script.events[-1] = replace(call, refused=True)
+        self._session.refuse(call, card)
+        self._script.events[-1] = replace(call, refused=True, card=card)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
 
@@ -282,7 +314,7 @@ class Conversation:
         self._doubt(self._taken)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
-        check_name(tool)
+        tool_name(tool)
         return self._judge(tool, given, fault, "", time)
 
     def resume(self, events: Sequence[Event]) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.engine.asking import AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -30,9 +31,13 @@ def verdicts(
     *,
     mode: Mode = "hindsight",
     context: Mapping[str, Any] | None = None,
+    answer: AnswerPredicate | None = None,
 ) -> Verdicts:
-    """Hold a finished conversation to a pack; `world` is what was true before it began, where that is known."""
-    session = Session(pack, world=world, mode=mode, context=context or trajectory.context)
+    """Hold a finished conversation to a pack; `world` is what was true before it began, where that is known.
+
+    What code cannot settle of the rules is put to `answer`.
+    """
+    session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     observed, events = 0, trajectory.events
     for step, event in enumerate(events):
         if isinstance(event, Call) and event.by == "agent" and is_judged(pack, event):

@@ -29,7 +29,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.trace.event import Call, Event, Result
+from bylaw.trace.event import Call, Card, Event, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -53,7 +53,7 @@ class Session:
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
         answer: AnswerPredicate | None = None,
-        sparing: bool = False,
+        is_live: bool = False,
         known: Iterable[Answered] = (),
         read_request: ReadRequest | None = None,
         delegation: Delegating | None = None,
@@ -63,8 +63,8 @@ class Session:
         `read_request` says what the user's words allow; without it the words of the tool catalogue tell.
         `delegation` says what becomes of deeds that a text asks for; without it the pack does.
 
-        A `sparing` session asks of a call only what its decision hangs on, the most telling first. `known` are answers
-        that were given before, elsewhere.
+        A live session asks of a call only what its decision hangs on, the most telling first, and whether the user
+        agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
         """
         self.pack = pack
         self.ledger = Ledger(pack.schema)
@@ -85,8 +85,8 @@ class Session:
             self.ledger.provenance(self._context)
         self._judged: list[Judgement] = []
         self._step = 0
-        self._sparing = sparing and answer is not None
-        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, spares_calls=self._sparing)
+        self._sparing = is_live and answer is not None
+        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, is_live=is_live)
         self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
@@ -150,9 +150,18 @@ class Session:
         """What was answered of predicates that code could not settle, in the order it was asked."""
         return self._asking.answered.values()
 
-    def refuse(self, call: Call) -> None:
+    def card_text(self, judgement: Judgement) -> str:
+        """A judged call in plain words for the user; empty where no rule is about their consent."""
+        return self._asking.card_text(judgement.made)
+
+    @property
+    def card_lifetime(self) -> float:
+        """Seconds for which a card is good."""
+        return self._asking.card_lifetime
+
+    def refuse(self, call: Call, card: Card | None = None) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
-        refused = replace(call, refused=True)
+        refused = replace(call, refused=True, card=card)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
         self.observe(refused)

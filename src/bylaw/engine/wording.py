@@ -119,6 +119,9 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"whether the user agreed is open: what was put at step {why.get('told_at')} may be another deed"
         case "untold":
             return f"whether the yes at step {answered} covers this call is open: {_untold(why)}"
+        case "model":
+            where = f" by the words at step {answered}" if answered is not None else ""
+            return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
         case "no_card":
             return "the pack wants the user's answer to a card, and there is none"
         case _:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import Key
@@ -22,24 +23,29 @@ class Changes:
         """By kind, then by key and field: the key in the form that all keys share that may be the same thing's, None
         for any thing of the kind; None for all fields. In the order of the calls."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
-        """Calls of tools that nobody declared."""
-        self.under_way = 0
-        """How many of all these were not answered yet."""
-        self._beside: dict[int, int] = {}
-        """By the step of a call that was made while others were under way, the start of its turn."""
+        """Calls of tools that nobody declared, in their order."""
+        self.under_way: dict[int, CallRecord] = {}
+        """By step, those of all these that were not answered yet, in their order."""
+        self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
+        """By the step of a call that was made while others were under way: the start of its turn, and those of that
+        turn, or of earlier ones and answered since."""
+        self._asked: list[int] = []
+        """The steps of these calls."""
 
     def ask(self, made: CallRecord) -> None:
         """Note a call that is made while others are under way: what it shows may be from before they are done."""
-        self._beside[made.step] = made.start
+        of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
+        self._beside[made.step] = (made.start, list(of_turn))
+        self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
         """Note a call that may change something, as no refused one does; `find` knows the fields that name others."""
         if made.tool is None:
             if not sounds_harmless(made.call.tool):
                 self._strangers.append((made, UndeclaredCall(made.call)))
-                self.under_way += 1
+                self.under_way[made.step] = made
             return
-        self.under_way += 1
+        self.under_way[made.step] = made
         for change in self._schema.changes[made.call.tool]:
             if change.by_result:
                 if made.call.fault or change.may_happen(made.call.arguments):
@@ -51,7 +57,12 @@ class Changes:
 
     def end(self, made: CallRecord) -> None:
         """Note that the answer to a call has come, whatever it says."""
-        self.under_way -= made.tool is not None or not sounds_harmless(made.call.tool)
+        if self.under_way.pop(made.step, None) is None:
+            return
+        for step in self._asked[bisect_right(self._asked, made.step) :]:
+            start, beside = self._beside[step]
+            if made.start != start:
+                beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
         """Note what the result of an accepted write tells of the things it changed."""
@@ -103,21 +114,27 @@ class Changes:
 
         One of an earlier turn that nobody has answered yet is taken to be over, or nothing could be known ever again.
         """
-        start = self._beside.get(asked)
-        if start is None:
-            return []
-        touching = [touch.record for touch in self._of(entity, key, field) if touch.counts(known_at)]
-        for made, stranger in self._strangers:
-            if (made.counts() if known_at is None else made.counts_at(known_at)) and stranger.may_touch(key):
-                touching.append(made)
+        start, others = self._beside.get(asked, (0, ()))
         found = [
             made
-            for made in dict.fromkeys(touching)
-            if made.step < asked
-            and not made.is_answered_at(asked)
-            and (made.start == start or made.is_answered_at(known_at))
+            for made in others
+            if (made.start == start or made.is_answered_at(known_at))
+            and self._may_touch(made, entity, key, field, known_at)
         ]
-        return sorted(found, key=lambda made: made.step)
+        return sorted(found, key=lambda made: made.step) if len(found) > 1 else found
+
+    def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
+        """Whether a call, for all that is known at a step, or now, may have changed a field of a thing."""
+        if made.tool is None:
+            stranger = self._strangers[bisect_left(self._strangers, made.step, key=_made_at)][1]
+            return _counts(made, known_at) and stranger.may_touch(key)
+        for mine in _lists(self._touches.get(entity, {}), key, field):
+            place = bisect_left(mine, made.step, key=_step)
+            while place < len(mine) and mine[place].record is made:
+                if mine[place].counts(known_at):
+                    return True
+                place += 1
+        return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
         """Whether, for all that is known at the judged call, nothing has changed the field since a look-up saw it."""
@@ -129,23 +146,21 @@ class Changes:
             return [record for record, _ in self._strangers if after < record.step < at.step]
         found = [
             touch.record
-            for touch in self._of(entity, key, field, after)
-            if touch.record.step < at.step and touch.counts(at.step)
+            for mine in _lists(self._touches.get(entity, {}), key, field)
+            for touch in mine[bisect_right(mine, after, key=_step) : bisect_left(mine, at.step, key=_step)]
+            if touch.counts(at.step)
         ]
         return sorted(dict.fromkeys(found), key=lambda record: record.step)
 
     def _by_stranger(self, key: Key, after: int, before: int, known_at: int | None) -> int | None:
         """Step of the last call between two steps of a tool that nobody declared and that names the thing."""
-        for made, stranger in reversed(self._strangers):
-            may_count = made.counts() if known_at is None else made.counts_at(known_at)
-            if may_count and after < made.step < before and stranger.may_touch(key):
+        for place in range(bisect_left(self._strangers, before, key=_made_at) - 1, -1, -1):
+            made, stranger = self._strangers[place]
+            if made.step <= after:
+                return None
+            if _counts(made, known_at) and stranger.may_touch(key):
                 return made.step
         return None
-
-    def _of(self, entity: str, key: Key, field: str, after: int = -1) -> Iterator[Touch]:
-        """The writes after a step that may change a field of a thing, or of any of its kind."""
-        for mine in _lists(self._touches.get(entity, {}), key, field):
-            yield from mine[bisect_right(mine, after, key=_step) :]
 
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else loose_key(key)
@@ -168,3 +183,12 @@ def _lists(touches: Mapping[tuple[Key | None, str | None], list[Touch]], key: Ke
 
 def _step(touch: Touch) -> int:
     return touch.record.step
+
+
+def _made_at(stranger: tuple[CallRecord, UndeclaredCall]) -> int:
+    return stranger[0].step
+
+
+def _counts(made: CallRecord, known_at: int | None) -> bool:
+    """Whether, for all that is known just before a step, or now, a call may have taken effect."""
+    return made.counts() if known_at is None else made.counts_at(known_at)

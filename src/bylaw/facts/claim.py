@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
@@ -27,34 +28,39 @@ class Claims:
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
-        self._lower: tuple[int, str | None] = (0, "")
-        """How many messages it is of, and their words in lower case; None where some are not ASCII."""
+        self._lower: str | None = ""
+        """The words of all messages in lower case; None where some are not ASCII."""
+        self._starts: list[int] = []
+        """Where in it each message begins."""
         self._stating: dict[tuple[Form, ...], tuple[int, list[tuple[int, str]]]] = {}
         """By forms, how many messages were searched for them, and those that have one: step and words."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
         """The last message before a step that states the value: its step, and the words that do."""
-        forms, lower = _kept(field, value), self._words()
-        if lower is not None:
-            forms = tuple([form for form in forms if all(part in lower for part in form.has)])
+        forms = _kept(field, value)
         if not forms:
             return None
         count, found = self._stating.get(forms, (0, []))
         if count < len(self._said):
-            new = ((step, _stated(forms, text)) for step, text in self._said[count:])
+            left = self._left(forms, count)
+            new = ((step, _stated(left, text)) for step, text in self._said[count:]) if left else ()
             found += [(step, words) for step, words in new if words is not None]
             self._stating[forms] = (len(self._said), found)
         place = bisect_left(found, (before,))
         return found[place - 1] if place else None
 
-    def _words(self) -> str | None:
-        """All that was said so far, in lower case."""
-        count, lower = self._lower
-        if lower is not None and count < len(self._said):
-            new = "\n".join([text for _, text in self._said[count:]])
-            lower = f"{lower}\n{new.lower()}" if new.isascii() else None
-            self._lower = (len(self._said), lower)
-        return lower
+    def _left(self, forms: "tuple[Form, ...]", count: int) -> "tuple[Form, ...]":
+        """The forms that messages after the first so many may have."""
+        lower, starts = self._lower, self._starts
+        if lower is not None and len(starts) < len(self._said):
+            new = [f"{text}\n" for _, text in self._said[len(starts) :]]
+            starts += accumulate(map(len, new[:-1]), initial=len(lower))
+            words = "".join(new)
+            lower = self._lower = lower + words.lower() if words.isascii() else None
+        if lower is None:
+            return forms
+        start = starts[count]
+        return tuple([form for form in forms if all(lower.find(part, start) >= 0 for part in form.has)])
 
 
 class Form(NamedTuple):

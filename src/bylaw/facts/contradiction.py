@@ -31,6 +31,21 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
     return newest
 
 
+def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
+    """The one of which the look-up was made last, of those that an agent had been shown before a step, with those that
+    were shown at once with it. Only the latest are looked at."""
+    recent: list[Shown] = []
+    newest: Shown | None = None
+    for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
+        each = shown[place]
+        if newest is not None and each.delivered <= newest.as_of:
+            break
+        if each.agent == who:
+            recent.append(each)
+            newest = each if newest is None or each.as_of >= newest.as_of else newest
+    return [] if newest is None else beside(newest, recent[::-1])
+
+
 def told_by(field: Field, shown: Sequence[Shown]) -> Any:
     """The value where all tell the same, else `OneOf` what they tell; UNSEEN where one of them is a bare `null`."""
     return one_of(field, [each.value for each in shown])

@@ -5,8 +5,10 @@ each at most once. Every question is asked as of a step, so that the answer for 
 never depends on what came after it.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import groupby
 from typing import Any, Protocol
 
 from bylaw.facts.acceptance import accepted
@@ -141,7 +143,8 @@ class Ledger:
                     self._times.append((step, event.time))
                 if event.turn != turn:
                     turn, start = self.turn, self.turn_start = event.turn, step
-                if event.by == "user":
+                # What the user answered to a card was not said in words.
+                if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
                         self._unheard.append(step)
@@ -299,19 +302,26 @@ class Ledger:
 
     def has_heard_since(self, step: int, before: int) -> bool:
         """Whether all that the user said after one step and before another is there."""
-        return not any(step < unheard < before for unheard in self._unheard)
+        return bisect_left(self._unheard, before) <= bisect_right(self._unheard, step)
 
-    def stating(self, patterns: Iterable[Pattern]) -> list[int]:
-        """The places among what the user said of the messages that have one of the patterns, in order."""
-        found: set[int] = set()
+    def is_last_unheard(self) -> bool:
+        """Whether of the user's last message nothing is there."""
+        return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
+
+    def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
+        """What the user said before a step that has one of the patterns, the latest first: each with its step."""
+        said, found = self.said, list[Iterator[int]]()
+        until = bisect_left(said, (before,))
         for pattern in patterns:
             searched, places = self._stating.get(pattern, (0, []))
-            said = self.said
             if searched < len(said):
                 places += [place for place in range(searched, len(said)) if pattern.occurs(said[place][1])]
                 self._stating[pattern] = (len(said), places)
-            found.update(places)
-        return sorted(found)
+            if places and places[0] < until:
+                last = bisect_left(places, until) - 1
+                found.append(map(places.__getitem__, range(last, -1, -1)))
+        for place, _ in groupby(merge(*found, reverse=True)):
+            yield said[place]
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
         """Whether every result that may have shown the judged call's agent such things could be read."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import Visible, beside
+from bylaw.facts.contradiction import Visible, newest_with
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
@@ -70,11 +70,8 @@ def _shown_beside(
     is possible: each look-up may have come before or after each of those writes."""
     if entity.fresh_for is not None:
         return []
-    visible = [each for each in thing.shown(field.name) if each.delivered < at.start and each.agent == at.who]
-    if not visible:
-        return []
     changes, possible = ledger.changes, list[Any]()
-    for entry in beside(max(visible, key=lambda each: each.as_of), visible):
+    for entry in newest_with(thing.shown(field.name), at.start, at.who):
         if changes.between(entity.name, key, field.name, entry.as_of, at.start, known_at=at.step) is not None:
             continue
         under_way = changes.beside(entity.name, key, field.name, entry.as_of, known_at=at.step)

@@ -81,6 +81,13 @@ class Traced(Struct, frozen=True):
         }
 
 
+class _Writes(Struct, frozen=True, gc=False):
+    """The first write that was given a value, perhaps within a text, and the first that was given it alone."""
+
+    anyhow: int | None
+    alone: int | None
+
+
 class Provenance:
     """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
 
@@ -145,23 +152,28 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        given: int | None = None
-        is_searched = False
+        given: _Writes | None = None
         for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
             places = self.places(step)
             for place in places.find(value, spelling):
-                if not is_searched:
-                    given, is_searched = self._written(spelling, before), True
-                call = self._call(step)
-                if (given is not None and given < step) or (call is not None and _is_given(call, spelling)):
+                given = given or self._written(spelling, before)
+                call, at = self._called(step)
+                if call is not None and spelling.said_in(self._given_words(at)):
                     break
-                yield self._traced(value, step, call, place, places, before)
+                traced = self._traced(value, step, call, place, places, before)
+                # What stood within a text that was written cannot become a whole field of a record.
+                written = given.alone if traced.source == "record" else given.anyhow
+                if written is None or written > step:
+                    yield traced
 
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
         self.index()
-        found = (spell(form) for form, _ in _forms(value))
-        return any(each is not None and self._user_step(each, before) is not None for each in found)
+        spelling = spell(value)
+        if spelling is not None and self._user_step(spelling, before) is not None:
+            return True
+        bare = plain_link(value)
+        return bare != value and self.is_said(bare, before=before)
 
     def numbers(self, *, before: int) -> list[float]:
         """The numbers among what was said and shown before a step; the latest, where there are many."""
@@ -174,7 +186,7 @@ class Provenance:
         spelling = spell(value)
         self.index()
         steps = [] if spelling is None else self._given.candidates(spelling, before)[:_CANDIDATES]
-        return [step for step in steps if isinstance(call := self._events[step], Call) and _is_given(call, spelling)]
+        return [step for step in steps if spelling is not None and spelling.said_in(self._given_words(step))]
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
         """The results before a step, each with its call and its text."""
@@ -200,6 +212,8 @@ class Provenance:
 
     def index(self) -> None:
         """Take in the events that came since."""
+        if self._indexed == len(self._events):
+            return
         for step in range(self._indexed, len(self._events)):
             event = self._events[step]
             if isinstance(event, Result):
@@ -212,7 +226,7 @@ class Provenance:
                     self._said.add(step, self._words(step))
                     self._note_numbers(step, self._words(step))
             elif not event.refused:
-                self._given.add(step, fold(_written(event.arguments)))
+                self._given.add(step, self._given_words(step))
         self._indexed = len(self._events)
 
     def _note_numbers(self, step: int, folded: str) -> None:
@@ -229,6 +243,15 @@ class Provenance:
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold(self._event_text(step))
+        return words
+
+    def _given_words(self, step: int) -> str:
+        """What the call at `step` was given, folded."""
+        words = self._folded.get(step)
+        if words is None:
+            call = self._events[step]
+            assert isinstance(call, Call)
+            words = self._folded[step] = fold(_written(call.arguments))
         return words
 
     def _event_text(self, step: int) -> str:
@@ -264,21 +287,28 @@ class Provenance:
         source = "record" if is_record else "content"
         return Traced(source, how, step, name, arguments, place.field, place.is_whole, beside, pointed)
 
-    def _written(self, spelling: Spelling, before: int) -> int | None:
-        """The first write that was given the value, perhaps within a text; None where there is none."""
+    def _written(self, spelling: Spelling, before: int) -> _Writes:
+        """The first writes that were given the value."""
+        anyhow: int | None = None
         for step in self._given.candidates(spelling, before)[:_CANDIDATES]:
             call = self._events[step]
             assert isinstance(call, Call)
             tool = self._tools.get(call.tool)
-            if (tool is None or tool.effect == "write") and _is_given(call, spelling):
-                return step
-        return None
+            if (tool is None or tool.effect == "write") and spelling.said_in(self._given_words(step)):
+                anyhow = step if anyhow is None else anyhow
+                if any(fold(str(leaf)) == spelling.folded for _, leaf in _all_leaves(call.arguments)):
+                    return _Writes(anyhow, step)
+        return _Writes(anyhow, None)
 
     def _call(self, step: int) -> Call | None:
+        return self._called(step)[0]
+
+    def _called(self, step: int) -> tuple[Call | None, int]:
+        """The call that the result at `step` answers, and its step."""
         result = self._events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._events[result.call]
-        return call if isinstance(call, Call) else None
+        return (call, result.call or 0) if isinstance(call, Call) else (None, -1)
 
     def _tool(self, step: int) -> str:
         result = self._events[step]
@@ -344,10 +374,6 @@ def _better(found: Traced | None, other: Traced) -> Traced:
 
 def _worth(traced: Traced) -> tuple[bool, int, bool]:
     return traced.source == "record", len(traced.pointed), traced.is_whole
-
-
-def _is_given(call: Call, spelling: Spelling | None) -> bool:
-    return spelling is not None and spelling.said_in(fold(_written(call.arguments)))
 
 
 def _written(arguments: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ bill or a letter says `IBAN: ...` on a line of its own.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -47,6 +48,10 @@ class ResultPlaces:
         self._texts: list[tuple[Place, str]] = []
         """What is longer than a value, folded, with the place of it."""
         data = parse_result(text)
+        self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
+        """How many things the result shows: the members of its list, else one."""
+        self._having: Counter[str] = Counter()
+        """By name of a field, how many records have it."""
         left = _LEAVES
         pending: list[tuple[Any, str, str, int]] = [(data, "", "", -1)]
         while pending and left:
@@ -56,6 +61,7 @@ class ResultPlaces:
                 mapping = cast("dict[Any, Any]", value)
                 number = len(self.records)
                 self.records.append({str(name): _folded(part) for name, part in mapping.items() if _is_short(part)})
+                self._having.update(str(name) for name in mapping)
                 for name, part in reversed(mapping.items()):
                     self._add(str(name), Place("", top, number, True))
                     pending.append((part, str(name), top or str(name), number))
@@ -76,6 +82,17 @@ class ResultPlaces:
     def beside(self, place: Place) -> Mapping[str, str]:
         """The short fields of the record that a place is of."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
+
+    def values(self, field: str) -> Iterator[str]:
+        """The values, folded, that stand alone in a field; for an empty name the members of a list."""
+        for value, places in self._whole.items():
+            if any(place.field == field for place in places):
+                yield value
+
+    def in_every_record(self, value: str, field: str) -> bool:
+        """Whether every record that has a field, and there are several, has a value in it, alone or in a list."""
+        records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
+        return len(records) > 1 and len(records) == self._having[field]
 
     def words(self) -> Iterator[str]:
         """All that stands in it, folded."""

@@ -29,7 +29,10 @@ class RunIndex:
 
         What is rarest is told by these steps alone, so that later ones change nothing.
         """
-        ways = [found for way in spelling.runs if (found := self._rarest(way, before)) is not None]
+        runs = spelling.runs
+        if len(runs) == 1:
+            return self._rarest(runs[0], before) or []
+        ways = [found for way in runs if (found := self._rarest(way, before)) is not None]
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:

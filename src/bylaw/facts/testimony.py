@@ -30,11 +30,7 @@ class Testimony:
             if value is not None:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
-        said = self._ledger.said
-        for place in reversed(self._ledger.stating([pattern for _, pattern in sayings])) if sayings else ():
-            step, text = said[place]
-            if step >= self._at.step:
-                continue
+        for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have said otherwise since.
                 return UNSEEN

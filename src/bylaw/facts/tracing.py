@@ -7,6 +7,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import Traced, leaf_values
+from bylaw.text.identifier import identifiers
 
 _WORST = ("agent", "content", "record", "host", "user")
 """Of several values the first of these counts."""
@@ -27,6 +28,9 @@ def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: 
 
 
 def _parts(value: Any) -> list[str | float]:
+    if isinstance(value, str) and value.count("@") > 1 and (found := identifiers(value)):
+        # Addresses that were joined to one text.
+        return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
     return [part for _, part in leaf_values(value)]

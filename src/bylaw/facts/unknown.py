@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any, NoReturn, Protocol, cast
 
 from bylaw.facts.entity import Fact, Origin
-from bylaw.facts.value_kind import KINDS, LINES, ValueKind, difference_kind, is_exact, plain_kind, sum_kind
 from bylaw.facts.value_set import (
     EITHER,
     EVERYWHERE,
@@ -28,7 +27,18 @@ from bylaw.facts.value_set import (
     span_of,
     word,
 )
-from bylaw.facts.variable import Variable, place_of, show_region
+from bylaw.facts.variable import (
+    KINDS,
+    LINES,
+    ValueKind,
+    Variable,
+    difference_kind,
+    is_exact,
+    place_of,
+    plain_kind,
+    show_region,
+    sum_kind,
+)
 
 NEEDS = 64
 TEXT = 500

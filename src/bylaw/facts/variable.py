@@ -1,14 +1,28 @@
-"""Variables: what has one value per path, where its values lie, and how that reads."""
+"""Variables: what has one value per path, of what kind its values are, where they lie, and how that reads."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bylaw.facts.entity import Fact, Origin
 from bylaw.facts.value_set import FALSE, TRUE, ValueSet, Words
 
+ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
+"""What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
+LINES = ("number", "time", "duration")
+KINDS: Mapping[type, ValueKind] = {
+    str: "text",
+    bool: "any",
+    int: "number",
+    float: "number",
+    Decimal: "number",
+    date: "time",
+    datetime: "time",
+    timedelta: "duration",
+}
+"""The kinds of plain values by their class, all of them good as keys."""
 DAY = 86_400_000_000
 """Microseconds: the distance of two dates on the line of times."""
 
@@ -89,3 +103,53 @@ def _show_span(span: tuple[Any, Any], variable: Variable) -> str:
     if high.at not in infinite:
         parts.append(f"{'<=' if high.after else '<'} {value_at(high.at, variable.kind)}")
     return " and ".join(parts) or "anything"
+
+
+def plain_kind(value: Any) -> ValueKind:
+    """The kind of a known value."""
+    kind = KINDS.get(value.__class__)
+    if kind is not None:
+        return kind
+    match value:
+        case list() | tuple():
+            return "list"
+        case dict():
+            return "record"
+        case _:
+            for plain, kind in KINDS.items():
+                if isinstance(value, plain):
+                    return kind
+            return "any"
+
+
+def is_exact(value: Any) -> bool:
+    """Whether adding `value` loses nothing: floats round."""
+    return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
+
+
+def sum_kind(one: ValueKind, other: ValueKind) -> ValueKind:
+    """What kind `one + other` is."""
+    match one, other:
+        case ("number", "number") | ("duration", "duration"):
+            return one
+        case ("time", "duration") | ("duration", "time"):
+            return "time"
+        case ("any", _) | (_, "any"):
+            return "any"
+        case _:
+            raise TypeError(f"cannot add a {one} and a {other}")
+
+
+def difference_kind(one: ValueKind, other: ValueKind) -> ValueKind:
+    """What kind `one - other` is."""
+    match one, other:
+        case ("number", "number") | ("duration", "duration"):
+            return one
+        case ("time", "time"):
+            return "duration"
+        case ("time", "duration"):
+            return "time"
+        case ("any", _) | (_, "any"):
+            return "any"
+        case _:
+            raise TypeError(f"cannot subtract a {other} from a {one}")

@@ -103,6 +103,7 @@ class Pack(Struct, frozen=True, dict=True):
     def _ruled(self) -> frozenset[str] | None:
         """The tools that rules bind by their policies; None where one binds whatever the agent does."""
         bound = [self.policies[rule.policy].tools for rule in self.book.rules if rule.policy in self.policies]
+        bound += [tuple(limit.tools) for limit in self.book.limits]
         return None if any(not tools for tools in bound) else frozenset(tool for tools in bound for tool in tools)
 
     def binds(self, tool: str) -> bool:
@@ -336,7 +337,7 @@ def _unguarded(
     faulty: PackFolder | None,
 ) -> list[BylawError]:
     """Promise 5: what nothing enforces must be accepted by name."""
-    ruled = {rule.policy for rule in book.rules}
+    ruled = book.enforced
     # A guard that is there but did not compile has been reported already.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}

@@ -63,11 +63,15 @@ def is_compiled(root: Path) -> bool:
     return (root / COMPILED).is_file()
 
 
-def standings(root: Path) -> dict[str, Standing]:
-    """How each policy of a pack stands; one written by hand that nobody signed is unreviewed, and needs no review."""
+def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
+    """How each policy of a pack stands; one written by hand that nobody signed is unreviewed, and needs no review.
+
+    `sides` where they have been read already.
+    """
     signed = read_signatures(root)
     unsigned: Standing = "open" if is_compiled(root) else "unreviewed"
-    return {name: _standing(signed.get(name), sides, unsigned) for name, sides in sides_of(read_folder(root)).items()}
+    now = sides if sides is not None else sides_of(read_folder(root))
+    return {name: _standing(signed.get(name), each, unsigned) for name, each in now.items()}
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:

@@ -8,12 +8,13 @@ from typing import Any, Literal, Protocol, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent import Basis, ConsentWitness, Terms
+from bylaw.consent import Basis, CardWords, ConsentWitness, Terms
 from bylaw.errors import BylawError, FormulaError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
+from bylaw.pack.limits import WrittenLimit, read_limits
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
@@ -21,6 +22,7 @@ from bylaw.policy.yaml import Located
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.formula import Always, Formula, atoms, is_propositional
+from bylaw.rule.limit import Limit
 from bylaw.rule.rule import Rule, read_rule
 from bylaw.trace.event import Event, Message, Result
 
@@ -36,12 +38,14 @@ _BEFORE = ("said", "returned", "question")
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that looks at the act itself."""
 _MAY_SETTLE = "may settle"
+LONGEST_CARD = 7 * 24 * 3600.0
+"""Seconds for which a card may be good at most."""
 MOST_KNOWN = 12
 """A physical rule may have so many predicates: its table must fit."""
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
-    "consented": ("need_not_be_told", "must_be_told", "model"),
+    "consented": ("need_not_be_told", "must_be_told", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
 """What may stand beside a way, apart from a description."""
@@ -70,6 +74,16 @@ class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
 WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
+class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
+    """The words of a card, in the language of the pack, and the seconds for which it is good."""
+
+    heading: Scalar = ""
+    question: Scalar = ""
+    yes: list[Scalar] = []
+    no: list[Scalar] = []
+    lifetime: int | float | None = None
+
+
 class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     """A predicate in rules.yaml: one of `WAYS`, what may stand beside it, and a description."""
 
@@ -87,6 +101,7 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     need_not_be_told: list[Scalar] | None = None
     must_be_told: list[Scalar] | None = None
     model: Scalar | None = None
+    card: WrittenCard | None = None
     code: Scalar | None = None
     detector: Scalar | None = None
     guard: Scalar | None = None
@@ -110,6 +125,7 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     predicates: dict[str, WrittenPredicate | None] = {}
     rules: list[WrittenRule] = []
+    limits: list[WrittenLimit] = []
     eps: int | float = 0.0
 
 
@@ -208,11 +224,18 @@ class Rules(Struct, frozen=True):
     """Physical rules: what is known of predicates. Nobody breaks them; circuits draw conclusions from them."""
     eps: float = 0.0
     """The margin that a call must reach where soft rules are weighed."""
+    limits: tuple[Limit, ...] = ()
+    """What may be done so many times within a time, over all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
         """Rules and knowledge."""
         return (*self.rules, *self.knowledge)
+
+    @property
+    def enforced(self) -> frozenset[str]:
+        """The policies that a rule or a limit enforces."""
+        return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -248,7 +271,8 @@ class RulesReader:
                 rules[rule.name] = rule
         demands = tuple(rule for rule in rules.values() if not rule.physical)
         knowledge = tuple(rule for rule in rules.values() if rule.physical)
-        return self._weighted(Rules(predicates, demands, knowledge, float(file.eps)))
+        limits = read_limits(file.limits, self._schema, self._policies, self._fault)
+        return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
         """The rules with the weights that were learned for them, where there are any."""
@@ -346,9 +370,25 @@ class RulesReader:
         known = set(self._schema.arguments(tuple(self._schema.tools)))
         for each in sorted((spared | wanted) - known) if known else ():
             self._fault(f"`{each}` is not an argument of any tool", *at)
-        terms = Terms(spared, wanted)
-        found = Predicate(name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms))
+        for each in sorted(spared & wanted):
+            self._fault(f"`{each}` both must and need not be told", *at)
+        terms, words = Terms(spared, wanted), self._card_words(body.card or WrittenCard(), at)
+        found = Predicate(
+            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
+        )
         return replace(found, by=("user", "agent"), consent=basis, model_settles=body.model == _MAY_SETTLE)
+
+    def _card_words(self, body: WrittenCard, at: tuple[str, ...]) -> CardWords:
+        usual = CardWords()
+        heading, question = (" ".join(str(each).split()) for each in (body.heading, body.question))
+        lifetime = usual.lifetime if body.lifetime is None else float(body.lifetime)
+        if not 0 < lifetime <= LONGEST_CARD:
+            hint = f"seconds, more than 0 and {LONGEST_CARD:.0f} at most"
+            self._fault(f"`lifetime` of a card cannot be `{body.lifetime}`", *at, "card", "lifetime", hint=hint)
+        yes, no = tuple(map(str, body.yes)), tuple(map(str, body.no))
+        for each in sorted({word.lower() for word in yes} & {word.lower() for word in no}):
+            self._fault(f"`{each}` means both yes and no", *at, "card")
+        return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime)
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

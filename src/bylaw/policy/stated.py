@@ -63,12 +63,14 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """What policies.yaml says, and `kind: rule` for policies without a kind that a rule names and no guard does."""
+    """What policies.yaml says, and `kind: rule` for policies without a kind that a rule or a limit names and no guard
+    does."""
     listed: Any = source.data.get("policies") if source is not None else None
-    given: Any = rules.data.get("rules") if rules is not None else None
-    if source is None or not isinstance(listed, list) or not isinstance(given, list):
+    data: Any = rules.data if rules is not None else {}
+    given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
+    if source is None or not isinstance(listed, list) or not given:
         return source
-    records = [cast(dict[str, Any], each) for each in cast(list[Any], given) if isinstance(each, dict)]
+    records = [cast(dict[str, Any], each) for each in given if isinstance(each, dict)]
     named = {str(rule.get("policy") or rule.get("id")) for rule in records}
     named -= {name.replace("_", "-") for text in guards.values() for name in _FUNCTION.findall(text)}
     policies: list[Any] = []

@@ -49,6 +49,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     returns: Scalar = ""
     alters: Scalar = ""
     also_called: list[Scalar] = []
+    title: Scalar = ""
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
@@ -87,6 +88,8 @@ class Tool(Struct, frozen=True):
     `*` for all other fields, and where nothing is said, `content`."""
     texts: frozenset[str] = frozenset()
     """Arguments of which nothing is declared but that they are texts: any text fits."""
+    title: str = ""
+    """What users call what it does, for cards; where there is none, the words of its name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from bylaw.record.approval import project
 from bylaw.record.database import Cursor, Known, News, Place, Row
 from bylaw.record.entry import ROOT, SALT, Conflict, Draft, Entry, digest_of, link_of, new_salts
+from bylaw.record.stop import STOPS
+from bylaw.record.use import project_use
 
 
 def places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
     """The conversations that drafts belong to, and the names they were given."""
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
+    conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
     return conversations, {(draft.tenant, draft.id) for draft in drafts if draft.id}
 
 
@@ -37,7 +40,7 @@ class Batch:
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
-        moves = "approval" in [draft.kind for draft in drafts]
+        moves = any(draft.kind in ("approval", "use") for draft in drafts)
         if moves:
             self._cursor.execute("SAVEPOINT together")
         answers: list[Entry | Conflict] = []
@@ -70,8 +73,12 @@ class Batch:
         length = self._lengths.get(place, 0)
         if draft.position is not None and draft.position != length:
             return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
+        if draft.under is not None and draft.under != self._lengths.get((tenant, STOPS), 0):
+            return Conflict("it was decided before a stop was made or lifted", "stops")
         if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
             return Conflict(wrong)
+        if kind == "use" and (wrong := project_use(self._cursor, draft, self._time)):
+            return Conflict(wrong, "limit")
         number, before = self._heads.get(tenant, _NOTHING)
         number += 1
         salt = self._salts[self._salted : self._salted + SALT]

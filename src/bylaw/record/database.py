@@ -31,6 +31,10 @@ SCHEMA = (
     """CREATE TABLE IF NOT EXISTS approvals (
         tenant TEXT NOT NULL, id TEXT NOT NULL, conversation TEXT NOT NULL, status TEXT NOT NULL,
         asked {real} NOT NULL, expires {real} NOT NULL, body {bytes}, PRIMARY KEY (tenant, id))""",
+    """CREATE TABLE IF NOT EXISTS uses (
+        tenant TEXT NOT NULL, name TEXT NOT NULL, decision TEXT NOT NULL, conversation TEXT NOT NULL,
+        time {real} NOT NULL, PRIMARY KEY (tenant, name, decision))""",
+    "CREATE INDEX IF NOT EXISTS use_times ON uses (tenant, name, time)",
 )
 
 COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, digest, link"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["opening", "event", "decision", "approval", "removal"]
+Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "removal"]
 
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""
@@ -34,6 +34,8 @@ class Draft(Struct, frozen=True):
     """The caller's own name for it: a second draft of that name is the first one sent again, and is not written."""
     position: int | None = None
     """Where in its conversation it must stand, for a caller who has read all before it; None for the end."""
+    under: int | None = None
+    """How many entries about stops there were when it was decided; None for what no stop is about."""
 
 
 class Entry(Struct, frozen=True):
@@ -64,6 +66,9 @@ class Conflict(Struct, frozen=True):
     """A draft that could not be written: its conversation has gone on, or an approval is no longer what it was."""
 
     message: str
+    about: Literal["", "stops", "limit"] = ""
+    """Set where it is to be decided anew for another reason than that: stops were made or lifted, or somebody took the
+    last place under a limit."""
 
 
 def new_salts(count: int) -> bytes:

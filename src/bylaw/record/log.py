@@ -6,15 +6,28 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, get_args
 
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
-from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
+from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
+from bylaw.record.stop import (
+    LONGEST,
+    NO_STOPS,
+    WORDS,
+    Lift,
+    Stop,
+    Stopped,
+    Stops,
+    Target,
+    new_id,
+    standing,
+    stop_draft,
+)
 from bylaw.record.store import Store, open_store
 from bylaw.record.verify import unsupported
 
@@ -44,6 +57,10 @@ class Log:
         self.name = store.name
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
+        self._stops: dict[str, Stops] = {}
+        """By tenant, the stops that were last read. Where others stand, what is decided cannot be written."""
+        self._changed_stops: set[str] = set()
+        """Tenants whose stops have to be read again."""
         # What is in memory only is not there for a second connection.
         self._reader: Store = store if where == ":memory:" else open_store(where)
 
@@ -82,6 +99,11 @@ class Log:
         with self._reading():
             self._reader.settle()
 
+    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """The last entries of a kind, the newest first; only those after a number."""
+        with self._reading():
+            return self._reader.latest(tenant, kind, after=after, limit=limit)
+
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
         """How the conversations began that were written to since a time."""
         with self._reading():
@@ -117,6 +139,88 @@ class Log:
         if wrong:
             raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
         return found[0] if found else None
+
+    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
+        """When the last places were taken that are counted under a name, the latest first."""
+        with self._reading():
+            return self._reader.latest_uses(tenant, name, since, most)
+
+    def stops(self, tenant: str) -> Stops:
+        """The stops that nobody has lifted, as far as is known here."""
+        return self._stops.get(tenant, NO_STOPS)
+
+    def stops_changed(self, tenant: str) -> None:
+        """Something could not be written since other stops stand than were known here."""
+        self._changed_stops.add(tenant)
+
+    def must_read_stops(self, tenant: str) -> bool:
+        """Whether it is known that the stops known here are not those that stand."""
+        return tenant in self._changed_stops
+
+    def read_stops(self, tenant: str) -> None:
+        """Read the stops anew."""
+        self._changed_stops.discard(tenant)
+        try:
+            with self._reading():
+                self._stops[tenant] = standing(*self._reader.stops(tenant))
+        except BaseException:
+            self._changed_stops.add(tenant)
+            raise
+
+    def every_stop(self, tenant: str) -> list[Stopped]:
+        """Every stop that is in the log, those that are over too."""
+        with self._reading():
+            return self._reader.stops(tenant)[0]
+
+    def stop(
+        self,
+        what: Target,
+        name: str = "",
+        *,
+        by: str,
+        reason: str,
+        until: float,
+        answer: Literal["ask", "deny"] = "deny",
+        tenant: str = DEFAULT_TENANT,
+    ) -> Stop:
+        """From now on no write of an agent, of a tool, under a policy or of all is made, or none without a person's
+        yes, whoever decides. What was decided before is done."""
+        if not by:
+            raise UsageError("a stop needs a name: who makes it?", hint="give `by`")
+        if not reason.strip():
+            raise UsageError("a stop needs a reason: agents and whoever lifts it will read it", hint="give `reason`")
+        if what not in get_args(Target) or answer not in ("ask", "deny"):
+            raise UsageError(f"`{what}` with `{answer}` is no stop", hint="agent, tool, policy or all; ask or deny")
+        if bool(name) != (what != "all"):
+            hint = "name the agent, the tool or the policy; `all` has no name"
+            raise UsageError(f"a stop of `{what}` {'needs a name' if not name else 'has no name'}", hint=hint)
+        if len(reason) > WORDS or len(name) > WORDS or len(by) > WORDS:
+            raise UsageError(f"a reason or a name is longer than {WORDS} characters")
+        now = time.time()
+        if not now < until <= now + LONGEST:
+            hint = "what is to last longer than a year belongs in the pack"
+            raise UsageError("a stop needs an end that lies ahead, a year from now at most", hint=hint)
+        made = Stop(new_id(), what, name, answer, by, " ".join(reason.split()), until)
+        (entry,) = self.append([stop_draft(tenant, made)])
+        if isinstance(entry, Conflict):
+            raise UsageError(entry.message)
+        self.stops_changed(tenant)
+        return replace(made, since=entry.time)
+
+    def lift(self, id: str, *, by: str, reason: str = "", tenant: str = DEFAULT_TENANT) -> Stopped:
+        """A stop ends now."""
+        if not by:
+            raise UsageError("lifting a stop needs a name: who lifts it?", hint="give `by`")
+        found = {each.stop.id: each for each in self.every_stop(tenant)}.get(id)
+        if found is None:
+            raise UsageError(f"there is no stop `{id}`", hint="`bylaw stop list` lists them")
+        if found.lift is not None:
+            raise UsageError(f"nothing was changed: `{id}` was lifted already, by {found.lift.by}")
+        (entry,) = self.append([stop_draft(tenant, Lift(id, by, " ".join(reason.split())))])
+        if isinstance(entry, Conflict):
+            raise UsageError(f"nothing was changed: `{id}` was lifted already")
+        self.stops_changed(tenant)
+        return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         """A person says yes to one call, once; the yes lapses after the pack's `lifetime`."""

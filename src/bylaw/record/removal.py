@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from bylaw.record.database import COLUMNS, Cursor
+from bylaw.record.database import COLUMNS, Cursor, entry_of
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
+from bylaw.record.stop import STOPS, read_stops
 
 
 class Folded(Struct, frozen=True):
@@ -46,6 +47,9 @@ def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float 
         )
         cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
+        cursor.execute("DELETE FROM uses WHERE tenant = ? AND conversation = ?", (tenant, name))
+    if before is not None:
+        numbers += _empty_stops(cursor, tenant, before)
     if numbers:
         write_removal(cursor, tenant, Removal(runs(numbers)))
     return len(numbers)
@@ -60,7 +64,25 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
         " GROUP BY conversation HAVING MAX(time) < ?",
         (tenant, before),
     )
-    return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in cursor.fetchall() if name != STOPS]
+
+
+def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
+    """Empty what is said of stops before a time, once all of them are over; their numbers.
+
+    How many entries there were stays known: whoever decides tells by it that stops have changed.
+    """
+    cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, STOPS))
+    entries = [entry_of(row) for row in cursor.fetchall()]
+    now = clock.time()
+    if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
+        return []
+    cursor.execute(
+        "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
+        " WHERE tenant = ? AND conversation = ?",
+        (tenant, STOPS),
+    )
+    return [entry.number for entry in entries]
 
 
 def write_removal(cursor: Cursor, tenant: str, removal: Removal) -> None:

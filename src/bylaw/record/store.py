@@ -5,13 +5,16 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import msgspec
+
 from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
 from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_bytes, entry_of
-from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.fold import Fold, fold
 from bylaw.record.removal import Folded, last_folded, remove
+from bylaw.record.stop import STOPS, Stopped, read_stops
 
 
 class Store:
@@ -98,6 +101,11 @@ class Store:
             yield from rows
             number = rows[-1].number
 
+    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """The last entries of a kind that were not removed, the newest first; only those after a number."""
+        where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
+        return self._read(where, (tenant, after, kind))
+
     def openings(self, tenant: str, since: float) -> list[bytes]:
         """What the first entries of a tenant's conversations say, of those that were written to since a time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
@@ -127,7 +135,34 @@ class Store:
     def conversations(self, tenant: str) -> list[str]:
         """Names of a tenant's conversations that have not been removed."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
-        return [name for (name,) in rows]
+        return [name for (name,) in rows if name != STOPS]
+
+    def stops(self, tenant: str) -> tuple[list[Stopped], int]:
+        """Every stop that is in the log, and how many entries about stops there were."""
+        with self.at_one_moment():
+            entries = self.conversation(tenant, STOPS)
+            length = self.length_of(tenant, STOPS)
+        if entries and [entry.position for entry in entries] != [*range(length - len(entries), length)]:
+            raise UsageError("an entry about a stop is gone", hint="see `bylaw log verify`")
+        try:
+            return read_stops(entries), length
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise UsageError(str(error)) from error
+
+    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
+        """When the last places that are counted under a name were taken, the latest first."""
+        query = f"SELECT time FROM uses WHERE tenant = ? AND name = ? AND time > ? ORDER BY time DESC LIMIT {most:d}"
+        return [time for (time,) in self._rows(query, (tenant, name, since), settled=False)]
+
+    def uses(self, tenant: str) -> dict[tuple[str, str], float]:
+        """Every place that is taken: by what it is counted under and decision, since when."""
+        rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
+        return {(name, decision): time for name, decision, time in rows}
+
+    def length_of(self, tenant: str, name: str) -> int:
+        """How many entries were written of one conversation."""
+        rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
+        return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: str = "", id: str = "") -> list[Approval]:
         """A tenant's approvals, or those in one state, or the one of an id; the oldest first."""

@@ -40,7 +40,7 @@ def covered_sentences(pack: Pack) -> list[Covered]:
         for start, end in (each for citation in policy.citations for each in citation.ranges):
             for sentence in document.within(start, end):
                 citing.setdefault(sentence.start, {})[policy.id] = policy
-    held = pack.guards.keys() | {rule.policy for rule in pack.book.rules}
+    held = pack.guards.keys() | pack.book.enforced
     covered: list[Covered] = []
     for sentence in document.sentences:
         policies = tuple(citing.get(sentence.start, {}).values())

@@ -30,7 +30,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """The code of a guard, or the formula of a rule."""
+    """The code of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         lines = own_text(pack.root, guard.file).split("\n")[guard.line - 1 :]
@@ -41,7 +41,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
         f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
         for rule in pack.book.rules
         if rule.policy == policy.id
-    ]
+    ] + [limit.text for limit in pack.book.limits if limit.policy == policy.id]
 
 
 def _learned(pack: Pack) -> Mapping[str, Any]:

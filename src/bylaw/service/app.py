@@ -42,6 +42,7 @@ from bylaw.service.request import (
     Approvals,
     BadRequest,
     Complaint,
+    ConfirmRequest,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -52,6 +53,8 @@ from bylaw.service.request import (
     EventsOutcome,
     EventsRequest,
     Failure,
+    StopList,
+    StopRequest,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +76,8 @@ GONE = 499
 """The status, never sent, of a request whose sender hung up."""
 APPROVALS = "/v1/approvals"
 """Where a person answers; anybody with a key of the tenant may list what waits."""
+STOPS = "/v1/stops"
+"""Where a person stops an agent, a tool, a policy or all, and lifts that; listed as approvals are."""
 ELSEWHERE = "without keys only programs on this machine are served, under its own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
@@ -120,7 +125,9 @@ class Service:
             "/v1/decide/batch": self._decide_batch,
             "/v1/events": self._events,
             "/v1/events/batch": self._events_batch,
+            "/v1/confirm": self._confirm,
             APPROVALS: self._approve,
+            STOPS: self._stop,
             EVALUATION: self._evaluate,
             EVALUATIONS: self._evaluate_all,
         }
@@ -128,6 +135,7 @@ class Service:
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
         routes += [
             Route("/v1/approvals", self._approvals, methods=["GET"]),
+            Route(STOPS, self._stops, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
@@ -228,6 +236,9 @@ class Service:
                 outcomes.append(EventsOutcome(error=failure(error)[1].error))
         return EventsBatchAnswer(outcomes)
 
+    async def _confirm(self, tenant: str, body: bytes) -> Any:
+        return await self.desk.confirm(tenant, self._read(body, ConfirmRequest))
+
     def _few(self, requests: list[T]) -> list[T]:
         if len(requests) > MANY:
             raise BadRequest(f"more than {MANY} requests in one")
@@ -236,6 +247,10 @@ class Service:
     async def _approve(self, tenant: str, body: bytes, header: str = "") -> Any:
         given = self._read(body, ApprovalAnswer)
         return await self.desk.answer(tenant, replace(given, by=holder_of(header, self._keys, given.by)))
+
+    async def _stop(self, tenant: str, body: bytes, header: str = "") -> Any:
+        given = self._read(body, StopRequest)
+        return await self.desk.stop(tenant, replace(given, by=holder_of(header, self._keys, given.by)))
 
     async def _evaluate(self, tenant: str, body: bytes) -> Any:
         evaluation = self._read(body, Evaluation)
@@ -271,6 +286,14 @@ class Service:
 
         header = request.headers.get("authorization", "")
         status, body = await self.answered("/v1/approvals", header, b"", listed)
+        return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
+
+    async def _stops(self, request: Request) -> Response:
+        async def listed(tenant: str, _: bytes) -> StopList:
+            return await self.desk.stops(tenant, every=bool(request.query_params.get("all")))
+
+        header = request.headers.get("authorization", "")
+        status, body = await self.answered(STOPS, header, b"", listed)
         return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
 
     async def _health(self, request: Request) -> Response:
@@ -357,7 +380,7 @@ class _Post:
             await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
             return 415
         bearer, answer, role = header.decode("latin-1"), self._answer, "decide"
-        if self._path == APPROVALS:
+        if self._path in (APPROVALS, STOPS):
             answer, role = partial(self._answer, header=bearer), "approve"
         status, told = await self._service.answered(self._path, bearer, body, answer, role)
         await respond(send, status, told, number)

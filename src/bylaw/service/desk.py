@@ -1,6 +1,7 @@
 """Who answers: a shield for each tenant over one pack and one log, and the sessions that are in use."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -15,17 +16,22 @@ from bylaw.record import Log
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import Entry
 from bylaw.record.journal import LogError
+from bylaw.record.stop import Stopped
 from bylaw.service.metrics import Metrics
 from bylaw.service.request import (
     ApprovalAnswer,
     Approvals,
     BadRequest,
     Complaint,
+    ConfirmAnswer,
+    ConfirmRequest,
     DecideAnswer,
     DecideRequest,
     EventsAnswer,
     EventsRequest,
     Failure,
+    StopList,
+    StopRequest,
     decided,
 )
 from bylaw.shield import LiveSession
@@ -102,6 +108,16 @@ class Desk:
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
 
+    async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
+        """The user's answer to a card, on disk when this returns."""
+        request.check()
+        await self.log.journal.let_others_go_on()
+        session = self._session(tenant, request.conversation, None, "")
+        with self._keeping(session):
+            is_yes, named = request.answer == "yes", request.named()
+            await session.confirm_async(request.card, is_yes, by=request.by, named=named)
+        return ConfirmAnswer(session.id, request.card, request.answer)
+
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
         """The approvals that a tenant's agents have asked for."""
         return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
@@ -110,6 +126,24 @@ class Desk:
         """A person's answer to one of them."""
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
+
+    async def stops(self, tenant: str, *, every: bool) -> StopList:
+        """The stops of a tenant that stand, or all."""
+        found = await asyncio.to_thread(self.log.every_stop, tenant)
+        return StopList([each for each in found if every or each.stands(time.time())])
+
+    async def stop(self, tenant: str, given: StopRequest) -> Stopped:
+        """Stop what a person wants to be stopped, or lift a stop; it holds when this returns."""
+        given.check(self.pack)
+
+        def done() -> Stopped:
+            told = {"by": given.by, "reason": given.reason, "tenant": tenant}
+            if given.what is None:
+                return self.log.lift(given.lift, **told)
+            until = time.time() + given.seconds
+            return Stopped(self.log.stop(given.what, given.name, answer=given.answer, until=until, **told))
+
+        return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
         """Why nothing can be decided now, because the log is not written or read; empty where it is."""

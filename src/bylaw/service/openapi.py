@@ -7,6 +7,7 @@ import msgspec
 
 from bylaw import __version__
 from bylaw.record.approval import Approval
+from bylaw.record.stop import Stopped
 from bylaw.service.authzen import (
     CONFIGURATION,
     EVALUATION,
@@ -20,6 +21,8 @@ from bylaw.service.authzen import (
 from bylaw.service.request import (
     ApprovalAnswer,
     Approvals,
+    ConfirmAnswer,
+    ConfirmRequest,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -29,6 +32,8 @@ from bylaw.service.request import (
     EventsBatchAnswer,
     EventsRequest,
     Failure,
+    StopList,
+    StopRequest,
 )
 
 POSTS: dict[str, tuple[str, Any, Any]] = {
@@ -36,7 +41,9 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     "/v1/decide/batch": ("Several such requests", DecideBatch, DecideBatchAnswer),
     "/v1/events": ("Say what happened in a conversation", EventsRequest, EventsAnswer),
     "/v1/events/batch": ("Several such requests", EventsBatch, EventsBatchAnswer),
+    "/v1/confirm": ("Report the user's answer to a card", ConfirmRequest, ConfirmAnswer),
     "/v1/approvals": ("Approve or reject a call that waits for a person", ApprovalAnswer, Approval),
+    "/v1/stops": ("Stop an agent, a tool, a policy or all writes for a while, or lift that", StopRequest, Stopped),
     EVALUATION: ("AuthZEN 1.0: may this subject make this call?", Evaluation, Evaluated),
     EVALUATIONS: ("AuthZEN 1.0: several such questions", Evaluations, EvaluatedAll),
 }
@@ -59,6 +66,7 @@ def document() -> dict[str, Any]:
     """The document of all routes."""
     types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)] + [
         Approvals,
+        StopList,
         Failure,
         Configuration,
     ]
@@ -81,6 +89,12 @@ def document() -> dict[str, Any]:
         "operationId": "get_v1_approvals",
         "parameters": [{"name": "status", "in": "query", "required": False, "schema": status}],
         "responses": {"200": {"description": "done", "content": _json(named[Approvals])}} | failed,
+    }
+    paths["/v1/stops"]["get"] = {
+        "summary": "List what is stopped",
+        "operationId": "get_v1_stops",
+        "parameters": [{"name": "all", "in": "query", "required": False, "schema": {"type": "string"}}],
+        "responses": {"200": {"description": "done", "content": _json(named[StopList])}} | failed,
     }
     for path, what in (("/health", "Whether the log answers"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}

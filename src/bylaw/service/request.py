@@ -8,12 +8,15 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
-from bylaw.errors import BylawError
+from bylaw.engine.door import one_waits, writable
+from bylaw.errors import BylawError, UsageError, meant
+from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
+from bylaw.record.stop import Stopped, Target
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
-from bylaw.shield.door import one_waits
-from bylaw.shield.history import Named, writable
+from bylaw.shield.history import Named
 from bylaw.shield.state import Happening
+from bylaw.trace.event import Card
 
 NAME = 300
 """Characters in a name at most."""
@@ -168,6 +171,61 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
+class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What to stop, or which stop to lift."""
+
+    what: Target | None = None
+    name: str = ""
+    """The agent, the tool or the policy; empty for `all`."""
+    answer: Literal["ask", "deny"] = "deny"
+    """What becomes of its writes."""
+    seconds: float = 0.0
+    """How long it stands."""
+    lift: str = ""
+    """The id of a stop that ends now, in place of all of these."""
+    reason: str = ""
+    by: str = ""
+    """Who does it, where the service has no keys; else the key says it."""
+
+    def check(self, pack: Pack) -> None:
+        """Refuse what is not one of the two, and names that the pack does not know."""
+        if bool(self.lift) == (self.what is not None):
+            raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
+        known = {"tool": pack.schema.tools, "policy": pack.policies}.get(self.what or "")
+        if known is not None and self.name not in known:
+            raise UsageError(f"the pack knows no {self.what} `{self.name}`", hint=meant(self.name, known))
+
+
+class StopList(Struct, frozen=True):
+    """The stops of a tenant."""
+
+    stops: list[Stopped]
+
+
+class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The user's own answer to a card, which the host showed them. A person who approves a call does not answer for the
+    user."""
+
+    conversation: str
+    card: str
+    """The `id` of the `card` of a decision."""
+    answer: Literal["yes", "no"]
+    by: str = ""
+    """How it was given, such as the button that was pressed."""
+    request: str = ""
+    """As for a decision."""
+
+    def check(self) -> None:
+        """A conversation and a card must be named."""
+        if not self.conversation or not self.card:
+            raise BadRequest("`conversation` or `card` is empty")
+        _check(self.conversation, (), (), self.request)
+
+    def named(self) -> Named | None:
+        """As for a decision."""
+        return Named(self.request, fingerprint(self)) if self.request else None
+
+
 class Sentence(Struct, frozen=True):
     """Where the document says it."""
 
@@ -202,12 +260,22 @@ class Decided(Struct, frozen=True):
     """Name, version and digest of the pack that the conversation is under."""
     is_over: bool = False
     """The request was sent again, and the call has had its result since: it is not to run a second time."""
+    card: Card | None = None
+    """What to put to the user: the agent's message ends with its text, or you show it and report the answer."""
 
 
 class DecideAnswer(Struct, frozen=True):
     """One decision for each call."""
 
     decisions: list[Decided]
+
+
+class ConfirmAnswer(Struct, frozen=True):
+    """The answer that stands; it is on disk."""
+
+    conversation: str
+    card: str
+    answer: Literal["yes", "no"]
 
 
 class EventsAnswer(Struct, frozen=True):
@@ -292,6 +360,7 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
         decision.model_queries,
         pack,
         decision.is_over,
+        decision.card,
     )
 
 

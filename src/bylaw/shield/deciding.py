@@ -4,26 +4,33 @@ Unsure is never allow: what is unknown is looked up where a look-up can tell, el
 refused or asked, as the pack says.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.facts.entity import Fact, is_known
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.contradiction import may_be_settled
+from bylaw.facts.entity import Fact, Key, ReadTool, is_known
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import key_of
 from bylaw.pack import Pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Text, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, firmest, gravest
 from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.fitting import misfit
 from bylaw.shield.for_person import for_person
-from bylaw.shield.look_ups import look_ups
+from bylaw.trace.event import Card
 
 _PERMIT = {"permit"}
 _DENY = {"deny"}
+_Name = tuple[Any, ...]
+"""A call, told by its tool and its arguments, which are parts of keys."""
 
 
 class Decider:
@@ -35,7 +42,7 @@ class Decider:
         """How long a question waits for a person, and what then."""
         self.resolves = postures.resolve == "live"
         """Whether missing look-ups are made through the host's tools."""
-        self._postures = postures
+        self.postures = self._postures = postures
         self._permits: dict[tuple[str, str], Ground] = {}
         """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
 
@@ -57,7 +64,9 @@ class Decider:
             if weighed is not None or judgement.rules or judgement.open_rules:
                 found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
                 found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
-                found += self._of_circuit(found, tool, weighed)
+                if not any(map(self._waits_for_card, judgement.rules)):
+                    # Once the user has answered a card, all is weighed again.
+                    found += self._of_circuit(found, tool, weighed)
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
@@ -98,7 +107,14 @@ class Decider:
         if finding.rule.hard:
             # Broken whether or not the call is made, it says nothing against the call; nor does that allow it.
             answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
+        if answer == "deny" and self._waits_for_card(finding):
+            return self._of_rule(finding, tool, "ask", (Question(finding.rule.policy, _AGREES, "user"),))
         return self._of_rule(finding, tool, answer)
+
+    def _waits_for_card(self, finding: RuleFinding) -> bool:
+        """Whether nothing but a card's answer would do, and the user may still give it: then they are asked."""
+        predicates = self.pack.book.predicates
+        return finding.puts_card and any(predicates[name].consent == "card" for name, _ in finding.whys)
 
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
@@ -122,26 +138,28 @@ class Decider:
         name: str,
         approval: str = "",
         weighed: Assessment | None = None,
+        card: Card | None = None,
     ) -> Decision:
         """What is to become of a judged call."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
-        bound = any(ground.kind not in ("call", "unguarded") for ground in grounds)
+        bound = any(ground.kind not in ("call", "stop", "unguarded") for ground in grounds)
         unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":
-            text = Text(lambda: self._feedback(call.tool, grounds, approval, runs=allowed))
+            text = Text(lambda: self._feedback(call.tool, grounds, approval, card, runs=allowed))
             # What is known is as of now, whenever it is read.
             seen = list(judgement.seen.answers()) if answer == "ask" else ()
             person = Text(lambda: for_person(call, grounds, seen))
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
-        found = Decision(name, call.tool, dict(call.arguments), *said)
+        found = Decision(name, call.tool, dict(call.arguments), *said, card=card)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
-    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, *, runs: bool) -> str:
+    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, card: Card | None, *, runs: bool) -> str:
         told = [ground for ground in grounds if ground.posture != "shadow"]
         worst = gravest([ground.answer for ground in told])
-        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval)
+        text = card.text if card is not None else ""
+        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval, card=text)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
@@ -221,7 +239,8 @@ class Decider:
     def _of_rule(self, finding: RuleFinding, tool: str, answer: Answer, questions: tuple[Question, ...] = ()) -> Ground:
         name = finding.rule.policy
         told = (finding.because, self.pack.policies[name].citations, (), (), questions)
-        return Ground(name, "rule", answer, self._postures.of(tool, name), *told, for_agent=finding.for_agent)
+        posture, for_agent = self._postures.of(tool, name), finding.for_agent
+        return Ground(name, "rule", answer, posture, *told, for_agent=for_agent, puts_card=finding.puts_card)
 
     def _questions_of(self, finding: RuleFinding) -> tuple[Question, ...]:
         """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""
@@ -271,3 +290,52 @@ def _unique(facts: Iterable[Fact]) -> list[Fact]:
 def _asked(text: str) -> str:
     """A statement as a question."""
     return f"{text.rstrip(' .?!')}?" if text.rstrip(" .?!") else ""
+
+
+def look_ups(
+    schema: Schema, ledger: Ledger, lacking: Mapping[Fact, str], at: CallRecord
+) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
+    """The look-ups to make before the call `at`, the facts that none is left for, and look-ups that failed.
+
+    `lacking` are facts, each with its text.
+    """
+    found: dict[_Name, tuple[str, dict[str, Any], list[str]]] = {}
+    failed: dict[_Name, LookUp] = {}
+    blind: list[Fact] = []
+    answers: dict[_Name, list[CallRecord]] = {}
+    calls: dict[tuple[Key, int], tuple[_Name, dict[str, Any]]] = {}
+    """By key and way, which mostly show several of the facts: the arguments, and a name for the call."""
+    for fact, text in lacking.items():
+        if fact.key is None:
+            continue
+        entity = schema.entities[fact.entity]
+        key = key_of(fact.key)
+        ways: list[tuple[_Name, str, dict[str, Any]]] = []
+        for way in schema.ways_to(entity, fact.field):
+            call = calls.get((key, id(way)))
+            if call is None:
+                call = calls[key, id(way)] = _call(way, dict(zip(entity.key, key, strict=False)))
+            name, arguments = call
+            made = answers.get(name)
+            if made is None:
+                made = answers[name] = ledger.answers.to(way.tool, arguments, at)
+            is_current = any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made)
+            if not is_current or may_be_settled(ledger, entity, key, fact.field, at):
+                look_up = found.get(name)
+                if look_up is None:
+                    look_up = found[name] = (way.tool, arguments, [])
+                look_up[2].append(text)
+                break
+            ways.append((name, way.tool, arguments))
+        else:
+            blind.append(fact)
+            for name, tool, arguments in ways:
+                if ledger.answers.has_failed(tool, arguments, at):
+                    failed[name] = LookUp(tool, arguments, (text,))
+    wanted = [LookUp(tool, arguments, tuple(facts)) for tool, arguments, facts in found.values()]
+    return wanted, blind, list(failed.values())
+
+
+def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[_Name, dict[str, Any]]:
+    arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
+    return (way.tool, *arguments.items()), arguments

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bylaw.engine.asking import Answered
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
-from bylaw.trace.event import LookedUp
+from bylaw.trace.event import Card, LookedUp
 
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
@@ -42,9 +42,9 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call", "person", "unguarded"]
-    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `unguarded`
-    where no policy binds a write."""
+    kind: Literal["guard", "rule", "call", "person", "stop", "unguarded"]
+    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `stop` where
+    somebody stopped such calls, `unguarded` where no policy binds a write."""
     answer: Answer
     posture: Posture
     because: str = ""
@@ -60,11 +60,13 @@ class Ground(Struct, frozen=True):
     failed: bool = False
     """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
     for_agent: str = ""
-    """What a rule about the user's consent found missing, in words for the agent."""
+    """What a rule about the user's consent found missing, or what is stopped, in words for the agent."""
     stands_in: bool = False
     """It asks a person what only the user could say, since nobody tells what the user says: a yes is an override."""
     is_unheard: bool = False
     """It asks the user, whose answer nobody would tell."""
+    puts_card: bool = False
+    """The user's answer to a card would settle it."""
 
 
 class Text:
@@ -131,6 +133,9 @@ class Decision(Struct, frozen=True):
     """Set where nothing was decided anew: a call that was allowed was interrupted before it was done, or goes on."""
     call: str = ""
     """The id of that call."""
+    card: Card | None = None
+    """What to put to the user, whose yes to it lets the same call run: the agent shows its text, or the host shows it
+    and reports the answer with `confirm`."""
 
     @property
     def feedback(self) -> str:

@@ -14,10 +14,17 @@ FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
 
+SHOW = (
+    "Show the user the text below, word for word, as the end of your next message, and wait for the answer. "
+    "If it is yes, make this call again with the same arguments; if not, do not make it."
+)
+"""What the agent is told to do with a card; the card follows, and nothing after it."""
+
+
 def feedback(
-    pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool, approval: str = ""
+    pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool, approval: str = "", card: str = ""
 ) -> str:
-    """The message for the agent; empty where nothing objects."""
+    """The message for the agent; empty where nothing objects. `card` is what it is to show to the user."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
         return ""
@@ -25,10 +32,10 @@ def feedback(
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
     asked: dict[str, None] = {}
-    needs_person = is_unheard = False
+    needs_person, is_unheard = False, any(ground.is_unheard for ground in objecting)
+    card = "" if is_unheard or runs else card
     for ground in objecting:
-        is_unheard = is_unheard or ground.is_unheard
-        if why := _why(pack, ground):
+        if why := _why(pack, ground, by_card=bool(card)):
             lines.append(f"- {why}")
         for each in ground.look_ups:
             look_ups[_call(each)] = None
@@ -36,7 +43,8 @@ def feedback(
             retries[_call(each)] = None
         for question in ground.questions:
             if question.whom == "user":
-                asked[question.text] = None
+                if not (card and ground.puts_card):
+                    asked[question.text] = None
             else:
                 needs_person = True
         needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
@@ -63,6 +71,8 @@ def feedback(
         needs_person = False
     elif asked:
         lines.append(f"Ask the user: {' '.join(asked)}")
+    if card:
+        lines += [SHOW, card]
     if needs_person:
         if answer == "ask" and not approval and not runs:
             lines.append("A person has to decide the rest, and nobody can approve it here: do not try again.")
@@ -81,16 +91,19 @@ def _rule(pack: Pack, ground: Ground) -> str:
     return policy.definition if policy is not None else ""
 
 
-def _why(pack: Pack, ground: Ground) -> str:
+def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
     rule = _rule(pack, ground)
     if ground.kind == "call":
         return f"this call could not be checked: {_without_fault(ground.because)}."
     if ground.failed:
         return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
+    if ground.kind == "stop":
+        return f"{ground.for_agent}."
     if ground.kind in ("person", "unguarded"):
         return f"{ground.because}."
     if ground.kind == "rule":
-        why = f"{ground.for_agent}. " if ground.for_agent else ""
+        told = ground.for_agent.partition(". ")[0] if by_card and ground.puts_card else ground.for_agent
+        why = f"{told}. " if told else ""
         return why + rule if rule else f"{ground.for_agent or ground.because}."
     if ground.answer == "deny":
         unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"

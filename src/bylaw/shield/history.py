@@ -7,11 +7,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import astuple, replace
 
+from bylaw.engine.door import writable
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
+from bylaw.record.use import Use, read_use
 from bylaw.shield.approving import lifted_by, rests_on
 from bylaw.shield.decision import Decision, Ground
 from bylaw.trace.event import Approved, Call, Event, Message, Result
@@ -71,7 +73,7 @@ class _Decision(Decision, frozen=True, omit_defaults=True):
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 read_opening = msgspec.json.Decoder(Opening).decode
 _event = msgspec.json.Decoder(Message | Call | _Answer).decode
-_decision = msgspec.json.Decoder(Decision).decode
+read_decision = msgspec.json.Decoder(Decision).decode
 _change = msgspec.json.Decoder(Change).decode
 
 
@@ -90,6 +92,9 @@ class History(Struct):
 
     interrupted: dict[str, Decision] = field(default_factory=dict[str, Decision])
     """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
+
+    uses: dict[int, list[Use]] = field(default_factory=dict[int, list[Use]])
+    """By step of the call, the places that it took under limits."""
 
     yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
     """What persons said yes to, by approval; which policies that answers, a decision tells."""
@@ -170,7 +175,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
         case "event":
             history.events.append(_read_event(body))
         case "decision":
-            history.decisions.append(_decision(body))
+            history.decisions.append(read_decision(body))
             if history.decisions[-1].repeats:
                 note_interruption(history.interrupted, history.decisions[-1])
             elif history.events:
@@ -181,7 +186,11 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             if change.status == "approved":
                 yes = Approved(change.by, (), change.note, change.approval, entry.time)
                 history.yeses[change.approval] = yes
-        case "opening" | "removal":
+        case "use":
+            use: Use = read_use(body)
+            if use.status == "taken":
+                history.uses.setdefault(len(history.events) - 1, []).append(use)
+        case "opening" | "removal" | "stop":
             pass
     history.length = (entry.position or 0) + 1
     return history
@@ -219,8 +228,3 @@ def _read_event(body: bytes) -> Event:
         return event
     content = event.text if event.text is not None else event.data
     return Result(event.call, content, event.error, event.captured, event.tool, event.agent, event.time)
-
-
-def writable(text: str) -> str:
-    """A text that can be written down: what is no character of its own becomes `?`."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

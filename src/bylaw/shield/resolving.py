@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bylaw.engine.door import as_content
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.plain_data import as_content
 from bylaw.engine.session import Session
 from bylaw.errors import BylawError
 from bylaw.facts.ledger import Ledger

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from bylaw.engine import door
 from bylaw.engine.conversation import Conversation
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
-from bylaw.shield import door
 from bylaw.shield.decision import Decision
-from bylaw.shield.history import Named, note_interruption, writable
+from bylaw.shield.history import Named, note_interruption
 from bylaw.shield.state import Arguments, Attempt, Beside, Happening, JudgeCall, SessionState, Wanted
-from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Call, Card, Confirmation, Message
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class LiveSession:
         id, tool = door.text(id, "the id of a call"), door.text(tool, "a tool's name")
         error = None if error is None else door.yes_or_no(error, "`error`")
         captured = door.yes_or_no(captured, "`captured`")
-        shown, at = writable(content) if isinstance(content, str) else content, self._time(time)
+        shown, at = door.writable(content) if isinstance(content, str) else content, self._time(time)
 
         def answer(conversation: Conversation) -> None:
             if not id:
@@ -128,6 +128,34 @@ class LiveSession:
         """The same, for a coroutine: only the log is waited for."""
         return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)])))[0]
 
+    def confirm(self, card: Card | str, yes: bool, *, by: str = "", time: float | None = None) -> None:
+        """The user answered the card of a decision, which the host showed them; on disk when this returns.
+
+        A yes lets the same call run once, until the card expires or the user says something else. `by` says how it was
+        given, such as the button that was pressed. An answer to a card that is unknown, used, expired or was answered
+        otherwise is refused; given again, the same answer changes nothing. A person's approval is no such answer.
+        """
+        self._happen(self._confirming(card, yes, by, time))
+        self.flush()
+
+    async def confirm_async(
+        self,
+        card: Card | str,
+        yes: bool,
+        *,
+        by: str = "",
+        time: float | None = None,
+        named: Named | None = None,
+    ) -> None:
+        """The same, for a coroutine; a request with a name is taken once."""
+        await self.take_async([self._confirming(card, yes, by, time)], named=named)
+
+    def _confirming(self, card: Card | str, yes: bool, by: str, time: float | None) -> Happening:
+        name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
+        said = Confirmation(name, door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered"))
+        at = self._time(time)
+        return lambda conversation: conversation.confirm(said, time=at)
+
     def interrupt(self, id: str, decision: Decision) -> None:
         """A call that was allowed stops before it is done, and may go on later, here or in another worker."""
         self._repeat(id, lambda: replace(decision, repeats="interrupted", call=id))
@@ -135,12 +163,14 @@ class LiveSession:
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
 
-        Nor does one where the user has spoken since: then it is to be decided anew.
+        Nor does one where the user has spoken since, or a person has stopped such calls: it is to be decided anew.
         """
 
         def found() -> Decision | None:
             before = self._state.interrupted.get(id)
             if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
+                return None
+            if self._state.stop_on(tool) is not None:
                 return None
             events = self._state.open().events
             made = max(
@@ -237,12 +267,13 @@ class LiveSession:
         said, at = door.text(text, "what the agent said"), self._time(None)
         with self._lock:
             self._refuse_nesting()
-            self._happen(lambda conversation: conversation.hold(said, time=at))
-            self._state.is_held = True
+            begin: Happening = lambda conversation: conversation.hold(said, time=at)  # noqa: E731
+            self._happen(begin)
+            self._state.is_held, self._state.held_by = True, begin
         try:
             yield self
         finally:
-            self._state.is_held = False
+            self._state.is_held, self._state.held_by = False, None
             self._happen(Conversation.let_go)
 
     def _refuse_nesting(self) -> None:
@@ -431,8 +462,8 @@ class LiveSession:
         return self._state.decider.resolves or self.shield.answers is not None
 
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
-        reads_on = self._state.is_told_whole and self._log is not None and not self._log.reads_at_once
-        if self._may_ask_others or reads_on:
+        reads_on = self._state.is_told_whole or bool(self.pack.book.limits)
+        if self._may_ask_others or (reads_on and self._log is not None and not self._log.reads_at_once):
             return await asyncio.to_thread(self._attempt_alone, wanted)
         return self._attempt_alone(wanted)
 

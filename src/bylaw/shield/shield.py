@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bylaw.engine import door
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import BylawError, UsageError
@@ -15,7 +16,7 @@ from bylaw.pack.review import held_to, told_unaccepted
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
-from bylaw.shield import door
+from bylaw.record.stop import STOPS
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import Opening, read_opening
@@ -94,6 +95,8 @@ class Shield:
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'give `"{id}"`, and the same text each time'
             raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
+        if id == STOPS:
+            raise UsageError(f"`{STOPS}` is where the log keeps stops: a conversation cannot have that name")
         if "\0" in id:
             raise UsageError("the id of a conversation contains the character U+0000, which not every log can keep")
         given, name = door.context(context), door.text(agent, "the name of an agent")

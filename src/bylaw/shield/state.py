@@ -13,10 +13,12 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from bylaw.consent import digest as card_digest
+from bylaw.consent import standing_of
 from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
+from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
@@ -24,6 +26,8 @@ from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
+from bylaw.record.stop import NO_STOPS, Stop, Stops
+from bylaw.record.use import Use, use_entry
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
@@ -39,10 +43,12 @@ from bylaw.shield.history import (
     opening_of,
     read_history,
 )
+from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool, resolve
-from bylaw.shield.unheard import is_unheard, stood_in
-from bylaw.trace.event import Approved, Call, Event, LookedUp
+from bylaw.shield.stopping import stop_grounds, stops_of, told
+from bylaw.shield.unheard import stood_in
+from bylaw.trace.event import Approved, Call, Card, Event, LookedUp, Result
 from bylaw.trace.trajectory import Trajectory
 
 Arguments = Mapping[str, Any] | str
@@ -124,6 +130,8 @@ class SessionState:
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
+        self.held_by: Happening | None = None
+        """How it began."""
         self.is_told_whole = False
         """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.is_unsettled = False
@@ -135,6 +143,8 @@ class SessionState:
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
         self._approvals = Approvals()
+        self._uses: dict[int, list[Use]] = {}
+        """By step of the call, the places that it took under limits."""
         self._yeses: dict[str, Approved] = {}
         """What persons said yes to, by approval."""
         self.interrupted: dict[str, Decision] = {}
@@ -160,7 +170,11 @@ class SessionState:
         """Whether the log has to be read before anything is decided."""
         if self.live is None:
             return self._log is not None and (self._may_be_known or self._length > 0)
-        return self._others_may_have_written()
+        return self._others_may_have_written() or self._must_read_stops
+
+    @property
+    def _must_read_stops(self) -> bool:
+        return self._log is not None and self._log.must_read_stops(self._shield.tenant)
 
     def _others_may_have_written(self) -> bool:
         return self._log is not None and self._log.others_may_have_written(self._shield.tenant, self.id)
@@ -172,6 +186,7 @@ class SessionState:
         """
         log = self._log
         is_known = self._length or self.unwritten or self.is_held or not self._may_be_new
+        is_known = is_known or self._must_read_stops
         if log is None or self.live is not None or is_known or log.was_written_to(self._shield.tenant, self.id):
             return False
         self._may_be_known = False
@@ -188,6 +203,8 @@ class SessionState:
         Where it need not be `settled`, it is on disk once anything is written after it, or `settle` returns.
         """
         log = self._log
+        if log is not None and self._must_read_stops:
+            log.read_stops(self._shield.tenant)
         if self.live is None or log is None or not self._others_may_have_written():
             self.open(settled=settled)
             return
@@ -234,6 +251,7 @@ class SessionState:
             note_interruption(self.interrupted, decision)
         live.resume(news.events)
         self._approvals.take(news.approvals)
+        self._uses |= {self._written + step: uses for step, uses in news.uses.items()}
         self._requests |= _answered(news)
         self._length = news.length
         self._written += len(news.events)
@@ -258,7 +276,9 @@ class SessionState:
         self.open()
         digest, found = self._requests.get(named.name, ("", None))
         if digest:
-            # What was answered may be in the log alone; and others may have told of its result since.
+            # What was answered may be in the log alone; and others may have told of its result since, or stopped it.
+            if self._log is not None:
+                self._log.read_stops(self._shield.tenant)
             self.forget()
             self.open()
             digest, found = self._requests.get(named.name, ("", None))
@@ -280,11 +300,20 @@ class SessionState:
         ]
         waiting = [call for call in conversation.waiting() if _is_of(call, decision)]
         if len(waiting) == len(made):
-            return decision
+            stop = self.stop_on(decision.tool)
+            return decision if stop is None else replace(decision, allowed=False, to_agent=f"{told(stop)}.")
         tool = self.decider.pack.schema.tools.get(decision.tool)
         if tool is not None and tool.effect != "write":
             return replace(decision, is_over=True)
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
+
+    def stop_on(self, tool: str, agent: str = "") -> Stop | None:
+        """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
+        declared = self.decider.pack.schema.tools.get(tool)
+        if self._log is None or (declared is not None and declared.effect != "write"):
+            return None
+        stops, now = self._log.stops(self._shield.tenant), self._shield.clock()
+        return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
 
     def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
@@ -301,8 +330,12 @@ class SessionState:
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
-        if any(isinstance(answer, Conflict) for answer in answers):
-            self._refuse_misfit()
+        conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
+        if conflict is not None:
+            if conflict.about == "stops" and self._log is not None:
+                self._log.stops_changed(self._shield.tenant)
+            elif not conflict.about:
+                self._refuse_misfit()
             self.forget()
             return False
         self._conflicts = (0, 0)
@@ -339,7 +372,7 @@ class SessionState:
             history = read_history(self._read(self._log, settled=settled))
         if history is None:
             self._length = self._written = 0
-            self._approvals, self._requests, self._yeses = Approvals(), {}, {}
+            self._approvals, self._requests, self._yeses, self._uses = Approvals(), {}, {}, {}
             self.interrupted = {} if self._log is not None else self.interrupted
             conversation = self._conversation()
         else:
@@ -352,7 +385,7 @@ class SessionState:
             self.context = opening.context
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
-            self._approvals, self._yeses = Approvals(history.approvals), history.yeses
+            self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
             self._requests, self.interrupted = _answered(history), history.interrupted
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
@@ -378,7 +411,7 @@ class SessionState:
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""
-        if self.is_held:
+        if self.is_held and self.held_by not in self.unwritten:
             conversation.hold_on()
         happened, self.unwritten = self.unwritten, []
         wrong: BylawError | None = None
@@ -398,22 +431,25 @@ class SessionState:
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
         elsewhere: list[Draft] = []
+        taking: list[Use] = []
         tenant = self._shield.tenant
+        stops = self._log.stops(tenant) if self._log is not None else NO_STOPS
         if self._log is not None and self._length == 0:
             bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
         written = self._written
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
-            decision, changes = self._decide(
-                conversation, asking(conversation), number, started, beside[place] if beside else ()
-            )
+            given = (number, started, beside[place] if beside else (), stops, taking)
+            decision, changes, uses = self._decide(conversation, asking(conversation), *given)
+            taking += uses
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
-                bodies.extend(_event_bodies(events))
+                bodies.extend(self._event_bodies(conversation, events))
                 written += len(events)
                 bodies.append(("decision", decision_body(decision), ""))
+                bodies.extend(("use", *use_entry(use)) for use in uses)
                 for change in changes:
                     step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
                     if self.is_told_whole:
@@ -426,26 +462,33 @@ class SessionState:
         for decision in wanted.repeated:
             decisions.append(decision)
             events = conversation.since(written)
-            bodies.extend(_event_bodies(events))
+            bodies.extend(self._event_bodies(conversation, events))
             written += len(events)
             bodies.append(("decision", decision_body(decision), ""))
         if self._log is None:
             self._decided += len(decisions)
             return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
-        bodies.extend(_event_bodies(rest))
+        bodies.extend(self._event_bodies(conversation, rest))
         for kind, body, _ in bodies:
             if kind in ("opening", "event"):
                 _refuse_deep(body)
         drafts = [
-            Draft(tenant, self.id, kind, body, name, place)
+            Draft(tenant, self.id, kind, body, name, place, stops.revision if kind == "decision" else None)
             for place, (kind, body, name) in enumerate(bodies, self._length)
         ]
         return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
 
     def _decide(
-        self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
-    ) -> tuple[Decision, Sequence[Change]]:
+        self,
+        conversation: Conversation,
+        judgement: Judgement,
+        number: int,
+        started: float,
+        beside: Beside,
+        stops: Stops,
+        taking: Sequence[Use],
+    ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
         weighed = conversation.weigh() if decider.must_weigh(judgement) else None
         grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
@@ -457,17 +500,23 @@ class SessionState:
         if beside:
             tool = judgement.made.call.tool
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+        if stops.standing:
+            now = self._shield.clock()
+            grounds = [*stop_grounds(stops, decider.pack, judgement, self.by, now), *grounds]
+        places = self._places(decider, judgement, name, taking) if decider.pack.book.limits else NO_PLACES
+        grounds = [*places.grounds, *grounds] if places.grounds else grounds
         ruling = Ruling(grounds)
-        if any(each.answer == "ask" for each in grounds) and is_unheard(conversation.events):
+        if any(each.answer == "ask" for each in grounds) and conversation.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms)
             ruling = Ruling(grounds)
         if self._log is not None:
             ruling = self._ruling(self._log, judgement, grounds, name)
-        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
+        card = self._card(conversation, judgement, ruling.grounds, name)
+        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card)
         if resolved:
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
-            conversation.refuse()
+            conversation.refuse(card)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         if answered := conversation.answered[self._told :]:
@@ -475,7 +524,50 @@ class SessionState:
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        return decision, [_for_person(change, decision) for change in ruling.changes]
+        uses = places.uses if decision.allowed and self._log is not None else ()
+        if uses:
+            self._uses[judgement.made.step] = list(uses)
+        return decision, [_for_person(change, decision) for change in ruling.changes], uses
+
+    def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use]) -> Places:
+        """What the pack's limits say of a call, where others of its turn are about to take places."""
+        log, tenant, now = self._log, self._shield.tenant, clocks.time()
+
+        def latest(counted: str, since: float, most: int) -> list[float]:
+            assert log is not None
+            own = [now for use in taking if use.name == counted]
+            return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
+
+        asked = (judgement.made.call, name, self.by, self.context, latest if log is not None else None, now)
+        return places_for(decider.pack, decider.postures, *asked)
+
+    def _card(
+        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
+    ) -> Card | None:
+        """What to put to the user, where nothing but their yes stands between the call and its running."""
+        firm = [each for each in grounds if each.posture == "enforce" and each.answer != "allow"]
+        if not any(each.puts_card for each in firm) or any(
+            not each.puts_card and each.answer != "ask" for each in firm
+        ):
+            return None
+        text = conversation.card_text()
+        if not text:
+            return None
+        call = judgement.made.call
+        now, digest = (
+            call.time if call.time is not None else self._shield.clock(),
+            card_digest(call.tool, call.arguments),
+        )
+        before = conversation.events[: judgement.made.step]
+        for event in reversed(before):
+            # One prompt for one write: the card that waits is not put a second time.
+            if isinstance(event, Call) and (card := event.card) is not None and card.digest == digest:
+                standing = standing_of(before, card.id)
+                is_good = card.text == text and card.expires is not None and now < card.expires
+                if is_good and standing is not None and standing.answer is None and standing.used_by is None:
+                    return card
+                break
+        return Card(name, digest, text, now + conversation.card_lifetime)
 
     def _ruling(self, log: Log, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""
@@ -484,6 +576,16 @@ class SessionState:
             find = partial(log.asked, self._shield.tenant)
             asked = self._approvals.recall(judgement, grounds, self.context, find, terms, now)
         return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
+
+    def _event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
+        """What is to be written of events, and of the places that calls give back which their tools refused."""
+        for event in events:
+            yield "event", event_body(event), ""
+            if isinstance(event, Result) and event.call is not None and event.call in self._uses:
+                made = conversation.ledger.calls.get(event.call)
+                if made is not None and made.result is event and made.accepted is False:
+                    for use in self._uses[event.call]:
+                        yield "use", *use_entry(replace(use, status="returned"))
 
 
 def _is_of(call: Call, decision: Decision) -> bool:
@@ -508,8 +610,3 @@ def _refuse_deep(body: bytes) -> None:
     except ValueError as error:
         hint = "give the part of it that matters, or its text"
         raise UsageError(f"what the log is to keep is {error}", hint=hint) from None
-
-
-def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
-    for event in events:
-        yield "event", event_body(event), ""

@@ -10,15 +10,6 @@ from msgspec.structs import replace
 
 from bylaw.policy.posture import ApprovalTerms
 from bylaw.shield.decision import Ground
-from bylaw.trace.event import Event, Message
-
-
-def is_unheard(events: Sequence[Event]) -> bool:
-    """Whether the user may have spoken since anything of them was last heard."""
-    for event in reversed(events):
-        if isinstance(event, Message) and event.by == "user":
-            return not event.captured
-    return False
 
 
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms) -> list[Ground]:

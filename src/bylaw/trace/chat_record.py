@@ -46,7 +46,9 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
         about |= {"time": event.time} if event.time is not None else {}
         about |= {"agent": event.agent} if event.agent else {}
         if isinstance(event, Message):
-            messages.append(about | {"content": event.text} | ({} if event.captured else {"captured": False}))
+            told = {"content": event.text} | ({} if event.captured else {"captured": False})
+            told |= {"confirmation": event.confirmation} if event.confirmation is not None else {}
+            messages.append(about | told)
             continue
         name = event.id if event.id and event.id not in used else f"{event.id or 'call'}-{step}"
         names[step] = name
@@ -65,6 +67,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
     told |= {"approved": call.approved} if call.approved is not None else {}
+    told |= {"card": call.card} if call.card is not None else {}
     return told | ({"looked_up": call.looked_up} if call.looked_up else {})
 
 

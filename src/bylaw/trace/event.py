@@ -33,6 +33,28 @@ def tells_refusal(text: str) -> bool:
 
 
 @final
+class Card(Struct, frozen=True, omit_defaults=True):
+    """A call in plain words, to be put to the user; it stands with the refused call that it was made for."""
+
+    id: str
+    digest: str
+    """Of the tool and its arguments: the card is good for this very call."""
+    text: str
+    expires: float | None = None
+    """Seconds since the epoch; from then on neither an answer to it nor a call that rests on one counts."""
+
+
+@final
+class Confirmation(Struct, frozen=True, omit_defaults=True):
+    """The user's answer to a card, as the host reports it."""
+
+    card: str
+    yes: bool
+    by: str = ""
+    """How it was given, or who reports it, in the host's words."""
+
+
+@final
 class Message(Struct, frozen=True, tag="message", gc=False):
     """Something the user or the agent said."""
 
@@ -46,6 +68,8 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     """Seconds since the epoch, where the source says when."""
     captured: bool = True
     """False where the source recorded that something was said but not what."""
+    confirmation: Confirmation | None = None
+    """What the user answered to a card, where the host showed it: then nothing was said in words."""
 
 
 @final
@@ -96,6 +120,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Who let it run, where a shield asked a person."""
     looked_up: tuple[LookedUp, ...] = ()
     """What a shield looked up for it (`resolve: live`)."""
+    card: Card | None = None
+    """Where it was refused: what to put to the user, who may agree to it."""
     refused_by_result: bool = False
     """Whether nothing but its result says that it was refused: whoever writes results may write that, too."""
 

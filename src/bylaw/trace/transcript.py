@@ -24,7 +24,7 @@ _turn_of = attrgetter("turn")
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("answered", "events", "instructions", "open", "returned", "time", "turn")
+    __slots__ = ("_named", "_steps", "answered", "events", "instructions", "open", "returned", "time", "turn")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -35,6 +35,10 @@ class Transcript:
         """When the next events happened, where that is known."""
         self.open: dict[int, Call] = {}
         """The calls that still wait for their results, by step."""
+        self._steps: dict[str, list[int]] = {}
+        """Where calls were made, by their ids; some may have been answered or taken back since."""
+        self._named = 0
+        """How many of the events were looked through for them."""
         self.answered: set[str] = set()
         """Ids of calls that have their results."""
         self.returned: set[str] = set()
@@ -111,7 +115,7 @@ class Transcript:
         """Whether a call, or the call of this id, still waits for its result."""
         if not id:
             return bool(self.open)
-        return any(call.id == id for call in self.open.values())
+        return bool(self._waiting_as(id))
 
     def waiting(self) -> dict[int, Call]:
         """The calls that still wait for their results, by step."""
@@ -150,6 +154,7 @@ class Transcript:
         if start is None:
             return False
         del self.events[start:]
+        self._named = min(self._named, start)
         while waiting and next(reversed(waiting)) >= start:
             waiting.popitem()
         self.turn = turn
@@ -163,6 +168,20 @@ class Transcript:
         """Whether the call at `step` still waits for its result."""
         return step in self.open
 
+    def _waiting_as(self, id: str) -> list[int]:
+        """The steps of the calls with an id that still wait."""
+        for step in range(self._named, len(self.events)):
+            event = self.events[step]
+            if type(event) is Call and event.id:
+                self._steps.setdefault(event.id, []).append(step)
+        self._named = len(self.events)
+        steps, waiting = self._steps.get(id), self.open
+        if steps is None:
+            return []
+        # Some hosts begin to count anew in every turn: what was answered is not looked at again.
+        steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
+        return steps
+
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
         """The earliest unanswered call of the latest turn that fits: by id, else by order and by tool where it is said.
 
@@ -170,9 +189,9 @@ class Transcript:
         """
         waiting = self.open
         if id:
-            same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
+            named = self._waiting_as(id)
             # A result that says another asked for it still answers the call that it names.
-            same_id = same_id or [step for step, call in waiting.items() if call.id == id]
+            same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
             if id in self.answered:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from bylaw.audit.finding import read_findings
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.serve import pages_of
 from bylaw.console.index import Wanted, open_index
@@ -49,6 +50,8 @@ def pages(out: Path) -> list[str]:
         "/policy",
         f"/policy/{row.policy}",
         "/policy/confirm-before-change",
+        "/try/reschedule-notice",
+        "/try/confirm-before-change",
         "/compare?base=before",
     ]
 
@@ -72,7 +75,7 @@ def test_a_finding_is_found_opened_and_waived_without_a_mouse(visit: Open, home:
     page.locator("details[data-key=w] button.do").click()
     page.locator("#told .told").wait_for()
     assert "waivers.yaml" in page.locator("#told").inner_text()
-    finding = next(found for number, found in open_index(out).as_findings() if found.id == row.id)
+    finding = next(found for found in read_findings(out) if found.id == row.id)
     assert read_waivers(out.parent / "waivers.yaml").waive(finding)
 
 
@@ -116,6 +119,24 @@ def test_a_policy_is_read_and_signed(visit: Open, home: str, pack: Path) -> None
     page.locator("button[value=accepted]").click()
     page.locator(".told").wait_for()
     assert read_signatures(pack)["refund-cap"].by == "Mara (unverified)"
+
+
+def test_a_change_is_tried_while_it_is_typed_and_then_saved(visit: Open, home: str, pack: Path) -> None:
+    page = visit(home).go("/policy/reschedule-notice").page
+    page.get_by_text("Try a change").click()
+    check = page.locator("#check")
+    text = check.input_value()
+    check.fill(text.replace("hours(24)", "hours(600)"))
+    page.locator("#cases .fails").first.wait_for()
+    page.locator("#past td .verdict").first.wait_for()
+    check.fill(text.replace("hours(24)", "hours(")[:200])
+    page.locator("#cases .told.wrong").first.wait_for()
+    check.fill(text.replace("hours(24)", "hours(25)"))
+    page.locator("#patch summary").wait_for()
+    page.locator("#editing input[name=by]").fill("Mara")
+    page.locator("#editing button.do").click()
+    page.locator("#told .told").wait_for()
+    assert "hours(25)" in (pack / "guards" / "appointments.py").read_text()
 
 
 def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: Path) -> None:

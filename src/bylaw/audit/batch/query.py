@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from bylaw.audit.output import has_tables
 from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
+_PLACES = {"strict": 3, "determined": 4}
+"""Where a verdict stands in a member of `policies_json`, from 1."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
@@ -65,15 +68,25 @@ class Tables:
         criterion = "strict" if record["criterion"] == "strict" else "determined"
         kinds = {"day": "DATE", "agent": "VARCHAR"}
         types = ", ".join(f"'{name}': {kinds[name]}" for name in PARTITIONED if name in record["partitioned_by"])
+        member = f"{{policy: x[1], severity: x[2], verdict: x[{_PLACES[criterion]}]}}"
+        self._database.execute(
+            f"CREATE MACRO {schema}policies_of(coded) AS"
+            f""" list_transform(from_json(coded, '[["VARCHAR"]]'), lambda x: {member})"""
+        )
         for table in TABLES:
             files = str((out / FOLDER / table / "**" / "*.parquet").absolute()).replace("'", "''")
             rows = f"read_parquet('{files}', hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
-            self._database.execute(f"CREATE VIEW {schema}{table} AS SELECT {_columns(table, criterion)} FROM {rows}")
+            lacking = TABLES[table].keys() - record["tables"][table]["columns"].keys()
+            columns = _columns(table, criterion, lacking)
+            self._database.execute(f"CREATE VIEW {schema}{table} AS SELECT {columns} FROM {rows}")
 
 
-def _columns(table: str, criterion: str) -> str:
-    """The columns of a view: those of the table, and what goes by the audit's criterion under short names."""
-    listed = ", ".join(f'"{name}"' for name in TABLES[table])
+def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
+    """The columns of a view: those of the table, and what goes by the audit's criterion under short names.
+
+    Those that an earlier version of Bylaw did not write are null.
+    """
+    listed = ", ".join(f'NULL AS "{name}"' if name in lacking else f'"{name}"' for name in TABLES[table])
     match table:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"

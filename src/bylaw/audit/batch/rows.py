@@ -72,6 +72,7 @@ class _Call(Struct):
 
 _calls = msgspec.json.Decoder(_Call)
 _rules = msgspec.json.Decoder(_Rule)
+_json = msgspec.json.Encoder()
 
 
 class Rows:
@@ -130,6 +131,7 @@ class Rows:
         of_call = shared | {"step": call.step, "executed": call.executed}
         of_verdict = of_call | {"strict": call.strict, "determined": call.determined}
         of_name = {"finding": id, "_name": tool, "_number": number}
+        policies = [(p.id, p.severity, p.strict, p.determined) for p in call.policies]
         self.tables["calls"].add(
             of_verdict
             | of_name
@@ -137,7 +139,8 @@ class Rows:
                 "call_id": call.call_id,
                 "tool": call.tool,
                 "because": call.because,
-                "policies": [(p.id, p.severity, p.strict, p.determined) for p in call.policies],
+                "policies": policies,
+                "policies_json": _coded(policies),
                 "record": line.decode(),
             }
         )
@@ -226,6 +229,11 @@ class Rows:
                 "record": line.decode(),
             }
         )
+
+
+def _coded(policies: list[tuple[str, str, str, str]]) -> str:
+    """The policies of a call as one word: there are few such words, so that calls alike are counted by their codes."""
+    return _json.encode(policies).decode()
 
 
 def gravest(severities: Any) -> str | None:

@@ -101,6 +101,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
     record = [
         __version__,
         TABLES_SCHEMA,
+        TABLES,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
         [stamp_of(path) if path is not None else None for path in held],
         request.mode,

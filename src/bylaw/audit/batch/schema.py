@@ -36,7 +36,7 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     "calls": _SHARED
     | {"call_id": "text", "tool": "word", "executed": "truth"}
     | _VERDICTS
-    | {"finding": "text", "because": "text", "policies": "policies", "record": "text"},
+    | {"finding": "text", "because": "text", "policies": "policies", "record": "text", "policies_json": "word"},
     "findings": {"finding": "text", "kind": "word", "name": "word"}
     | _SHARED
     | {"executed": "truth"}

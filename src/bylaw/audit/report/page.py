@@ -19,6 +19,7 @@ import msgspec
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, steps_of, telling
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut
+from bylaw.audit.report.open import open_rules
 from bylaw.audit.report.overview import overview, policies
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
@@ -70,6 +71,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "findings": rows,
         "held": [[words.of(name), block] for name, block in held.items()],
         "opening": first,
+        "open": open_rules(folder, summary),
         **_standings(folder),
         "out": out.resolve().name,
         "calls": found.calls,

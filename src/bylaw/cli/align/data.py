@@ -6,30 +6,21 @@ from typing import Any
 import click
 import msgspec
 
-from bylaw.cli.align.sources import sources
+from bylaw.cli.align.sources import AUDIT, LOGS, PACK, sources
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
 
 @click.command("data")
-@click.argument("logs", nargs=-1, type=click.Path(path_type=Path), metavar="[LOGS]...")
-@click.option(
-    "--pack",
-    metavar="PACK",
-    help="A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
-)
+@LOGS
+@PACK
 @click.option(
     "--world",
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
     help="The database the logs started from; what an audit flags over it is left out.",
 )
-@click.option(
-    "--audit",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="The folder of an audit of the logs, instead of auditing them again.",
-)
+@AUDIT
 @click.option(
     "--thoughts",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import click
 from msgspec import Struct
 
 from bylaw.align.prompt import pack_named
@@ -12,6 +13,19 @@ from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 Placed = tuple[LogFile, Trajectory | BylawError]
+
+LOGS = click.argument("logs", nargs=-1, type=click.Path(path_type=Path), metavar="[LOGS]...")
+PACK = click.option(
+    "--pack",
+    metavar="PACK",
+    help="A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
+)
+AUDIT = click.option(
+    "--audit",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The folder of an audit of the logs, instead of auditing them again.",
+)
 
 
 class Sources(Struct, frozen=True):

@@ -102,6 +102,8 @@ class _Builder:
         }
         self._conversations: dict[str, int] = {}
         self._reasons: dict[str, int] = {}
+        self._cells: dict[tuple[Any, ...], int] = {}
+        self._sizes: list[int] = []
         self._calls: dict[int, int] = {}
         self._flagged: dict[int, int] = {}
         self._count = 0
@@ -117,6 +119,10 @@ class _Builder:
         for number, calls in self._calls.items():
             values = (calls, self._flagged.get(number, 0), number)
             self._run("UPDATE conversations SET calls = ?, flagged = ? WHERE number = ?", values)
+        for cell, size in enumerate(self._sizes, 1):
+            self._run("UPDATE cells SET findings = ? WHERE number = ?", (size, cell))
+        counted = (len(self._conversations), sum(self._calls.values()), self._count)
+        self._run("INSERT INTO about VALUES ('totals', ?)", (" ".join(map(str, counted)),))
 
     def _take_call(self, place: int, call: JsonRecord) -> None:
         conversation = self._conversation(call["trajectory"], call["agent"])
@@ -127,11 +133,10 @@ class _Builder:
         if flagged(verdict):
             reason = reason_of_call(call, self._criterion)
             name = call.get("finding") or f"{call['trajectory']}:{call['step']}"
-            number = self._add(name, reason, conversation, CALLS, place, call, verdict, _because(call, reason))
             judged = [policy for policy in call["policies"] if flagged(policy[self._criterion])]
-            for policy in judged:
-                charge = (number, policy["id"], policy[self._criterion], policy["severity"])
-                self._run("INSERT INTO charges VALUES (?,?,?,?)", charge)
+            charges = [(policy["id"], policy[self._criterion], policy["severity"]) for policy in judged]
+            cell = self._cell(reason, "call", call, verdict, charges)
+            number = self._add(name, reason, cell, conversation, CALLS, place, call, _because(call, reason))
             self._seek("words", number, _words_of_call(name, call, judged, reason))
         for rule in call.get("open_rules") or ():
             self._take_open(place, call, rule, conversation)
@@ -141,8 +146,8 @@ class _Builder:
         severity = self._severities.get(rule["policy"], "")
         reason = reason_of_open(rule["policy"], severity, rule["rule"])
         line = call | {"tool": rule["rule"], "step": rule["step"]}
-        number = self._add(name, reason, conversation, CALLS, place, line, "inconclusive", rule["because"])
-        self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, rule["policy"], "inconclusive", severity))
+        cell = self._cell(reason, "rule", line, "inconclusive", [(rule["policy"], "inconclusive", severity)])
+        number = self._add(name, reason, cell, conversation, CALLS, place, line, rule["because"])
         self._seek("words", number, "\n".join(map(str, (name, call["agent"], call["tool"], *rule.values()))))
 
     def _take_rule(self, place: int, broken: JsonRecord) -> None:
@@ -151,29 +156,28 @@ class _Builder:
         reason = reason_of_rule(broken["policy"], severity, broken["rule"])
         name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
         line = broken | {"tool": broken["rule"], "executed": None}
-        number = self._add(name, reason, conversation, RULES, place, line, "broken", broken["because"])
-        self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, broken["policy"], "broken", severity))
+        cell = self._cell(reason, "rule", line, "broken", [(broken["policy"], "broken", severity)])
+        number = self._add(name, reason, cell, conversation, RULES, place, line, broken["because"])
         self._seek("words", number, "\n".join(str(value) for value in (name, *broken.values())))
 
     def _add(
         self,
         name: str,
         reason: Reason,
+        cell: int,
         conversation: int,
         file: str,
         place: int,
         line: JsonRecord,
-        verdict: str,
         because: str,
     ) -> int:
         self._flagged[conversation] = self._flagged.get(conversation, 0) + 1
         self._count += 1
-        executed = line["executed"]
-        # A call that the tool refused did no harm: it comes after those that were carried out.
-        gravity = reason.gravity + (500 if executed is False else 0)
+        self._sizes[cell - 1] += 1
+        gravity = _gravity(reason, line["executed"])
         row = (
-            self._count, name, self._reason(reason), conversation, file, place, line["step"] or 0, line["agent"],
-            cut(line["tool"], 200), verdict, executed, gravity, cut(because, 300),
+            self._count, name, cell, self._reason(reason), gravity, conversation, file, place, line["step"] or 0,
+            cut(because, 300),
         )  # fmt: skip
         query = f"INSERT INTO findings VALUES ({','.join('?' * len(row))})"
         try:
@@ -182,6 +186,21 @@ class _Builder:
             # Two lines under one id: both are shown.
             self._run(query, (row[0], f"{name}~{self._count}", *row[2:]))
         return self._count
+
+    def _cell(
+        self, reason: Reason, kind: str, line: JsonRecord, verdict: str, charges: list[tuple[str, str, str]]
+    ) -> int:
+        executed = line["executed"]
+        head = (self._reason(reason), kind, line["agent"], cut(line["tool"], 200), verdict, executed)
+        key = (*head, *sorted(charges))
+        number = self._cells.get(key)
+        if number is None:
+            number = self._cells[key] = len(self._cells) + 1
+            self._sizes.append(0)
+            self._run("INSERT INTO cells VALUES (?,?,?,?,?,?,?,?,0)", (number, *head, _gravity(reason, executed)))
+            for charge in charges:
+                self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, *charge))
+        return number
 
     def _reason(self, reason: Reason) -> int:
         number = self._reasons.get(key := reason.key)
@@ -216,6 +235,11 @@ class _Builder:
         except UnicodeEncodeError:
             # A lone surrogate is no text to a database.
             self._database.execute(query, [_writable(value) for value in values])
+
+
+def _gravity(reason: Reason, executed: bool | None) -> int:
+    """A call that the tool refused did no harm: it comes after those that were carried out."""
+    return reason.gravity + (500 if executed is False else 0)
 
 
 def _writable(value: Any) -> Any:

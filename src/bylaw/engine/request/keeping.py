@@ -22,6 +22,7 @@ from bylaw.engine.request.allowance import (
     kinds_of,
     parameter_kind,
 )
+from bylaw.engine.request.choosing import is_chosen
 from bylaw.engine.request.wording import allowed_by_words
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
@@ -98,9 +99,10 @@ class Keeping:
         if tool is None or not is_deed(tool):
             return []
         deeds = allowance.deeds_of(call.tool)
-        if not deeds and fetches(tool):
-            # A page that the user named may be opened, whoever said what the request allows.
-            deeds = (Deed(call.tool, (), tuple(Slot(name, "said") for name in tool.parameters)),)
+        if fetches(tool):
+            # A page may be opened that the user named or that stands in a place which the user named, whoever said
+            # what the request allows.
+            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, "open") for name in tool.parameters)))
         held: list[Objection] | None = None
         for deed in deeds:
             found = _Check(self._provenance, self._tools, tool, deed, request, before, approved).objections(
@@ -135,7 +137,8 @@ class Keeping:
         asked = [request[span.start : span.end] for span in (*delegation.asked, *delegation.source.named)]
         for step, call, text in self._provenance.results(before=before):
             is_tool = not delegation.source.tool or call.tool == delegation.source.tool
-            named = [str(value) for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
+            given = [value for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
+            named = [str(plain_link(value)) for value in given]
             if (
                 is_tool
                 and step < before
@@ -168,7 +171,11 @@ class _Check:
                 continue
             kind = self._kinds.get(name) or parameter_kind(name, None)
             slot = self._deed.slot(name) or Slot(name, "free" if kind == "text" else "open")
-            for value in parts_of(given):
+            values = parts_of(given)
+            for value in values:
+                if len(values) > 1 and self._is_the_users_own(value):
+                    # People put themselves on the list, too.
+                    continue
                 if objection := self._object(slot, kind, value):
                     found.append(objection)
                     break
@@ -194,7 +201,7 @@ class _Check:
 
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
         """No link that nobody approved: said by the user, or of an earlier call that was allowed."""
-        for link in _LINK.findall(text):
+        for link in _LINK.findall(text) if "." in text else ():
             bare = link.rstrip(_TRIM)
             if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
                 return self._objection("link", slot, bare)
@@ -221,25 +228,26 @@ class _Check:
         """Whether a value stands in a trusted field, or in a place that the user named."""
         return any(sight.source == "record" or self._is_pointed(kind, sight) for sight in self._sights(value))
 
-    def _sights(self, value: str | float) -> list[Traced]:
-        return [*self._provenance.sights(plain_link(value), before=self._before)]
+    def _sights(self, value: str | float) -> Iterator[Traced]:
+        return self._provenance.sights(plain_link(value), before=self._before)
 
     def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
-        sights = self._sights(value)
-        if slot.sources:
-            sights = [sight for sight in sights if any(self._is_of(source, sight) for source in slot.sources)]
-            usable = [
-                sight
-                for sight in sights
-                if sight.source == "record" or sight.pointed or any(s.named for s in slot.sources)
-            ]
-        else:
-            usable = [sight for sight in sights if sight.source == "record" or self._is_pointed(kind, sight)]
-        if not usable:
-            return self._objection("not_found", slot, value)
-        if slot.choice is not None and not any(self._is_chosen(slot, sight) for sight in usable):
-            return self._objection("not_chosen", slot, value)
-        return None
+        is_found = False
+        for sight in self._sights(value):
+            if not self._is_usable(slot, kind, value, sight):
+                continue
+            is_found = True
+            if slot.choice is None or is_chosen(slot.choice, value, sight, self._provenance, self._tools, self._before):
+                return None
+        return self._objection("not_chosen" if is_found else "not_found", slot, value)
+
+    def _is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
+        """Whether a value may be taken from where it stands."""
+        if not slot.sources:
+            return sight.source == "record" or self._is_pointed(kind, sight)
+        if not any(self._is_of(source, sight, value) for source in slot.sources):
+            return False
+        return sight.source == "record" or bool(sight.pointed) or any(source.named for source in slot.sources)
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
@@ -248,28 +256,28 @@ class _Check:
             return False
         return bool(sight.pointed) and (sight.is_whole or kind in ("link", "address"))
 
-    def _is_of(self, source: Source, sight: Traced) -> bool:
+    def _is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
         """Whether a sight is of a source: of its tool, and of the place that the user named."""
         if source.tool and sight.tool != source.tool:
             return False
-        beside = [fold(str(value)) for _, value in _leaves(sight.arguments)] + [*sight.beside.values()]
+        beside = [fold(str(each)) for _, each in _leaves(sight.arguments)] + [*sight.beside.values()]
+        if sight.source == "record":
+            # "The channel that begins with External": what is named is the thing itself.
+            beside.append(fold(str(value)))
         return all(self._names(span, beside) for span in source.named)
 
     def _names(self, span: Span, values: Sequence[str]) -> bool:
         words = fold(self._request[span.start : span.end]).strip(_TRIM)
         return any(value and (occurs(value, words) >= 0 or occurs(words, value) >= 0) for value in values)
 
-    def _is_chosen(self, slot: Slot, sight: Traced) -> bool:
-        """Whether the thing has the most, or the least, of a field among all that the same result shows."""
-        choice = slot.choice
-        assert choice is not None
-        assert sight.step is not None
-        mine = _number(sight.beside.get(choice.field, ""))
-        others = [_number(record.get(choice.field, "")) for record in self._provenance.places(sight.step).records]
-        known = [number for number in others if number is not None]
-        if mine is None or not known:
-            return False
-        return mine == (max(known) if choice.order == "most" else min(known))
+    def _is_the_users_own(self, value: str | float) -> bool:
+        """Whether an address is the user's: it stands in every record that the system shows of the user's things."""
+        return any(
+            sight.source == "record"
+            and sight.step is not None
+            and self._provenance.places(sight.step).in_every_record(str(value), sight.field)
+            for sight in self._sights(value)
+        )
 
     def _is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether a value is what the words say that fix it."""
@@ -283,6 +291,8 @@ class _Check:
                 return True
         bare = fold(str(plain_link(value)))
         if any(occurs(bare, words) >= 0 for words in quotes):
+            return True
+        if kind == "flag" and any(_abbreviates(bare, words) for words in quotes):
             return True
         # A thing may be called by a part of its name ("the channel that begins with External"), an address may not.
         is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
@@ -298,8 +308,16 @@ class _Check:
         return Objection(why, slot.name, str(value), self._trace(value))
 
 
+def _abbreviates(code: str, words: str) -> bool:
+    """Whether a code of a closed list stands for words: by their beginning (`r`: read), or their first letters."""
+    first = "".join(word[0] for word in words.split() if word != "and")
+    return bool(code) and (words.startswith(code) or first == code)
+
+
 def parts_of(given: Any) -> list[str | float]:
     """The values of an argument: of a list each, and of a text that lists addresses each of them."""
+    if given.__class__ is not str and isinstance(given, (int, float)):
+        return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
         decoded = decode_text(given)
         given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]

@@ -1,5 +1,6 @@
 """What the user's words allow in one conversation, worked out once for all that was said so far."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ class Requests:
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, delegation=delegation)
         self._allowances: dict[str, Allowance] = {}
+        self._texts: dict[int, str] = {}
+        """By how many messages of the user, all their words."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """By step of a call, what speaks against it."""
 
@@ -47,7 +50,11 @@ class Requests:
 
     def text(self, before: int) -> str:
         """All that the user said before a step."""
-        return "\n\n".join(text for step, text in self._ledger.said if step < before)
+        said = self._ledger.said
+        count = len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
+        if count not in self._texts:
+            self._texts[count] = "\n\n".join(text for _, text in said[:count])
+        return self._texts[count]
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
         """Whether a call keeps to what the user asked for; UNSEEN where only the user can say."""

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.event import Approved, LookedUp, Message, Party
+from bylaw.trace.event import Approved, Card, Confirmation, LookedUp, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
 from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
@@ -38,6 +38,8 @@ class ToolCall(Struct, gc=False):
     """A person approved it: what `bylaw log export` writes. Anything else of that name says nothing."""
     looked_up: Any = None
     """What a shield looked up for it: as above."""
+    card: Any = None
+    """What was put to the user in its place: as above."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -67,6 +69,8 @@ class ChatMessage(Struct, gc=False):
     """False for a result that came, or a message that was said, but was not recorded."""
     turn: int | None = None
     """Which turn it belongs to, where that does not follow from the order: what `bylaw log export` writes."""
+    confirmation: Any = None
+    """The user's answer to a card that the host showed: what `bylaw log export` writes."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
@@ -87,7 +91,9 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
             content, agent = message.content, message.agent or ""
             if type(content) is str:
-                if content or not message.captured:
+                if message.confirmation is not None and by == "user":
+                    _confirm(transcript, message, agent)
+                elif content or not message.captured:
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
                 _follow_parts(transcript, message, by)
@@ -129,6 +135,18 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
             transcript.mark(approved=_told(call.approved, Approved))
         if call.looked_up is not None:
             transcript.mark(looked_up=_told(call.looked_up, tuple[LookedUp, ...]) or ())
+        if call.card is not None:
+            transcript.mark(card=_told(call.card, Card))
+
+
+def _confirm(transcript: Transcript, message: ChatMessage, agent: str) -> None:
+    """A user's answer to a card. What else is called so is what the user said, if anything was."""
+    found = _told(message.confirmation, Confirmation)
+    if found is None:
+        transcript.say("user", message.content, agent)
+        return
+    said = Message("user", "", transcript.turn, agent, transcript.time, confirmation=found)
+    transcript.events.append(said)
 
 
 def _told(told: Any, type: type[T]) -> T | None:

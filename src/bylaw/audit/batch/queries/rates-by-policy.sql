@@ -1,14 +1,23 @@
 -- Per agent, tool and policy: executed calls that the policy binds, and shares of them by its verdict.
--- Calls alike are counted first and taken apart by policy afterwards: there are few kinds of them, however many calls.
+-- Calls alike are counted first, by the one word that tells of all their policies, and then taken apart: there are few such words.
 WITH alike AS (
-    SELECT agent, tool, policies, count(*) AS calls
+    SELECT agent, tool, policies_json, count(*) AS calls
     FROM calls
-    WHERE executed IS NOT FALSE
-    GROUP BY agent, tool, policies
+    WHERE executed IS NOT FALSE AND policies_json IS NOT NULL
+    GROUP BY agent, tool, policies_json
+),
+each_policy AS (
+    SELECT agent, tool, calls, unnest(policies_of(policies_json)) AS each
+    FROM alike
+    UNION ALL
+    -- Rows that were written before there was that word.
+    SELECT agent, tool, 1 AS calls, unnest(policies) AS each
+    FROM calls
+    WHERE executed IS NOT FALSE AND policies_json IS NULL
 ),
 bound AS (
     SELECT agent, tool, calls, each.policy AS policy, each.verdict AS verdict
-    FROM (SELECT agent, tool, calls, unnest(policies) AS each FROM alike)
+    FROM each_policy
 )
 SELECT
     agent,

@@ -6,11 +6,14 @@ function heading(section, title, ...lede) {
   return [make("h2", {id: `${section}-title`}, title), make("p", {class: "lede"}, lede)];
 }
 
+function plainTable(caption, heads, rows) {
+  return make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+    make("table", {}, make("thead", {}, make("tr", {}, heads.map((head) => make("th", {scope: "col"}, head)))),
+      make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell, column) => make(column ? "td" : "th", column ? {} : {scope: "row"}, cell)))))));
+}
+
 function table(caption, heads, rows) {
-  return make("details", {class: "as-table"}, make("summary", {}, `Table: ${caption}`),
-    make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-      make("table", {}, make("thead", {}, make("tr", {}, heads.map((head) => make("th", {scope: "col"}, head)))),
-        make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell, column) => make(column ? "td" : "th", column ? {} : {scope: "row"}, cell))))))));
+  return make("details", {class: "as-table"}, make("summary", {}, `Table: ${caption}`), plainTable(caption, heads, rows));
 }
 
 function interval(rate) {

@@ -26,6 +26,7 @@ function drawOpening() {
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
     broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null,
+    data.open.calls ? [" Whether rules were kept is ", make("a", {href: "#open"}, `open at ${count(data.open.calls, "call")}`), "."] : null,
     unaccepted.length ? make("span", {class: "refused"}, ` The list below has ${unaccepted.slice(0, -1).join(", ")}${unaccepted.length > 1 ? " and " : ""}${unaccepted.at(-1)}, which the tool refused.`) : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
@@ -71,6 +72,7 @@ function drawLimits() {
     item("What was really true.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
     item("Calls that could not be judged.", total("inconclusive") ? `${count(total("inconclusive"), "inconclusive call")}, counted neither as compliant nor as violations.` : "None."),
+    data.open.calls ? item("Rules that code could not settle.", make("a", {href: "#open"}, `Open at ${count(data.open.calls, "call")}`), ", counted neither as kept nor as broken.") : null,
     listed("Databases, by file.", overview.worlds),
     listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),
@@ -81,6 +83,20 @@ function drawLimits() {
     overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None.")));
   if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
     overview.skipped_count > overview.skipped.length ? make("p", {class: "note"}, `and ${number(overview.skipped_count - overview.skipped.length)} more in summary.json`) : ""));
+}
+
+// What neither counts for an agent nor against it until somebody has looked: by rule and reason, then call by call.
+function drawOpen() {
+  const {calls, rules, list} = data.open;
+  const section = document.getElementById("open");
+  section.hidden = !calls;
+  document.querySelector('nav a[href="#open"]').hidden = !calls;
+  if (!calls) return;
+  const rows = rules.flatMap(([rule, , reasons]) => reasons.map(([reason, of]) => [said(rule, 120), said(reason, 200), number(of)]));
+  section.replaceChildren(...heading("open", "Open questions", `At ${count(calls, "call")} code could not tell whether a rule was kept. Nobody is accused of these; a model (--llm) or a person (bylaw view) can settle them.`),
+    plainTable("What is open, and why", ["Rule", "Open because", "Calls"], rows),
+    make("details", {class: "as-table"}, make("summary", {}, "Call by call"), make("ol", {}, list.map((call) => make("li", {}, code(call.tool, 60), " at ", said(`${call.where} ${call.step}`, 160), ": ", said(call.because, 500)))),
+      calls > list.length ? make("p", {class: "note"}, `and ${number(calls - list.length)} more in calls.jsonl`) : ""));
 }
 
 function drawTerms() {
@@ -112,6 +128,7 @@ function drawNumbers() {
     chart.data = {overview: data.overview};
     fill(document.getElementById(name), chart);
   }
+  drawOpen();
   drawLimits();
 }
 

@@ -1,8 +1,11 @@
-"""What a host may say: each thing of its own type, or it is refused at once with what to give in its place."""
+"""What a host may say: each thing of its own type and as plain data that JSON can hold, or it is refused at once with
+what to give in its place."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import msgspec
 from msgspec import ValidationError, convert
 
 from bylaw.engine.context import copied
@@ -10,9 +13,21 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.policy.folder import ManifestError
 from bylaw.policy.posture import Postures
-from bylaw.shield.history import writable
 from bylaw.trace.event import Call
-from bylaw.trace.transcript import EARLIEST, LATEST
+from bylaw.trace.transcript import EARLIEST, LATEST, read_arguments
+
+_encode = msgspec.json.Encoder(decimal_format="string").encode
+DEEPEST = 200
+"""Lists and objects within each other at most. Python reads more of them, but how many depends on where it is asked:
+what was written by one part of a program, another could not read again."""
+_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+"""A string, whose brackets do not count, or a bracket."""
+_CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'
+
+
+def writable(text: str) -> str:
+    """A text that can be written down: what is no character of its own becomes `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def text(given: Any, what: str) -> str:
@@ -111,4 +126,38 @@ def context(given: Any) -> Mapping[str, Any] | None:
     return None if given is None else copied(cast("Mapping[str, Any]", given))
 
 
-_CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'
+def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
+    """The same JSON; a `ValueError` where it is nested too deep."""
+    if json.count(b"[") + json.count(b"{") > most:
+        depth = 0
+        for found in _BRACKET.finditer(json):
+            depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+            if depth > most:
+                raise ValueError(f"nested more than {most} deep")
+    return json
+
+
+def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
+    """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
+    fault = ""
+    try:
+        if isinstance(arguments, str):
+            plain, fault = read_arguments(arguments)
+        elif isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            plain = cast("dict[str, Any]", msgspec.to_builtins(dict(arguments), str_keys=True))
+        else:
+            return {}, f"arguments are not an object but `{type(arguments).__name__}`"
+        refuse_deep(_encode(plain))
+        return plain, fault
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        return {}, f"arguments are not plain data: {error}"
+
+
+def as_content(content: Any) -> Any:
+    """A result as a text or as data that JSON can hold."""
+    if content is None or isinstance(content, str):
+        return content
+    try:
+        return msgspec.Raw(refuse_deep(_encode(content)))
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise UsageError(f"the result is not plain data: {error}", hint="give text, or what JSON can hold") from error

@@ -1,0 +1,61 @@
+"""What the documentation's site needs beyond its pages: files of the repository that they link to, and the long lists.
+
+MkDocs calls these by name. Pages link to files outside of `docs/`, as one reads them in the repository: the documents
+among them become pages under `front/`, and of anything else (code, examples) only the words stay.
+"""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from posixpath import normpath, relpath
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+FRONT = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
+_FENCE = re.compile(r"(^|\n)(```|~~~).*?\n\2", re.DOTALL)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """The documents at the repository's root are pages, too."""
+    made: Any = import_module("mkdocs.structure.files").File.generated
+    for name in FRONT:
+        if (ROOT / name).is_file():
+            files.append(made(config, f"front/{name}", abs_src_path=str(ROOT / name)))
+    return files
+
+
+def on_config(config: Any) -> Any:
+    """Add the pages that come in numbers: what was measured, decisions, errors."""
+    docs = Path(config["docs_dir"])
+    for title, folder in (("What was measured", "results"), ("Why it is so", "decisions"), ("Error codes", "errors")):
+        pages = sorted(docs.glob(f"{folder}/*.md"), key=lambda page: (page.name != "README.md", page.name))
+        config["nav"].append({title: [f"{folder}/{page.name}" for page in pages]})
+    there = [name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md") if (ROOT / name).is_file()]
+    config["nav"].append({"Work on Bylaw": [f"front/{name}" for name in there]})
+    return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Links that leave `docs/` lead to the page made of the document, or become plain words."""
+    del config
+    own = page.file.src_uri
+    # Where the page stands in the repository, from which its links are written.
+    home = own.removeprefix("front/") if own.startswith("front/") else f"docs/{own}"
+
+    def mended(match: re.Match[str]) -> str:
+        image, text, target, anchor = match[1], match[2], match[3], match[4] or ""
+        if not target or ":" in target:
+            return match[0]
+        meant = normpath(f"{home.rpartition('/')[0]}/{target}".lstrip("/"))
+        inside = meant.removeprefix("docs/")
+        for source in (inside if inside != meant else f"front/{meant}", f"{inside}/README.md"):
+            if files.get_file_from_path(source) is not None:
+                return f"{image}[{text}]({relpath(source, own.rpartition('/')[0] or '.')}{anchor})"
+        return match[0] if image else text
+
+    found, last = list[str](), 0
+    for fence in _FENCE.finditer(markdown):
+        found += [_LINK.sub(mended, markdown[last : fence.start()]), fence[0]]
+        last = fence.end()
+    return "".join([*found, _LINK.sub(mended, markdown[last:])])

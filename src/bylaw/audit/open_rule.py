@@ -1,0 +1,38 @@
+"""Rules that a call broke or not, hanging on what nobody knows: why each is open, as a word to count by."""
+
+from collections.abc import Mapping
+
+from bylaw.engine.conduct import RuleFinding
+from bylaw.pack import Pack
+
+OPEN_REASONS: Mapping[str, str] = {
+    "untold": "a value was not surely told before the yes",
+    "unanswered": "the answer is no plain yes to one question",
+    "unread": "what was put may be another deed",
+    "no_card": "no answer to a card",
+    "unrecorded": "what was said was not recorded",
+    "question": "a question that only a reader can answer",
+    "unseen": "a fact that was not seen",
+    "elsewhere": "something earlier in the conversation is open",
+}
+"""In words, what leaves a rule open."""
+CONSENT = frozenset(("untold", "unanswered", "unread", "no_card"))
+"""Reasons that are about whether the user agreed."""
+
+
+def open_reason(pack: Pack, finding: RuleFinding) -> str:
+    """Why a rule is open: by the first of its predicates at the act that nobody could tell."""
+    whys = dict(finding.whys)
+    for name, value in finding.values:
+        if value is not None:
+            continue
+        if (reason := str(whys.get(name, {}).get("reason", ""))) in OPEN_REASONS:
+            return reason
+        match pack.book.predicates[name].way:
+            case "question":
+                return "question"
+            case "code" | "guard":
+                return "unseen"
+            case _:
+                return "unrecorded"
+    return "elsewhere"

@@ -1,0 +1,206 @@
+"""Decisions as they happen, out of the log of a service; and the conversation that a decision is part of."""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, get_args
+
+from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from bylaw.audit.line import conversation_line
+from bylaw.audit.redaction import Redaction
+from bylaw.audit.report.folder import cut, spelled
+from bylaw.console.app import shown, streamed
+from bylaw.console.door import Refused
+from bylaw.console.page import page
+from bylaw.console.visitor import Asked, Visitor
+from bylaw.pack import Pack
+from bylaw.policy.posture import Posture
+from bylaw.record import Log
+from bylaw.record.entry import Entry
+from bylaw.shield.decision import Answer, Decision
+from bylaw.shield.history import read_decision, read_history
+
+LOOKED_AT = 2_000
+"""Decisions of late that filters choose from."""
+LISTED = 100
+SHOWN = 400
+"""Entries of a conversation that its page shows, the last ones."""
+EVERY = 0.5
+"""Seconds between two looks whether anything was decided."""
+STREAM = 8.0
+"""Seconds that a browser listens at a time."""
+ANSWERS: tuple[str, ...] = get_args(Answer)
+POSTURES: tuple[str, ...] = get_args(Posture)
+
+
+class Row(Struct, frozen=True):
+    """One decision in the list: nothing of what the call holds."""
+
+    number: int
+    time: float
+    conversation: str
+    tool: str
+    answer: str
+    allowed: bool
+    posture: str
+    policies: tuple[str, ...]
+    milliseconds: float
+
+
+class Wish(Struct, frozen=True):
+    """Which decisions are listed; the address says the same."""
+
+    answer: str = ""
+    posture: str = ""
+    tool: str = ""
+    q: str = ""
+
+    @classmethod
+    def of(cls, request: Request) -> "Wish":
+        """As an address says it."""
+        given = {name: request.query_params.get(name, "").replace("\0", "")[:200] for name in cls.__struct_fields__}
+        return cls(**given)
+
+    def takes(self, row: Row) -> bool:
+        """Whether a decision is listed."""
+        told = " ".join((row.conversation, row.tool, *row.policies)).lower()
+        exact = ((self.answer, row.answer), (self.posture, row.posture), (self.tool, row.tool))
+        return all(not wanted or wanted == found for wanted, found in exact) and self.q.lower() in told
+
+
+class Happened(Struct, frozen=True):
+    """One thing of a conversation: said, called, answered, or decided."""
+
+    kind: str
+    who: str
+    text: str
+    decision: Decision | None = None
+    because: tuple[tuple[str, str], ...] = ()
+
+
+class LivePages:
+    """What a service decides."""
+
+    def __init__(self, log: Log, pack: Pack) -> None:
+        self._log = log
+        self._pack = pack
+        self._redaction = Redaction(pack)
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        return [
+            shown("/live", self.listed),
+            streamed("/live/events", self.events),
+            shown("/live/c/{name:path}", self.conversation),
+        ]
+
+    def listed(self, asked: Asked) -> Response:
+        """The last decisions that are wanted."""
+        wish, tenant = Wish.of(asked.request), asked.visitor.tenant
+        every = [_row(entry) for entry in self._log.latest(tenant, "decision", limit=LOOKED_AT)]
+        rows = [row for row in every if wish.takes(row)]
+        return page(
+            "live.html",
+            asked=asked,
+            section="live",
+            pack=self._pack,
+            wish=wish,
+            rows=rows[:LISTED],
+            found=len(rows),
+            looked_at=len(every),
+            tools=sorted({row.tool for row in every})[:200],
+            answers=ANSWERS,
+            postures=POSTURES,
+            last=every[0].number if every else 0,
+            clock=_clock,
+        )
+
+    async def events(self, request: Request, visitor: Visitor) -> Response:
+        """A line whenever something was decided."""
+        given = request.query_params.get("after", "")
+        after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+
+        async def lines() -> AsyncIterator[str]:
+            yield "retry: 500\n\n"
+            known, end = after, time.monotonic() + STREAM
+            while time.monotonic() < end:
+                last = await run_in_threadpool(self._last, visitor.tenant, known)
+                if last > known:
+                    known = last
+                    yield f"event: changed\ndata: {last}\n\n"
+                await asyncio.sleep(EVERY)
+
+        return StreamingResponse(lines(), media_type="text/event-stream")
+
+    def _last(self, tenant: str, after: int) -> int:
+        found = self._log.latest(tenant, "decision", after=after, limit=1)
+        return found[0].number if found else after
+
+    def conversation(self, asked: Asked) -> Response:
+        """One conversation with what was decided in it."""
+        name = asked.request.path_params["name"]
+        entries = self._log.conversation(asked.visitor.tenant, name)
+        happened = list(self._happened(entries))
+        if not happened:
+            raise Refused("there is no such conversation", status=404)
+        return page(
+            "live_conversation.html",
+            asked=asked,
+            section="live",
+            pack=self._pack,
+            name=name,
+            happened=happened[-SHOWN:],
+            before=max(0, len(happened) - SHOWN),
+        )
+
+    def _happened(self, entries: list[Entry]) -> Iterator[Happened]:
+        history = read_history(entries)
+        if history is None:
+            return
+        trajectory = history.trajectory("")
+        told = conversation_line(trajectory, trajectory.agent, None)
+        cover = self._redaction.cover(trajectory.events, None, ()) if self._redaction else None
+        events = iter((cover.conversation(told) if cover is not None else told)["events"])
+        for entry in entries:
+            if entry.kind == "event":
+                event = next(events, None)
+                if event is not None:
+                    yield _told(event)
+            elif entry.kind == "decision" and entry.body is not None:
+                made = read_decision(entry.body)
+                grounds = [(each.policy, each.because) for each in made.grounds if each.answer != "allow"]
+                because = tuple((name, cover.scrubbed(why) if cover is not None else why) for name, why in grounds)
+                yield Happened("decision", "", made.tool, made, because)
+
+
+def _row(entry: Entry) -> Row:
+    assert entry.body is not None
+    made = read_decision(entry.body)
+    return Row(
+        entry.number,
+        entry.time,
+        entry.conversation or "",
+        made.tool,
+        made.answer,
+        made.allowed,
+        made.enforced,
+        made.policies,
+        made.seconds * 1000,
+    )
+
+
+def _told(event: dict[str, Any]) -> Happened:
+    if event["type"] == "call":
+        return Happened("call", "agent", f"{event['tool']}({spelled(event['arguments'], 600)})")
+    who = str(event.get("by") or ("tool" if event["type"] == "result" else "agent"))
+    return Happened(str(event["type"]), who, cut(str(event.get("text") or ""), 2000))
+
+
+def _clock(then: float) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(then))

@@ -1,0 +1,76 @@
+"""A pack's folder as it is now, and what is told of it: read again when a file of it has changed."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from bylaw.console.comment import COMMENTS
+from bylaw.pack import Pack
+from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
+from bylaw.policy.folder import PackFolder, read_folder
+from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.coverage import Covered, covered_sentences
+from bylaw.review.noted import Noted, noted_of
+from bylaw.review.reading import loaded
+
+_PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
+_APART = frozenset((REVIEW, COMMENTS))
+"""What people say of a pack is no part of it, and is read each time."""
+
+
+PARSING = threading.Lock()
+"""Python's parser, up to 3.11, keeps count of its depth for all threads at once, so one parses at a time."""
+
+
+class PackState(Struct, frozen=True):
+    """A pack and what is found out once of it."""
+
+    folder: PackFolder
+    pack: Pack
+    sides: dict[str, Sides]
+    noted: dict[str, Noted]
+    covered: list[Covered]
+    is_compiled: bool
+
+    def names_of(self, policy: str) -> set[str]:
+        """What cases call a policy: by its own name, or by its rules'."""
+        return {policy, *(rule.name for rule in self.pack.book.rules if rule.policy == policy)}
+
+    def results(self, policy: str) -> list[CaseResult]:
+        """What becomes of the cases of one policy."""
+        return [each for each in run_cases(self.pack, of=self.names_of(policy)) if isinstance(each, CaseResult)]
+
+
+class PackStates:
+    """The state of one folder, kept until a file of it changes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._stamp: object = None
+        self._state: PackState | None = None
+
+    def now(self) -> PackState:
+        """The folder as it is."""
+        with PARSING:
+            stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
+            if self._state is None or stamp != self._stamp:
+                self._state, self._stamp = _read_state(self._root), stamp
+            return self._state
+
+
+def _read_state(root: Path) -> PackState:
+    folder = read_folder(root)
+    pack = loaded(folder)
+    return PackState(folder, pack, sides_of(folder), noted_of(root), covered_sentences(pack), is_compiled(root))
+
+
+def _files(root: Path) -> Iterator[os.DirEntry[str]]:
+    """What a pack is made of."""
+    for entry in os.scandir(root):
+        if entry.is_dir() and not entry.name.startswith((".", "__")):
+            yield from _files(Path(entry.path))
+        elif os.path.splitext(entry.name)[1] in _PARTS and entry.name not in _APART and entry.name[0] != ".":
+            yield entry

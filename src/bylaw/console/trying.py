@@ -1,0 +1,137 @@
+"""Try a change to a check in the page: its cases beside it, the past calls it would judge otherwise, then save it."""
+# pyright: basic, reportMissingImports=false
+
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.console.app import changed, shown
+from bylaw.console.backtest import Backtest, Backtests
+from bylaw.console.door import Refused
+from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_pack
+from bylaw.console.pack_state import PackState
+from bylaw.console.page import page
+from bylaw.console.record_file import Written
+from bylaw.console.view import View
+from bylaw.console.visitor import Asked
+from bylaw.errors import BylawError, UsageError
+from bylaw.review.case import CaseResult, run_cases
+
+LISTED = 50
+"""Calls that are listed at most."""
+
+
+class Tried(Struct, frozen=True):
+    """What became of a text."""
+
+    faults: list[str] = []
+    cases: list[CaseResult] = []
+    """Those that fail first."""
+    past: Backtest | None = None
+    why_not: str = ""
+    """Why it was tried on no past call."""
+
+    @property
+    def failing(self) -> int:
+        """Cases that do not end as they should."""
+        return sum(not case.passed for case in self.cases)
+
+
+class TryPages:
+    """Checks of the pack that judged an audit, to be edited."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._backtests = Backtests(view.out)
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        return [
+            shown("/try/{id}", self.begin),
+            changed("/try/{id}", self.run),
+            changed("/try/{id}/save", self.save),
+        ]
+
+    def begin(self, asked: Asked) -> Response:
+        """The check as it is saved."""
+        now, draft = self._draft(asked)
+        return self._page(asked, draft, draft.text, self._tried(now, draft, draft.text))
+
+    def run(self, asked: Asked) -> Response:
+        """What an edited check does."""
+        now, draft = self._draft(asked)
+        text = asked.form.get("text", "")
+        return self._page(asked, draft, text, self._tried(now, draft, text))
+
+    def save(self, asked: Asked) -> Response:
+        """Write an edited check into the pack."""
+        by = asked.signed()
+        now, draft = self._draft(asked)
+        text, root = asked.form.get("text", ""), self._view.own_root
+        if root is None:
+            raise UsageError("this pack is part of an installed package", hint="take the patch, or copy the folder")
+        if asked.form.get("digest") != draft.digest:
+            raise UsageError("the check has changed since you loaded the page", hint="load it again")
+        tried = self._tried(now, draft, text)
+        if tried.faults:
+            raise UsageError(f"nothing was written: {tried.faults[0]}")
+        made = save(root, draft, text)
+        told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
+        now, draft = self._draft(asked)
+        return self._page(
+            asked, draft, draft.text, self._tried(now, draft, draft.text), Written(root / draft.file, made, told)
+        )
+
+    def _draft(self, asked: Asked) -> tuple[PackState, Draft]:
+        now, name = self._view.pack_now(), asked.request.path_params["id"]
+        if name not in now.pack.policies:
+            raise Refused("the pack has no such policy", status=404)
+        drafts = drafts_of(now, name)
+        rule = asked.form.get("rule") or asked.request.query_params.get("rule", "")
+        found = [draft for draft in drafts if draft.name == rule] or drafts
+        if not found:
+            raise Refused("nothing is checked for this policy, so there is nothing to edit", status=404)
+        return now, found[0]
+
+    def _tried(self, now: PackState, draft: Draft, text: str) -> Tried:
+        try:
+            edited = now.pack if text == draft.text else tried_pack(now, draft, text)
+        except BylawError as error:
+            return Tried(faults=faults_of(error))
+        ran = [each for each in run_cases(edited, of=now.names_of(draft.policy)) if isinstance(each, CaseResult)]
+        cases = sorted(ran, key=lambda case: case.passed)
+        if self._view.is_redacted:
+            return Tried(cases=cases, why_not="A redacted audit leads to no logs.")
+        try:
+            return Tried(cases=cases, past=self._backtests.run(now.pack, edited, draft.policy))
+        except UsageError as error:
+            return Tried(cases=cases, why_not=error.message)
+
+    def _page(self, asked: Asked, draft: Draft, text: str, tried: Tried, written: Written | None = None) -> Response:
+        now = self._view.pack_now()
+        values: dict[str, Any] = {
+            "view": self._view,
+            "asked": asked,
+            "section": "policy",
+            "draft": draft,
+            "text": text,
+            "tried": tried,
+            "is_changed": text != draft.text,
+            "patch": self._patch(draft, text) if text != draft.text and not tried.faults else "",
+            "others": [each for each in drafts_of(now, draft.policy) if each.name != draft.name],
+            "policy": now.pack.policies[draft.policy],
+            "can_write": self._view.own_root is not None,
+            "listed": LISTED,
+            "written": written,
+            "error": "",
+        }
+        return page("try.html", headers=asked.headers, **values)
+
+    def _patch(self, draft: Draft, text: str) -> str:
+        assert self._view.root is not None
+        try:
+            return patch(self._view.root, draft, text)
+        except BylawError as error:
+            return f"# {error}\n"

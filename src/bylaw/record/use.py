@@ -1,0 +1,90 @@
+"""Uses: places that calls take under limits which span conversations. The entries tell of them, a table counts them.
+
+A place is counted and taken in the transaction that writes the decision, so two workers never both take the last one. A
+call that its tool refused gives its place back; one of which nobody knows whether it was carried out keeps it.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.record.approval import fingerprint
+from bylaw.record.entry import Draft, Entry, is_altered
+
+if TYPE_CHECKING:
+    from bylaw.record.database import Cursor
+
+
+class Use(Struct, frozen=True, omit_defaults=True):
+    """A place that a decision takes, or gives back, as its entry in the log says it."""
+
+    decision: str
+    limit: str
+    whose: str = ""
+    """Whom it counts for: an agent's name, a customer; empty for the tenant."""
+    status: Literal["taken", "returned"] = "taken"
+    most: int = 0
+    """Taken only if fewer than so many are; 0 where it is taken whatever others have: a person said yes to it, or the
+    limit does not stop anybody yet."""
+    within: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What its places are counted under: a hash, since whose they are may be private."""
+        return counted_under(self.limit, self.whose)
+
+
+_encode = msgspec.json.Encoder().encode
+read_use: Any = msgspec.json.Decoder(Use).decode
+
+
+def counted_under(limit: str, whose: str) -> str:
+    """What the places of one limit for one of whom it counts are counted under."""
+    return fingerprint([limit, whose])
+
+
+def use_entry(use: Use) -> tuple[bytes, str]:
+    """What the entry about a place says, and its name: said twice it is written once."""
+    return _encode(use), f"use:{use.decision}:{use.limit}:{use.status}"
+
+
+def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
+    """Move the table of places with an entry; what is wrong, where none is left."""
+    use: Use = read_use(draft.body)
+    if use.status == "returned":
+        cursor.execute(
+            "DELETE FROM uses WHERE tenant = ? AND name = ? AND decision = ?", (draft.tenant, use.name, use.decision)
+        )
+        return ""
+    if use.most:
+        cursor.execute(
+            "SELECT COUNT(*) FROM uses WHERE tenant = ? AND name = ? AND time > ?",
+            (draft.tenant, use.name, time - use.within),
+        )
+        if cursor.fetchone()[0] >= use.most:
+            return f"no place is left under limit `{use.limit}`"
+    cursor.execute(
+        "INSERT INTO uses (tenant, name, decision, conversation, time) VALUES (?,?,?,?,?)",
+        (draft.tenant, use.name, use.decision, draft.conversation, time),
+    )
+    return ""
+
+
+def told_uses(entries: Iterable[Entry]) -> dict[tuple[str, str], float]:
+    """The places that are taken by what entries say: by what they are counted under and decision, since when."""
+    found: dict[tuple[str, str], float] = {}
+    for entry in entries:
+        if entry.kind == "use" and entry.body is not None and not is_altered(entry):
+            tell_use(found, entry)
+    return found
+
+
+def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:
+    """What one more entry about a place makes of those that were told of before."""
+    use: Use = read_use(entry.body or b"")
+    if use.status == "taken":
+        found[use.name, use.decision] = entry.time
+    else:
+        found.pop((use.name, use.decision), None)

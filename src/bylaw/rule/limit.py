@@ -1,0 +1,35 @@
+"""A limit: so many calls of a tool within a time, counted over all conversations."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bylaw.text.duration import told_duration
+
+Over = Literal["deny", "ask"]
+
+
+class Limit(Struct, frozen=True):
+    """At most so many calls of these tools within a time, per tenant, agent, or a value of the context or the call."""
+
+    name: str
+    policy: str
+    tools: frozenset[str]
+    most: int
+    within: float
+    """Seconds."""
+    per: str = "tenant"
+    """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
+    over: Over = "deny"
+    """What becomes of a call beyond it."""
+
+    @property
+    def text(self) -> str:
+        """The limit in words."""
+        calls = " or ".join(sorted(self.tools))
+        return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
+
+    @property
+    def whom(self) -> str:
+        """Per whom it counts, in words."""
+        return self.per.rpartition(".")[2].replace("_", " ")

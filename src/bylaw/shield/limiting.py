@@ -1,0 +1,99 @@
+"""Limits that span conversations: whether a call has a place left under each, and what is said where it has none.
+
+What cannot be counted is never allowed: without a log, or without knowing whose count it is, a person is asked.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.errors import BylawError
+from bylaw.pack import Pack
+from bylaw.policy.posture import Postures
+from bylaw.record.use import Use, counted_under
+from bylaw.rule.limit import Limit
+from bylaw.shield.decision import Ground, Question
+from bylaw.text.duration import told_duration
+from bylaw.trace.event import Call
+
+LatestUses = Callable[[str, float, int], Sequence[float]]
+"""Given what places are counted under, since when, and how many at most: the times at which the last were taken."""
+
+
+class Places(Struct, frozen=True):
+    """What limits say of a call: the grounds that stand against it, and the places it takes if it is made."""
+
+    grounds: tuple[Ground, ...] = ()
+    uses: tuple[Use, ...] = ()
+
+
+NO_PLACES = Places()
+
+
+def places_for(
+    pack: Pack,
+    postures: Postures,
+    call: Call,
+    decision: str,
+    agent: str,
+    context: Mapping[str, Any] | None,
+    latest: LatestUses | None,
+    now: float,
+) -> Places:
+    """The places that a call needs; `latest` tells those that are taken, None where nobody counts them."""
+    grounds: list[Ground] = []
+    uses: list[Use] = []
+    for limit in pack.book.limits:
+        if call.tool not in limit.tools:
+            continue
+        whose = _whose(limit, call, agent, context)
+        times: Sequence[float] | None = None
+        why = f"whose {limit.whom} it is, is not known" if whose is None else "the shield keeps no log"
+        if whose is not None and latest is not None:
+            try:
+                times = latest(counted_under(limit.name, whose), now - limit.within, limit.most)
+            except BylawError as error:
+                why = str(error)
+        if whose is None or times is None:
+            grounds.append(_uncounted(pack, postures, limit, call.tool, why))
+            continue
+        is_full = len(times) >= limit.most
+        if is_full:
+            grounds.append(_full(pack, postures, limit, call.tool, times[-1] + limit.within))
+        uses.append(Use(decision, limit.name, whose, most=0 if is_full else limit.most, within=limit.within))
+    return Places(tuple(grounds), tuple(uses))
+
+
+def _whose(limit: Limit, call: Call, agent: str, context: Mapping[str, Any] | None) -> str | None:
+    """Whom a call counts for; None where nobody says."""
+    where, _, name = limit.per.partition(".")
+    if where == "tenant":
+        return ""
+    found: Any = agent if where == "agent" else (context or {} if where == "context" else call.arguments).get(name)
+    is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
+    return str(found).strip() if is_told else None
+
+
+def _full(pack: Pack, postures: Postures, limit: Limit, tool: str, free: float) -> Ground:
+    when = datetime.fromtimestamp(free, UTC).isoformat(" ", "seconds")[:19]
+    taken = f"{limit.most} of {limit.most} were made in the last {told_duration(limit.within)} (per {limit.whom})"
+    because = f"{taken}; a call whose end is not known counts; the next place is free at {when} UTC"
+    agent = f"{taken}, so this one is too many for now; the next may be made after {when} UTC"
+    asked = f"{taken}: should one more be made now?"
+    return _ground(pack, postures, limit, tool, limit.over, because, asked, agent)
+
+
+def _uncounted(pack: Pack, postures: Postures, limit: Limit, tool: str, why: str) -> Ground:
+    because = f"how many were made in the last {told_duration(limit.within)} cannot be counted: {why}"
+    return _ground(pack, postures, limit, tool, "ask", because, f"{because}; should this one be made?", because)
+
+
+def _ground(
+    pack: Pack, postures: Postures, limit: Limit, tool: str, answer: Any, because: str, asked: str, agent: str
+) -> Ground:
+    questions = (Question(limit.name, asked, "person"),) if answer == "ask" else ()
+    citations = pack.policies[limit.policy].citations
+    told = (because, citations, (), (), questions)
+    return Ground(limit.policy, "rule", answer, postures.of(tool, limit.policy), *told, for_agent=agent)

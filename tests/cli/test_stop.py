@@ -1,0 +1,51 @@
+"""`bylaw stop`: an operator stops, lists and lifts."""
+
+from pathlib import Path
+
+from bylaw.record import Log
+from tests.command import bylaw
+from tests.integrations.rental import EXTEND, desk
+from tests.shield.test_stops import agreed
+
+
+def test_an_operator_stops_a_tool_and_lifts_that(tmp_path: Path) -> None:
+    log = tmp_path / "log.sqlite"
+    with desk(tmp_path, log=log) as shield:
+        session = agreed(shield)
+        session.flush()
+        asked = ("--log", log, "--reason", "cars are recalled", "--for", "2h", "--by", "ann")
+        made = bylaw(tmp_path, "stop", "tool", "extend_rental", *asked)
+        assert made.returncode == 0, made.stderr
+        assert "every write of tool extend_rental is refused, until" in made.stdout
+        assert "by ann: cars are recalled" in made.stdout
+        assert not session.decide("extend_rental", EXTEND).allowed
+        listed = bylaw(tmp_path, "stop", "list", "--log", log)
+        assert "extend_rental" in listed.stdout
+        name = listed.stdout.split()[0]
+        lifted = bylaw(tmp_path, "stop", "lift", name, "--log", log, "--by", "bo", "--reason", "mended")
+        assert lifted.returncode == 0, lifted.stderr
+        assert "lifted by bo" in lifted.stdout
+        assert session.decide("extend_rental", EXTEND).allowed
+        assert "Nothing is stopped." in bylaw(tmp_path, "stop", "list", "--log", log).stdout
+        assert "lifted by bo" in bylaw(tmp_path, "stop", "list", "--log", log, "--all").stdout
+    exported = bylaw(tmp_path, "log", "export", "--log", log)
+    assert (exported.returncode, exported.stderr, len(exported.stdout.splitlines())) == (0, "", 1)
+
+
+def test_what_cannot_be_stopped_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    log = tmp_path / "log.sqlite"
+    with desk(tmp_path, log=log) as shield:
+        agreed(shield).flush()
+    asked = ("--log", log, "--reason", "why")
+    for wrong, message in (
+        (("all", *asked, "--for", "soon"), "`--for soon` is not a time"),
+        (("all", *asked, "--for", "900d"), "a year from now at most"),
+        (("all", *asked, "--for", "1h", "--tenant", "x"), "nothing of tenant `x`"),
+        (("tool", "refnd", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no tool `refnd`"),
+        (("policy", "confrm", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no policy `confrm`"),
+        (("all", "--log", tmp_path / "none", "--reason", "why", "--for", "1h"), "no such log"),
+    ):
+        ran = bylaw(tmp_path, "stop", *wrong)
+        assert (ran.returncode, message in ran.stderr) == (2, True), ran.stderr
+    with Log(str(log)) as opened:
+        assert opened.every_stop("default") == []

@@ -1,0 +1,176 @@
+"""Trying a change to a check: its cases, past calls, and what saving writes."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw.audit.finding import read_findings
+from bylaw.console.backtest import Backtests
+from bylaw.console.draft import drafts_of, patch, tried_pack
+from bylaw.console.pages import view_app
+from bylaw.console.view import View
+from bylaw.pack import load_pack
+from tests.console.conftest import Reader
+
+NOTICE = "reschedule-notice"
+
+
+@pytest.fixture
+def view(out: Path, pack: Path, monkeypatch: pytest.MonkeyPatch) -> View:
+    monkeypatch.chdir(out.parent)
+    return View(out, pack=str(pack))
+
+
+def guard_text(view: View, policy: str = NOTICE) -> str:
+    return drafts_of(view.pack_now(), policy)[0].text
+
+
+def test_the_saved_check_changes_no_past_call(view: View) -> None:
+    now = view.pack_now()
+    for policy in (NOTICE, "confirm-before-change", "refund-cap"):
+        found = Backtests(view.out).run(now.pack, now.pack, policy)
+        assert found.judged
+        assert found.changes == []
+
+
+def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> None:
+    """A check tried by itself finds what it found among all others."""
+    now = view.pack_now()
+    edited = tried_pack(now, drafts_of(now, NOTICE)[0], f"{HEAD}    return permit()")
+    found = Backtests(view.out).run(now.pack, edited, NOTICE)
+    flagged = {
+        (finding.trajectory, finding.step)
+        for finding in read_findings(view.out)
+        for charge in finding.charges
+        if charge.policy == NOTICE
+    }
+    assert flagged
+    assert {(each.conversation, each.step) for each in found.changes} == flagged
+    assert {each.after for each in found.changes} == {"compliant"}
+
+
+def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: View) -> None:
+    now = view.pack_now()
+    draft = drafts_of(now, "confirm-before-change")[0]
+    edited = tried_pack(now, draft, "ALWAYS (change IMPLIES change)")
+    found = Backtests(view.out).run(now.pack, edited, draft.policy)
+    broken = {
+        (finding.trajectory, finding.step)
+        for finding in read_findings(view.out)
+        if finding.kind == "rule" and finding.charges[0].policy == draft.policy
+    }
+    assert broken
+    assert {(each.conversation, each.step) for each in found.changes if each.before == "broken"} == broken
+
+
+def test_editing_shows_failing_cases_and_changed_calls(reader: Reader, view: View) -> None:
+    first = reader.get(f"/try/{NOTICE}")
+    assert "as it is saved" in first
+    strict = guard_text(view).replace("hours(24)", "hours(600)")
+    tried = reader.send(f"/try/{NOTICE}", text=strict)
+    assert "gets <bdi>undetermined" in tried
+    assert "compliant → violation" in tried
+    assert "+    if notice &gt;= hours(600):" in tried
+
+
+def test_saving_writes_the_guard_and_nothing_else(reader: Reader, view: View, pack: Path) -> None:
+    before = {path: path.read_text() for path in pack.rglob("*.*") if path.suffix in (".py", ".yaml", ".md")}
+    draft = drafts_of(view.pack_now(), NOTICE)[0]
+    strict = draft.text.replace("hours(24)", "hours(25)")
+    said = reader.send(f"/try/{NOTICE}/save", text=strict, digest=draft.digest)
+    assert "saved by Mara (unverified)" in said
+    changed = {path for path, text in before.items() if path.read_text() != text}
+    assert changed == {pack / draft.file}
+    assert (pack / draft.file).read_text() == before[pack / draft.file].replace(draft.text, strict)
+    assert load_pack(str(pack))
+    again = reader.send(f"/try/{NOTICE}/save", 422, text=draft.text, digest=draft.digest)
+    assert "has changed since" in again
+
+
+def test_saving_a_rule_keeps_comments_and_the_other_rules(reader: Reader, view: View, pack: Path) -> None:
+    path = pack / "rules.yaml"
+    before = path.read_text()
+    draft = drafts_of(view.pack_now(), "one-change-at-a-time")[0]
+    text = "ALWAYS (change IMPLIES NOT several_changes)"
+    reader.send("/try/one-change-at-a-time/save", text=text, digest=draft.digest)
+    assert path.read_text() == before.replace("ALWAYS NOT (change AND several_changes)", text)
+
+
+@pytest.mark.parametrize("style", ["'{}'", '"{}"', ">-\n      {}", "|\n      {}"])
+def test_a_formula_is_replaced_however_it_is_written(view: View, pack: Path, style: str) -> None:
+    path = pack / "rules.yaml"
+    formula = "ALWAYS NOT (change AND several_changes)"
+    path.write_text(path.read_text().replace(formula, style.format(formula)))
+    draft = drafts_of(view.pack_now(), "one-change-at-a-time")[0]
+    lines = patch(pack, draft, "ALWAYS NOT several_changes").splitlines()
+    assert "+    formula: ALWAYS NOT several_changes" in lines
+    assert not [line for line in lines if line[0] in "+-" and ("weight" in line or "- id" in line)]
+
+
+HEAD = "def reschedule_notice(call: reschedule_appointment, facts):\n"
+HOSTILE = {
+    "an import": f"import os\n\n\n{HEAD}    return permit()",
+    "a dunder": f"{HEAD}    return permit() if call.__class__ else deny('')",
+    "open": f"{HEAD}    open('x')\n    return permit()",
+    "no such fact": f"{HEAD}    return permit() if facts.X(1).y else deny('')",
+    "half": f"{HEAD}    if",
+    "nothing": "",
+    "another name": "def other(call: reschedule_appointment, facts):\n    return permit()",
+    "nested": f"{HEAD}    return {'(' * 5000}{')' * 5000}",
+    "a while": f"{HEAD}    while True:\n        pass\n    return permit()",
+    "a megabyte": f"{HEAD}    return deny('{'x' * 100_000}')",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_a_guard_may_not_do_is_told_and_not_saved(reader: Reader, view: View, pack: Path, what: str) -> None:
+    draft = drafts_of(view.pack_now(), NOTICE)[0]
+    before = (pack / draft.file).read_text()
+    tried = reader.send(f"/try/{NOTICE}", text=HOSTILE[what])
+    assert "told wrong" in tried
+    reader.send(f"/try/{NOTICE}/save", 422, text=HOSTILE[what], digest=draft.digest)
+    assert (pack / draft.file).read_text() == before
+
+
+def test_a_reason_tells_nothing_that_the_pack_calls_private(reader: Reader, view: View) -> None:
+    text = f'{HEAD}    return deny(f"the caller is {{facts.Patient(call.patient_id).email}}")'
+    tried = reader.send(f"/try/{NOTICE}", text=text)
+    assert "the caller is" in tried
+    assert "@" not in tried.partition('id="past"')[2]
+
+
+def test_a_check_that_takes_too_long_is_tried_on_the_first_conversations(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bylaw.console.backtest.SECONDS", 0.0)
+    now = view.pack_now()
+    found = Backtests(view.out).run(now.pack, now.pack, NOTICE)
+    assert found.tried < found.of
+    assert found.changes == []
+
+
+def test_an_installed_pack_offers_the_patch_and_writes_nothing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(out.parent)
+    reader = Reader(view_app(View(out)))
+    view = View(out)
+    draft = drafts_of(view.pack_now(), NOTICE)[0]
+    text = draft.text.replace("hours(24)", "hours(25)")
+    tried = reader.send(f"/try/{NOTICE}", text=text)
+    assert "As a patch" in tried
+    assert "Save to the pack" not in tried
+    reader.send(f"/try/{NOTICE}/save", 422, text=text, digest=draft.digest)
+
+
+def test_without_logs_the_cases_still_run(out: Path, reader: Reader, view: View) -> None:
+    (out / "audited.json").unlink()
+    tried = reader.send(f"/try/{NOTICE}", text=guard_text(view).replace("hours(24)", "hours(600)"))
+    assert "gets <bdi>undetermined" in tried
+    assert "does not tell which logs it read" in tried
+
+
+def test_a_policy_that_nothing_checks_has_nothing_to_try(reader: Reader, view: View) -> None:
+    reader.get("/try/nobody", 404)
+    now = view.pack_now()
+    bare = [name for name in now.pack.policies if not drafts_of(now, name)]
+    assert bare
+    reader.get(f"/try/{bare[0]}", 404)

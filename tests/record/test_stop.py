@@ -1,0 +1,97 @@
+"""Stops in the log: who made them, who lifted them, in the chain; in both stores."""
+
+import time
+
+import pytest
+
+from bylaw.errors import UsageError
+from bylaw.record import Log
+from bylaw.record.stop import STOPS
+from bylaw.record.store import open_store
+from bylaw.record.verify import verify
+
+HOUR = 3600.0
+
+
+def test_a_stop_and_its_lifting_stand_in_the_chain_with_who_did_it(where: str) -> None:
+    with Log(where) as log:
+        stop = log.stop("tool", "refund", by="ann", reason="paid twice", until=time.time() + HOUR)
+        log.stop("agent", "night", by="bo", reason="odd", until=time.time() + HOUR, answer="ask")
+        with pytest.raises(UsageError, match="no stop `stop-x`"):
+            log.lift("stop-x", by="ann")
+        log.lift(stop.id, by="cy", reason="mended")
+        with pytest.raises(UsageError, match="lifted already, by cy"):
+            log.lift(stop.id, by="ann")
+        (first, second) = log.every_stop("default")
+        assert first.lift is not None
+        assert (first.stop.by, first.lift.by, first.lift.reason) == ("ann", "cy", "mended")
+        assert first.stop.since <= first.lift.at
+        assert second.stands(time.time())
+        store = open_store(where)
+        assert store.conversations("default") == []
+        assert verify(store, "default").faults == ()
+        kinds = [entry.kind for entry in store.entries("default")]
+        assert kinds == ["stop", "stop", "stop"]
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"by": ""}, "who makes it"),
+        ({"reason": " "}, "needs a reason"),
+        ({"until": 1.0}, "an end that lies ahead"),
+        ({"until": time.time() + 1e9}, "an end that lies ahead"),
+        ({"until": float("nan")}, "an end that lies ahead"),
+        ({"name": ""}, "needs a name"),
+        ({"what": "all"}, "has no name"),
+        ({"answer": "allow"}, "is no stop"),
+    ],
+)
+def test_a_stop_without_reason_name_or_end_is_refused(given: dict[str, object], message: str) -> None:
+    whole = {"what": "tool", "name": "refund", "by": "ann", "reason": "why", "until": time.time() + HOUR}
+    with Log(":memory:") as log, pytest.raises(UsageError, match=message):
+        log.stop(**{**whole, **given})  # type: ignore[arg-type]
+
+
+def test_a_stop_that_was_altered_or_taken_out_is_seen(tmp_path: object) -> None:
+    import sqlite3
+    from pathlib import Path
+
+    path = str(Path(str(tmp_path)) / "log.db")
+    with Log(path) as log:
+        log.stop("tool", "refund", by="ann", reason="paid twice", until=time.time() + HOUR)
+        log.stop("all", by="ann", reason="paid twice", until=time.time() + HOUR)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE entries SET body = replace(body, 'refund', 'refute') WHERE number = 1")
+    connection.commit()
+    with Log(path) as log, pytest.raises(Exception, match="was altered"):
+        log.every_stop("default")
+    store = open_store(path)
+    assert verify(store, "default").faults
+    connection.execute("DELETE FROM entries WHERE number = 1")
+    connection.execute("UPDATE entries SET position = 0")
+    connection.commit()
+    with Log(path) as log, pytest.raises(Exception, match=r"is gone|was altered"):
+        log.every_stop("default")
+    assert verify(store, "default").faults
+    store.close()
+    connection.close()
+
+
+def test_a_retention_period_empties_stops_once_all_are_over_and_never_counts_them_anew(where: str) -> None:
+    with Log(where) as log:
+        stop = log.stop("tool", "refund", by="ann", reason="paid twice", until=time.time() + HOUR)
+        store = open_store(where)
+        assert store.remove("default", before=time.time() + 1) == 0
+        log.lift(stop.id, by="ann")
+        assert store.remove("default", before=time.time() + 1) == 2
+        assert verify(store, "default").faults == ()
+        log.read_stops("default")
+        assert log.stops("default").revision == 2
+        assert log.every_stop("default") == []
+        log.stop("all", by="ann", reason="again", until=time.time() + HOUR)
+        assert store.length_of("default", STOPS) == 3
+        assert len(log.every_stop("default")) == 1
+        assert verify(store, "default").faults == ()
+        store.close()

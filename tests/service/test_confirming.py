@@ -1,0 +1,90 @@
+"""Confirmations over HTTP: the user's answer to a card, reported by the host, in the log, and nobody else's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from bylaw.pack import Pack
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+from bylaw.service.keys import Key, hash_of
+from bylaw.shield.history import read_history
+from bylaw.trace.event import Confirmation, Message
+from tests.service.asgi import post
+from tests.shield.test_cards import TEXT, WANTED, write
+
+CALL = {"tool": "transfer", "arguments": WANTED}
+
+
+@pytest.fixture(name="bank")
+def written(tmp_path: Path) -> Pack:
+    (tmp_path / "bank").mkdir()
+    return write(tmp_path / "bank")
+
+
+def decide(app: Any, **more: Any) -> Any:
+    answer = post(app, "/v1/decide", {"conversation": "c", **CALL, **more})
+    assert answer.status == 200, answer.body
+    return answer.json["decisions"][0]
+
+
+def confirm(app: Any, card: str, answer: str = "yes", **more: Any) -> Any:
+    return post(app, "/v1/confirm", {"conversation": "c", "card": card, "answer": answer, **more})
+
+
+def test_the_users_answer_lets_the_call_run_once(bank: Pack, log: Log) -> None:
+    one, two = Service(Desk(bank, log), {}), Service(Desk(bank, log), {})
+    asked = decide(one, events=[{"user": "Send 250 to AC-22."}])
+    assert (asked["answer"], asked["allowed"], asked["card"]["text"]) == ("ask", False, TEXT)
+    card = asked["card"]["id"]
+    told = confirm(two, card, by="button")
+    assert (told.status, told.json) == (200, {"conversation": "c", "card": card, "answer": "yes"})
+    assert confirm(one, card).status == 200
+    assert decide(one)["allowed"]
+    for wrong, why in ((card, "was used"), ("c/77", "there is no card")):
+        refused = confirm(one, wrong)
+        assert (refused.status, why in refused.json["error"]["message"]) == (422, True)
+    assert not decide(two)["allowed"]
+    history = read_history(log.conversation("default", "c"))
+    assert history is not None
+    said = [each.confirmation for each in history.events if isinstance(each, Message)]
+    assert [each for each in said if each is not None] == [Confirmation(card, True, "button")]
+    assert verify(log.journal.store, "default").faults == ()
+
+
+def test_a_request_that_is_sent_again_is_taken_once(bank: Pack, log: Log) -> None:
+    app = Service(Desk(bank, log), {})
+    card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
+    assert confirm(app, card, request="r").status == 200
+    assert decide(app)["allowed"]
+    before = len(log.conversation("default", "c"))
+    assert confirm(app, card, request="r").status == 200
+    assert confirm(app, card, "no", request="r").status == 422
+    assert len(log.conversation("default", "c")) == before
+
+
+def test_no_approver_confirms_and_nobody_confirms_for_another_tenant(bank: Pack, log: Log) -> None:
+    keys = {hash_of("agent"): Key("ann"), hash_of("person"): Key("ann", "approve"), hash_of("other"): Key("bob")}
+    app = Service(Desk(bank, log), keys)
+    body = {"conversation": "c", **CALL, "events": [{"user": "Send 250 to AC-22."}]}
+    card = post(app, "/v1/decide", body, key="agent").json["decisions"][0]["card"]["id"]
+    yes = {"conversation": "c", "card": card, "answer": "yes"}
+    assert [post(app, "/v1/confirm", yes, key=key).status for key in ("person", "other", "agent")] == [403, 422, 200]
+    assert log.conversation("bob", "c") == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"answer": "maybe"}, {"card": ""}, {"conversation": ""}, {"answer": True}, {"extra": 1}]
+)
+def test_a_wrong_request_is_refused(bank: Pack, log: Log, wrong: dict[str, Any]) -> None:
+    app = Service(Desk(bank, log), {})
+    card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
+    body = {"conversation": "c", "card": card, "answer": "yes"} | wrong
+    assert post(app, "/v1/confirm", body).status == 400
+    assert not decide(app)["allowed"]
