@@ -25,6 +25,16 @@ class Arm(msgspec.Struct, frozen=True):
     """Play it on the development tasks."""
     asks: bool = False
     """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
+    asks_held_out: bool = False
+    """Put the questions on policies of which no stage has learned any."""
+    is_shielded_too: bool = False
+    """Play the test tasks once more under a shield that makes the look-ups itself, along with the others."""
+    tries: bool = False
+    """Play every practice task once, to know which of them it fails."""
+    is_episodic: bool = False
+    """Practise on whole conversations, by the tasks that it fails."""
+    matches: str = ""
+    """The arm whose number of steps this one takes."""
     needs: tuple[str, ...] = ()
     """The arms that must be trained before this can begin."""
     makes: bool = False
@@ -139,12 +149,43 @@ def practice(passes: int) -> list[Arm]:
     ]
 
 
+def episodes(passes: int) -> list[Arm]:
+    """Practice on whole conversations beside a control of equally many steps, seed by seed.
+
+    All seeds go on from one stage 1; each has its own of all else.
+    """
+    found = [Arm("stage1-1", 1, "base", "stage1", 1, 1)]
+    for k in SEEDS:
+        second, practised, control = f"stage2-{k}", f"episodes-{k}", f"control-{k}"
+        found += [
+            Arm(second, 2, "stage1-1", "stage2", passes, k, needs=("stage1-1",)),
+            Arm(f"tried-{k}", of=second, seed=k, tries=True, needs=(second,)),
+            Arm(practised, start=second, seed=k, is_episodic=True, needs=(second, f"tried-{k}")),
+            Arm(control, 2, second, "practice", 4, k, needs=(second, practised), changes=PRACTICE, matches=practised),
+        ]
+        found += [
+            Arm(
+                f"test-{of}",
+                of=of,
+                policies=("none",),
+                is_tuned=True,
+                asks_held_out=True,
+                is_shielded_too=of != control,
+                needs=(of,),
+            )
+            for of in (second, practised, control)
+        ]
+    return found
+
+
 def _practised(recipe: str, seed: int) -> Arm:
     start = f"stage2-{seed}"
     name, needs = f"{recipe}-{seed}", (start, f"played-{seed}")
     return Arm(name, 2, start, f"rows of {name}", 1, seed, needs=needs, changes=PRACTICE)
 
 
-GUESS = {"played": 170.0, "mended": 120.0, "own": 120.0, "control": 120.0, "shield": 90.0}
+GUESS = {"tried": 40.0, "episodes": 150.0, "played": 170.0, "mended": 120.0, "own": 120.0, "control": 120.0, "shield": 90.0}
 GUESS |= {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""
+GUESS_ALONE = {"stage1": 90.0, "stage2": 200.0, "control": 30.0, "test": 40.0, "tried": 30.0, "episodes": 120.0}
+"""The same for a lane that has the GPU to itself."""

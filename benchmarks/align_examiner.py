@@ -1,10 +1,12 @@
 """What a model of the alignment experiment does on the test tasks, and what it knows."""
 
 import gzip
+import json
 import pickle
 import time
 from collections.abc import Sequence
 from functools import cache
+from itertools import count
 from math import exp
 from pathlib import Path
 from typing import Any, get_args
@@ -12,8 +14,10 @@ from typing import Any, get_args
 import msgspec
 from align_arms import Arm
 
+from bylaw.align.episode import Episode
 from bylaw.align.evaluation import evaluate, score
 from bylaw.align.knowledge import EMPTY, Form, examine, prompt, questions
+from bylaw.align.knowledge_rows import held_out_questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
@@ -30,42 +34,78 @@ class Examiner:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.experiment.player.generator.forget()
-        outcomes, stopped = self.played(arm, policy)
+        outcomes, stopped, shielded = self.played(arm, policy)
         played = time.monotonic() - began
-        scores = list(self.experiment.pool.map(score, self.experiment.tasks, outcomes, chunksize=16))
-        found: dict[str, Any] = msgspec.to_builtins(evaluate(self.experiment.tasks, scores))
-        found["hallucination"] = self.hallucination(outcomes)
-        found["seconds"] = round(played, 1)
+        if shielded:
+            label = f"shield_live-{arm.label}"
+            found = self.scored(label, policy, shielded, played)
+            found["stopped"] = stopped
+            summary = {"arm": msgspec.to_builtins(arm), policy: found}
+            (self.experiment.logs / f"{label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+            self.experiment.log(arm=label, passed=found["passed"], violations=found["violation_rate"])
+        found = self.scored(arm.label, policy, outcomes, played)
         if arm.shield:
             found["stopped"] = stopped
-        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
-        (self.experiment.logs / f"{arm.label}.{policy}.tasks.jsonl").write_bytes(lines)
-        with (self.experiment.logs / f"{arm.label}.{policy}.talks.jsonl").open("wb") as file:
-            for outcome in outcomes[:6]:
-                file.write(msgspec.json.encode(outcome) + b"\n")
-        failed = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes if not one.success)
-        (self.experiment.logs / f"{arm.label}.{policy}.failed.jsonl.gz").write_bytes(gzip.compress(failed))
         self.experiment.log(
             arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"]
         )
         return found
 
-    def played(self, arm: Arm, policy: Any) -> tuple[list[Any], list[list[str]]]:
-        """How the test tasks went, and under a shield what it stopped in each; a tuned arm plays the development tasks
-        along with them, which takes hardly longer."""
+    def scored(self, label: str, policy: str, outcomes: Sequence[Any], played: float) -> dict[str, Any]:
+        """What the test tasks came to; writes a line for each, and the conversations that failed."""
+        scores = list(self.experiment.pool.map(score, self.experiment.tasks, outcomes, chunksize=16))
+        found: dict[str, Any] = msgspec.to_builtins(evaluate(self.experiment.tasks, scores))
+        found["hallucination"] = self.hallucination(outcomes)
+        found["seconds"] = round(played, 1)
+        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
+        (self.experiment.logs / f"{label}.{policy}.tasks.jsonl").write_bytes(lines)
+        with (self.experiment.logs / f"{label}.{policy}.talks.jsonl").open("wb") as file:
+            for outcome in outcomes[:6]:
+                file.write(msgspec.json.encode(outcome) + b"\n")
+        failed = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes if not one.success)
+        (self.experiment.logs / f"{label}.{policy}.failed.jsonl.gz").write_bytes(gzip.compress(failed))
+        return found
+
+    def played(self, arm: Arm, policy: Any) -> tuple[list[Any], list[list[str]], list[Any]]:
+        """How the test tasks went, what a shield stopped in each, and how they went under a shield beside.
+
+        A tuned arm plays the development tasks along with them, which takes hardly longer.
+        """
         tasks, apart = self.experiment.tasks, self.experiment.development if arm.is_tuned else ()
-        episodes: list[ShieldedEpisode] = []
+        together = [*tasks, *apart, *(tasks if arm.is_shielded_too else ())]
+        held: list[ShieldedEpisode] = []
+        begun = count()
 
-        def shielded(task: Any) -> ShieldedEpisode:
-            episodes.append(ShieldedEpisode(task, policy=policy, resolve=arm.shield or "agent"))
-            return episodes[-1]
+        def begin(task: Any) -> Episode:
+            if not arm.shield and next(begun) < len(tasks) + len(apart):
+                return Episode(task, policy=policy)
+            held.append(ShieldedEpisode(task, policy=policy, resolve=arm.shield or "live"))
+            return held[-1]
 
-        together = [*tasks, *apart]
-        begin = shielded if arm.shield else None
         outcomes = play(together, self.experiment.player, policy=policy, side_by_side=len(together), begin=begin)
         if apart:
-            self.experiment.write_development(arm, [outcome.success for outcome in outcomes[len(tasks) :]])
-        return outcomes[: len(tasks)], [each.stopped for each in episodes]
+            passed = [outcome.success for outcome in outcomes[len(tasks) : len(tasks) + len(apart)]]
+            self.experiment.write_development(arm, passed)
+        return outcomes[: len(tasks)], [each.stopped for each in held], outcomes[len(tasks) + len(apart) :]
+
+    def held_out(self, arm: Arm) -> dict[str, Any]:
+        """Questions on policies of which no stage has learned any, at once and after a thought, at the desk."""
+        began = time.monotonic()
+        asked = held_out_questions("clinic")[: self.experiment.asked]
+        prompts = [prompt("clinic", question.text, "none", "desk") for question in asked]
+        thoughts = self.experiment.player.recalled(prompts)
+        found: dict[str, Any] = {}
+        for name, after in (("at once", None), ("after a thought", thoughts)):
+            leaning = [yes - no for yes, no in self.experiment.player.chances(prompts, ["Yes", "No"], after)]
+            found[name] = msgspec.to_builtins(examine(asked, leaning))
+            found[name]["each"] = [
+                {"policy": one.policy, "answer": one.answer, "leaning": round(lean, 4)}
+                for one, lean in zip(asked, leaning, strict=True)
+            ]
+        found["thoughts"] = thoughts
+        shown = {name: [found[name]["accuracy"], found[name]["balanced"]] for name in ("at once", "after a thought")}
+        self.experiment.log(arm=arm.name, held_out=shown, seconds=round(time.monotonic() - began, 1))
+        return found
 
     def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:
         """Of the policies that thoughts state, the share that there is not; and how many thoughts state one."""

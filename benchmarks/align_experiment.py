@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, Arm, arms, practice
+from align_arms import GUESS, GUESS_ALONE, SEEDS, Arm, arms, episodes, practice
+from align_episodes import practise_episodes, try_tasks
 from align_examiner import Examiner, matcher, override_tasks
 from align_practice import mixed, roll_out
 from align_readiness import kernels, warm
@@ -34,6 +35,8 @@ from bylaw.align.training.scoring import scorer
 
 LEAST_SLOTS = 16
 """With fewer conversations side by side than this it is not worth going on."""
+ROOMY = 0.9
+"""A lane with at least this share of the GPU's memory trains beside the model that plays."""
 
 
 class Experiment:
@@ -58,14 +61,17 @@ class Experiment:
         self.lane, self.share, self.slots = options.lane, options.share, options.slots
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.practice: str = options.practice
+        self.episodes: dict[str, Any] = json.loads(options.episodes or "{}")
+        self.took = GUESS | (GUESS_ALONE if self.episodes else {})
         self.tokens: dict[int, Any] = {}
         """By the list of rows that they stand for, the tokens to learn from."""
         self.kept: list[Any] = []
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
-        """Seconds that are left."""
-        return self.began + self.seconds - time.time()
+        """Seconds that are left. A file `ends` in the work folder says when, by the clock, once that is known better."""
+        ends = self.work / "ends"
+        return (float(ends.read_text()) if ends.exists() else self.began + self.seconds) - time.time()
 
     def log(self, **values: Any) -> None:
         line = {"at": round(time.time() - self.began, 1), "lane": self.lane, **values}
@@ -118,8 +124,12 @@ class Experiment:
         if arm.stage and not (folder / "run.json").exists():
             done = self.train(arm, folder)
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
+        if arm.is_episodic and not (folder / "run.json").exists():
+            practise_episodes(self, arm, folder, self.spare(arm))
         if arm.makes:
             self.fitting(arm, self.practise, folder)
+        if arm.tries:
+            self.fitting(arm, self.attempt_tasks, folder)
         if arm.is_tuned and not arm.policies:
             self.fitting(arm, self.tune, folder)
         if arm.policies:
@@ -146,6 +156,18 @@ class Experiment:
         self.load(folder)
         roll_out(self, arm)
 
+    def attempt_tasks(self, arm: Arm, folder: Path) -> None:
+        """Every practice task once."""
+        self.load(folder)
+        try_tasks(self, arm)
+
+    def spare(self, arm: Arm) -> float:
+        """Seconds that one seed may practise for, so that the others can do the same."""
+        later = len(SEEDS) - arm.seed
+        rest = self.took["control"] + 3 * self.took["test"]
+        chain = self.took["stage2"] + self.took["tried"] + rest
+        return (self.left() - rest - later * chain) / (1 + later)
+
     def test(self, arm: Arm, folder: Path) -> None:
         """The test tasks, and the knowledge test."""
         done = folder / "run.json"
@@ -154,6 +176,8 @@ class Experiment:
         self.load(folder)
         for policy in arm.policies:
             summary[policy] = self.examiner.evaluate(arm, policy)
+        if arm.asks_held_out:
+            summary["held_out"] = self.examiner.held_out(arm)
         self.write(arm, summary)
         if arm.asks:
             summary["knowledge"] = self.examiner.knowledge(arm)
@@ -245,12 +269,13 @@ class Experiment:
         start = self.base if arm.start == "base" else self.work / arm.start
         if arm.stage == 3:
             self.load(start)
-        else:
+        elif self.share < ROOMY:
             # Its memory is needed.
             self.player = None
             self.clean()
         changes = {"epochs": arm.epochs, "at_once": at_once, **arm.changes}
-        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps)
+        steps = json.loads((self.work / arm.matches / "run.json").read_text())["steps"] if arm.matches else arm.steps
+        run = self.settings(folder, start, arm.stage, changes, arm.seed, steps)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         rows = self.rows[arm.data] if arm.data in self.rows else mixed(self, arm)
@@ -324,6 +349,7 @@ def main() -> None:
     options.add_argument(
         "--practice", default="", help="tasks to practise on, as gzipped JSON lines; then these arms run"
     )
+    options.add_argument("--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -339,7 +365,7 @@ def main() -> None:
     with ProcessPoolExecutor(given.cores, mp_context=multiprocessing.get_context("fork")) as pool:
         list(pool.map(_warm, range(4 * given.cores)))
         experiment = Experiment(given, pool)
-        took = dict(GUESS)
+        took = experiment.took
         experiment.log(begun=vars(given), tasks=len(experiment.tasks))
         experiment.prepare()
         experiment.log(ready=True)
@@ -348,12 +374,14 @@ def main() -> None:
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        plan = practice(given.passes) if given.practice else arms(given.passes, given.steps)
+        plan = arms(given.passes, given.steps)
+        if given.practice:
+            plan = episodes(given.passes) if given.episodes else practice(given.passes)
         planned = [arm for arm in plan if not (given.plays and arm.stage)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left, needed = experiment.left(), took[arm.kind]
-            if arm.stage and not arm.name.startswith(("stage1", "stage2-")):
+            if (arm.stage or arm.is_episodic) and not arm.name.startswith(("stage1", "stage2-")):
                 needed += took["test"]  # A model that is not played is worth nothing.
             if left < needed:
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")

@@ -112,6 +112,11 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
     return tuple(chosen)
 
 
+def questions_on(pack: Pack, policy: str) -> list[Question]:
+    """Every question on one policy."""
+    return list(dict.fromkeys(_ask(pack, policy, read_questions(pack)[policy])))
+
+
 def read_questions(pack: Pack) -> dict[str, Any]:
     """`tasks/questions.yaml` of a pack, by policy."""
     path = pack.root / "tasks" / "questions.yaml"

@@ -17,7 +17,7 @@ from bylaw.align.episode import Episode
 from bylaw.align.gold import PURPOSES
 from bylaw.align.output import Output, read_output, write_call
 from bylaw.align.prompt import pack_named
-from bylaw.align.thought import think
+from bylaw.align.thought import Thought, think
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.tasks import Scenario
@@ -183,6 +183,12 @@ def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int) -
 
 def written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
     """A turn as a model should write it: its thought, and the text or the call."""
+    found = thought_of(task, episode, act, seed)
+    return f"{found.tagged()}\n{write_call(*act.call) if act.call else act.text}"
+
+
+def thought_of(task: Scenario, episode: Episode, act: Act, seed: int) -> Thought:
+    """The verified thought of the careful agent's turn after what was played so far."""
     assert act.write is not None
     start = len(episode.events)
     turn: Event = Message("agent", act.text, turn=_APART)
@@ -194,7 +200,7 @@ def written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
             after = [Result(start, content, tool=act.call[0])]
     purpose = PURPOSES[act.kind]
     serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
-    found = think(
+    return think(
         pack_named(task.pack),
         (*episode.events, turn, *after),
         Span(start, start + 1),
@@ -202,7 +208,6 @@ def written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
         seed=f"{seed}/{task.id}",
         purpose=purpose,
     )
-    return f"{found.tagged()}\n{write_call(*act.call) if act.call else act.text}"
 
 
 _APART = 1 << 29

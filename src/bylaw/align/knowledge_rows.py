@@ -1,0 +1,47 @@
+"""Yes/no questions to learn from, on half of the policies; the other half is kept for the test.
+
+A model that has learned to act on a policy was never asked about it in so many words. These rows teach the form of an
+answer: state the policy, then say yes or no. What it says to questions on the other half shows what it knows.
+"""
+
+import random
+
+from bylaw.align.dataset import Row, Shape, tools_text
+from bylaw.align.knowledge import Question, prompt, questions, questions_on, read_questions
+from bylaw.align.prompt import pack_named
+
+EACH = 24
+"""Questions on one policy at most, half of them answered with yes."""
+
+
+def learned_policies(pack: str) -> frozenset[str]:
+    """The half whose questions may be learned."""
+    names = sorted(read_questions(pack_named(pack)))
+    return frozenset(random.Random("halves").sample(names, len(names) // 2))
+
+
+def held_out_questions(pack: str) -> list[Question]:
+    """The test's questions on the other half."""
+    learned = learned_policies(pack)
+    return [one for one in questions(pack) if one.policy not in learned]
+
+
+def question_rows(pack: str, shape: Shape, *, each: int = EACH) -> list[Row]:
+    """Questions on the half that may be learned, as conversations of one turn.
+
+    Of a model that learns them only `held_out_questions` may be asked, not all of `questions`.
+    """
+    held = pack_named(pack)
+    rows: list[Row] = []
+    for policy in sorted(learned_policies(pack)):
+        rng = random.Random(f"rows/{policy}")
+        known = questions_on(held, policy)
+        sides = [[one for one in known if one.answer is side] for side in (True, False)]
+        count = min(each // 2, *map(len, sides))
+        for one in [one for side in sides for one in rng.sample(side, count)]:
+            answer = "Yes" if one.answer else "No"
+            if shape.thoughts:
+                answer = f"<think>What counts here: {held.policies[policy].definition}</think>\n{answer}"
+            messages = [*prompt(pack, one.text, shape.policy, "desk"), {"role": "assistant", "content": answer}]
+            rows.append({"messages": messages, "tools": tools_text(pack), "id": f"question/{policy}/{len(rows)}"})
+    return rows
