@@ -1,5 +1,6 @@
 """The arms of the alignment experiment, in the order that leaves the most if it ends early."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -149,13 +150,13 @@ def practice(passes: int) -> list[Arm]:
     ]
 
 
-def episodes(passes: int) -> list[Arm]:
+def episodes(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     """Practice on whole conversations beside a control of equally many steps, seed by seed.
 
     All seeds go on from one stage 1; each has its own of all else.
     """
     found = [Arm("stage1-1", 1, "base", "stage1", 1, 1)]
-    for k in SEEDS:
+    for k in seeds:
         second, practised, control = f"stage2-{k}", f"episodes-{k}", f"control-{k}"
         found += [
             Arm(second, 2, "stage1-1", "stage2", passes, k, needs=("stage1-1",)),

@@ -62,6 +62,7 @@ class Experiment:
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.practice: str = options.practice
         self.episodes: dict[str, Any] = json.loads(options.episodes or "{}")
+        self.seeds = [int(each) for each in options.seeds.split(",")]
         self.took = GUESS | (GUESS_ALONE if self.episodes else {})
         self.tokens: dict[int, Any] = {}
         """By the list of rows that they stand for, the tokens to learn from."""
@@ -163,7 +164,7 @@ class Experiment:
 
     def spare(self, arm: Arm) -> float:
         """Seconds that one seed may practise for, so that the others can do the same."""
-        later = len(SEEDS) - arm.seed
+        later = len(self.seeds) - 1 - self.seeds.index(arm.seed)
         rest = self.took["control"] + 3 * self.took["test"]
         chain = self.took["stage2"] + self.took["tried"] + rest
         return (self.left() - rest - later * chain) / (1 + later)
@@ -350,6 +351,7 @@ def main() -> None:
         "--practice", default="", help="tasks to practise on, as gzipped JSON lines; then these arms run"
     )
     options.add_argument("--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run")
+    options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which, of practice on whole conversations")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -376,7 +378,7 @@ def main() -> None:
             time.sleep(0.1)
         plan = arms(given.passes, given.steps)
         if given.practice:
-            plan = episodes(given.passes) if given.episodes else practice(given.passes)
+            plan = episodes(given.passes, experiment.seeds) if given.episodes else practice(given.passes)
         planned = [arm for arm in plan if not (given.plays and arm.stage)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):

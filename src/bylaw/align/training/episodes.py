@@ -114,7 +114,11 @@ def marked(
 
 
 def talk(dialect: Dialect, messages: Messages, worth: Sequence[float]) -> Talk:
-    """A conversation as tokens up to the model's last word, those of each turn with its advantage."""
+    """A conversation as tokens up to the model's last word, those of each turn with its advantage.
+
+    All conversations count alike, however long: one that ends in a change has several times the words of one that ends
+    in a refusal, and would teach a model to go on.
+    """
     ids: list[int] = []
     weights: list[float] = []
     is_own: list[bool] = []
@@ -125,8 +129,8 @@ def talk(dialect: Dialect, messages: Messages, worth: Sequence[float]) -> Talk:
         ids += mine
         weights += [0.0 if label == IGNORED else each for label in labels]
         is_own += [label != IGNORED for label in labels]
-    end = len(is_own) - is_own[::-1].index(True)
-    return Talk(ids[:end], weights[:end], is_own[:end])
+    end, words = len(is_own) - is_own[::-1].index(True), sum(is_own)
+    return Talk(ids[:end], [weight / words for weight in weights[:end]], is_own[:end])
 
 
 class Batch:
@@ -160,7 +164,7 @@ class Batch:
 
 
 def loss_of(now: torch.Tensor, then: torch.Tensor, weights: torch.Tensor, clip: float) -> torch.Tensor:
-    """What is to be made small: the clipped gain of every word, summed."""
+    """What is to be made small: the clipped gain of every word, weighed and summed."""
     ratio = (now - then).exp()
     return -torch.minimum(ratio * weights, ratio.clamp(1 - clip, 1 + clip) * weights).sum()
 
@@ -227,11 +231,11 @@ class Practice:
         moved: list[float] = []
         norms: list[float] = []
         for piece, then in zip(batches, before, strict=True):
-            words = sum(len(each) for each in then)
+            words, count = sum(len(each) for each in then), sum(len(batch.ids) for batch in piece)
             drift = 0.0
             for batch, old in zip(piece, then, strict=True):
                 now = batch.chances(self.model)
-                (loss_of(now, old, batch.weights, self.settings.clip) / words).backward()
+                (loss_of(now, old, batch.weights, self.settings.clip) / count).backward()
                 gap = (now - old).detach()
                 drift += float((gap.exp() - 1 - gap).sum())
             self.steps += 1
