@@ -185,7 +185,15 @@ def _practised(recipe: str, seed: int) -> Arm:
     return Arm(name, 2, start, f"rows of {name}", 1, seed, needs=needs, changes=PRACTICE)
 
 
-GUESS = {"tried": 40.0, "episodes": 150.0, "played": 170.0, "mended": 120.0, "own": 120.0, "control": 120.0, "shield": 90.0}
+GUESS = {
+    "tried": 40.0,
+    "episodes": 150.0,
+    "played": 170.0,
+    "mended": 120.0,
+    "own": 120.0,
+    "control": 120.0,
+    "shield": 90.0,
+}
 GUESS |= {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""
 GUESS_ALONE = {"stage1": 90.0, "stage2": 200.0, "control": 30.0, "test": 40.0, "tried": 30.0, "episodes": 120.0}

@@ -1,4 +1,4 @@
-"""Practice on whole conversations, as an arm of the alignment experiment: which tasks a model fails, and what it learns."""
+"""Practice on whole conversations as an arm of the alignment experiment: the tasks a model fails, what it learns."""
 
 import json
 import time

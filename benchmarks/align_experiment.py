@@ -70,7 +70,7 @@ class Experiment:
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
-        """Seconds that are left. A file `ends` in the work folder says when, by the clock, once that is known better."""
+        """Seconds that are left. A file `ends` in the work folder says when, by the clock, once that is known."""
         ends = self.work / "ends"
         return (float(ends.read_text()) if ends.exists() else self.began + self.seconds) - time.time()
 
@@ -350,7 +350,9 @@ def main() -> None:
     options.add_argument(
         "--practice", default="", help="tasks to practise on, as gzipped JSON lines; then these arms run"
     )
-    options.add_argument("--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run")
+    options.add_argument(
+        "--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run"
+    )
     options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which, of practice on whole conversations")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)

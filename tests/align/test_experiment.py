@@ -111,3 +111,25 @@ def test_the_page_of_practice_says_what_the_logs_say(modules: SimpleNamespace) -
 
     page = (ROOT / "docs" / "results" / "align-practice.md").read_text(encoding="utf-8")
     assert page == align_practice_page.page()
+
+
+def test_practice_on_whole_conversations_has_a_control_of_as_many_steps(modules: SimpleNamespace) -> None:
+    planned = modules.arms.episodes(2, [2, 3])
+    names = [arm.name for arm in planned]
+    assert len(set(names)) == len(names)
+    for place, arm in enumerate(planned):
+        assert set(arm.needs) <= set(names[:place])
+    by_name = {arm.name: arm for arm in planned}
+    for seed in (2, 3):
+        practised, control = by_name[f"episodes-{seed}"], by_name[f"control-{seed}"]
+        assert practised.start == control.start == f"stage2-{seed}"
+        assert control.matches == practised.name
+        tests = [by_name[f"test-{each}-{seed}"] for each in ("stage2", "episodes", "control")]
+        assert all(arm.is_tuned and arm.asks_held_out for arm in tests)
+
+
+def test_the_page_of_whole_conversations_says_what_the_logs_say(modules: SimpleNamespace) -> None:
+    import align_episodes_page
+
+    page = (ROOT / "docs" / "results" / "align-episodes.md").read_text(encoding="utf-8")
+    assert page == align_episodes_page.page()

@@ -1,8 +1,8 @@
 """How much better or worse than its peers a turn was: what practice on whole conversations learns from.
 
 Several conversations about one task are compared with each other and with nothing else (GRPO), so a hard task does not
-make its turns look bad. The whole conversation counts for all of its turns; beside it each turn counts by itself, against
-the same turn of the others, so that one wrong turn does not spoil those before it.
+make its turns look bad. The whole conversation counts for all of its turns; beside it each turn counts by itself,
+against the same turn of the others, so that one wrong turn does not spoil those before it.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """What a model's own conversation is worth, turn by turn and as a whole: the rewards of practice on whole episodes.
 
 At every turn the careful agent takes the model's place, so the paper's turn rewards are worked out after the model's
-own beginning, not after a right one. The whole is worth what the simulator's truth says at the end, less what the guards
-say of the writes that were really made.
+own beginning, not after a right one. The whole is worth what the simulator's truth says at the end, less what the
+guards say of the writes that were really made.
 """
 
 import re
@@ -112,7 +112,7 @@ def _gold(task: Scenario, episode: Episode, right: Act) -> Gold:
 
 
 def named_nowhere(messages: Sequence[dict[str, Any]], said: Output) -> list[str]:
-    """Records, days and numbers that a turn names and that nobody has shown; sums may be worked out, so they may be new."""
+    """Records, days and numbers that a turn names and that nobody has shown; a sum that is worked out may be new."""
     heard = "\n".join(message["content"] for message in messages if message["role"] != "assistant")
     if said.tool is None:
         return [name for name in dict.fromkeys(ID.findall(said.text)) if name not in heard]

@@ -91,9 +91,7 @@ def test_the_gradient_is_that_of_grpo_written_out_by_hand(base):
             start += 1
     wanted.backward()
     assert start == len(old)
-    ours, theirs = (
-        torch.cat([weight.grad.flatten() for weight in one.parameters()]) for one in (model, plain)
-    )
+    ours, theirs = (torch.cat([weight.grad.flatten() for weight in one.parameters()]) for one in (model, plain))
     assert (ours - theirs).norm() < 1e-3 * theirs.norm()
     assert theirs.norm() > 0
 

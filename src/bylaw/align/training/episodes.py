@@ -1,9 +1,9 @@
 """Stage 3 on whole conversations: the model plays training tasks, several times each, and learns from what came of it.
 
 GRPO with a conversation as the answer. Conversations are played side by side with scripted callers; every turn of the
-model has its own advantage (`advantage`), and what users and tools said is read and not learned. Tasks are drawn in twins,
-first of all those that the model failed before: of two twins one is mostly to be refused, so to draw both keeps a model
-from leaning to either side.
+model has its own advantage (`advantage`), and what users and tools said is read and not learned. Tasks are drawn in
+twins, first of all those that the model failed before: of two twins one is mostly to be refused, so to draw both keeps
+a model from leaning to either side.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -220,12 +220,17 @@ class Practice:
         line |= self._learn([[each for group in piece for each in group] for piece in pieces if piece])
         self.rollouts += 1
         spans = {"play": played - began, "mark": judged - played, "learn": time.monotonic() - judged}
-        line |= {"seconds": {name: round(span, 2) for name, span in spans.items()}, "learned_from": len(kept) / len(marks)}
+        line |= {
+            "seconds": {name: round(span, 2) for name, span in spans.items()},
+            "learned_from": len(kept) / len(marks),
+        }
         self.log({"rollout": self.rollouts, "step": self.steps, **line})
 
     def _learn(self, pieces: Sequence[Sequence[Talk]]) -> dict[str, float]:
         device, size = self.model.device, self.settings.at_once
-        batches = [[Batch(piece[start : start + size], device) for start in range(0, len(piece), size)] for piece in pieces]
+        batches = [
+            [Batch(piece[start : start + size], device) for start in range(0, len(piece), size)] for piece in pieces
+        ]
         with torch.no_grad():
             before = [[batch.chances(self.model) for batch in piece] for piece in batches]
         moved: list[float] = []
