@@ -142,18 +142,47 @@ def cost(given: Any) -> int:
     plain, plain_wall = spent() - before, time.monotonic() - start
     out = given.folder / f"out-{given.engine}"
     shutil.rmtree(out, ignore_errors=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     process = started(given, out)
-    told = process.communicate()[0]
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    engine = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    memory = json.loads(told.splitlines()[-1])
-    print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}")
+    family = Family(process.pid)
+    while process.poll() is None:
+        family.look()
+        time.sleep(0.25)
+    wall = time.monotonic() - start
+    engine = sum(family.seconds.values())
+    print(
+        f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, load {os.getloadavg()[0]:.1f}"
+    )
     print(f"plain loop  {plain:8.1f} CPU s  {plain_wall:7.1f} s wall")
-    print(f"engine      {engine:8.1f} CPU s  {time.monotonic() - start:7.1f} s wall, {engine / plain - 1:+.1%} CPU")
-    print(f"peak memory: driver {memory['driver']:.0f} MB, worker {memory['worker']:.0f} MB")
+    print(f"engine      {engine:8.1f} CPU s  {wall:7.1f} s wall, {engine / plain - 1:+.1%} CPU")
+    driver = family.seconds[process.pid]
+    workers = sum(seconds for pid, seconds in family.seconds.items() if pid in family.workers)
+    rest = engine - driver - workers
+    print(f"of these    driver {driver:.1f}, workers {workers:.1f}, the engine's own processes {rest:.1f} CPU s")
+    memory = max((family.memory[pid] for pid in family.workers), default=0.0)
+    print(f"peak memory: driver {family.memory[process.pid]:.0f} MB, worker {memory:.0f} MB")
     return process.returncode
+
+
+class Family:
+    """A driver and all below it: what they took, as last seen, those that are gone included."""
+
+    def __init__(self, driver: int) -> None:
+        self._driver = driver
+        self.seconds: dict[int, float] = {}
+        self.memory: dict[int, float] = {}
+        """The peak of each, in MB."""
+        self.workers: set[int] = set()
+
+    def look(self) -> None:
+        for pid in family_of(self._driver):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+                self.seconds[pid] = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+                status = Path(f"/proc/{pid}/status").read_text()
+                self.memory[pid] = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+                if is_worker(pid):
+                    self.workers.add(pid)
 
 
 def spent() -> float:
@@ -233,6 +262,11 @@ def made_parts(out: Path) -> int:
 
 def children(pid: int) -> list[int]:
     """The workers below a driver, of either engine; its helpers are none."""
+    return [each for each in family_of(pid) if is_worker(each)]
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and all below it."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -240,7 +274,7 @@ def children(pid: int) -> list[int]:
     below = [pid]
     for each in below:
         below += parents.get(each, [])
-    return [each for each in below if is_worker(each)]
+    return below
 
 
 def is_worker(pid: int) -> bool:

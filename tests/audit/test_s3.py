@@ -19,7 +19,7 @@ from tests.audit.test_log_files import LINED, TALKS, write_parquet, zstd
 from tests.command import bylaw
 
 boto3 = pytest.importorskip("boto3")
-pytest.importorskip("s3fs")
+s3fs = pytest.importorskip("s3fs")
 moto = pytest.importorskip("moto.server")
 
 
@@ -35,6 +35,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         ("AWS_DEFAULT_REGION", "us-east-1"),
     ):
         monkeypatch.setenv(name, value)
+    # Kept from the test before, they would ask its server.
+    s3fs.S3FileSystem.clear_instance_cache()
     client = boto3.client("s3")
     client.create_bucket(Bucket="talks")
     yield client

@@ -5,6 +5,7 @@ storage that a URL names.
 """
 
 import importlib
+import os
 from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +46,7 @@ class RayEngine:
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards, in the order in which actors are free."""
-        ray = _ray()
+        ray = _ray(is_remote=self._address is not None)
         is_ours = not ray.is_initialized()
         if is_ours:
             self._connect(ray)
@@ -71,6 +72,8 @@ class RayEngine:
                     count, why = ray.get(ready[0])
                     free.append(worker)
                     lost = 0
+                except ray.exceptions.ActorUnschedulableError as error:
+                    raise WorkerError(f"no worker can be started: {_line(error)}") from None
                 except ray.exceptions.RayActorError as error:
                     count, why = 0, f"its worker was lost {TRIES} times ({_line(error)})"
                     lost += 1
@@ -103,7 +106,11 @@ class RayEngine:
             raise UsageError(f"no Ray cluster there: {_line(error)}", place=self._address or "") from None
 
 
-def _ray() -> Any:
+def _ray(*, is_remote: bool) -> Any:
+    if not is_remote:
+        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the current folder. Ours are on the
+        # driver's machine and need its own environment. Ray reads this once, when it is imported.
+        os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
     except ModuleNotFoundError:
