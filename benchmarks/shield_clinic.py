@@ -83,19 +83,29 @@ def pack() -> Pack:
     return load_pack("clinic")
 
 
-def play(cell: Cell, setting: Setting, agent: Agent, seed: int, number: int, glitch: float = 0.0) -> None:
-    """One conversation, counted."""
+def play(
+    cell: Cell,
+    setting: Setting,
+    agent: Agent,
+    seed: int,
+    number: int,
+    glitch: float = 0.0,
+    *,
+    under: Pack | None = None,
+    plays: type[ShieldedPlay] = ShieldedPlay,
+) -> None:
+    """One conversation, counted; `under` a pack, as an agent of this kind `plays` it."""
     place, rng = clinic(), random.Random(f"{seed}/{number}")
     place.desk.reset()
     task, user = make(place, rng, f"clinic-{seed}-{number:05}"), rng.choice(USERS)
     with Log(":memory:") as log:
         session = None
         if setting != "none":
-            session = Shield(pack(), postures=Postures(setting), log=log).session(task.id)
+            session = Shield(under or pack(), postures=Postures(setting), log=log).session(task.id)
         talk = Talk(place, rng, Mess(glitch=glitch), session)
         approver = Approver(log, place)
         told = setting in ("advise", "enforce")
-        played = ShieldedPlay(talk, agent, user, task, approver, enforced=setting == "enforce", told=told)
+        played = plays(talk, agent, user, task, approver, enforced=setting == "enforce", told=told)
         played.run()
     cell.conversations += 1
     is_good = task.reached(place.desk)

@@ -50,6 +50,27 @@ def test_live_a_model_settles_consent_only_where_the_pack_lets_it(tmp_path: Path
     assert asked == (["agreed"] if settles else [])
 
 
+@pytest.mark.parametrize(
+    ("agreed", "times"),
+    [
+        ("{consented: told}", 1),
+        ("{consented: told, model: may settle}", 0),
+        ("{consented: told, model: never}", 0),
+        ("{consented: card}", 0),
+    ],
+)
+def test_a_pack_of_before_is_told_once_what_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, agreed: str, times: int
+) -> None:
+    pack = pack_with(tmp_path, f"{agreed[:-1]}, description: {tmp_path.name}}}")
+    for _ in range(3):
+        Shield(pack, answers=says_yes([]))
+    Shield(pack)
+    told = [each.getMessage() for each in caplog.records if "since 0.2" in each.getMessage()]
+    assert len(told) == times
+    assert all("write `model: may settle` beside `consented: told`" in each for each in told)
+
+
 @pytest.mark.parametrize("agreed", ["{consented: told}", "{consented: card}"])
 def test_an_answer_from_before_settles_nothing_that_it_could_not_settle_now(tmp_path: Path, agreed: str) -> None:
     live = Conversation(pack_with(tmp_path, agreed), known=[Answered("agreed", 2, True)])

@@ -1,4 +1,4 @@
-"""Every example of docs/reference/python.md runs, in order, and prints what stands under it."""
+"""Every example in Python of a page runs, in order, and prints what stands under it."""
 
 import contextlib
 import io
@@ -6,20 +6,38 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+import pytest
+
+from tests.conftest import Demo
+
+from .walkthrough import ROOT, walk
+
 _BLOCK = re.compile(r"^```(python run|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_example_prints_what_the_page_shows() -> None:
+def examples_of(page: Path) -> int:
+    """Run the examples of a page; how many printed what it shows."""
     scope: dict[str, Any] = {}
     shown, examples = "", 0
-    for kind, body in _BLOCK.findall(PAGE.read_text()):
+    text = re.sub(r"^<!-- file: [^\n]*\n```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for kind, body in _BLOCK.findall(text):
         if kind == "text":
             assert body == shown
             examples += 1
         else:
             output = io.StringIO()
             with contextlib.redirect_stdout(output):
-                exec(compile(body, str(PAGE), "exec"), scope)
+                exec(compile(body, str(page), "exec"), scope)
             shown = output.getvalue()
-    assert examples >= 8
+    return examples
+
+
+def test_every_example_prints_what_the_page_shows() -> None:
+    assert examples_of(ROOT / "docs" / "reference" / "python.md") >= 8
+
+
+def test_the_guide_on_cards_prints_what_it_shows(tmp_path: Path, demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs" / "guides" / "cards.md"
+    walk(page, tmp_path, demo)
+    monkeypatch.chdir(tmp_path)
+    assert examples_of(page) == 3

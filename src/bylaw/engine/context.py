@@ -23,6 +23,20 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
         return dict(context)
 
 
+def warn_of_model(pack: Pack) -> None:
+    """Tell once what changed for a pack of before 0.2 where a model is asked: it agrees for no user."""
+    silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
+    if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
+        _told.add((pack.digest, "model"))
+        names = ", ".join(f"`{name}`" for name in silent)
+        _logger.warning(
+            "%s: since 0.2 a model does not settle %s live, and the user is asked; write `model: may settle` beside "
+            "`consented: told` to let it, or `model: never` to leave it so",
+            pack.name,
+            names,
+        )
+
+
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
     """Tell once of each name that the pack does not declare: it may be misspelt, and nothing would read it."""
     if not context:

@@ -38,6 +38,7 @@ _BEFORE = ("said", "returned", "question")
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that looks at the act itself."""
 _MAY_SETTLE = "may settle"
+_NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
 """Seconds for which a card may be good at most."""
 MOST_KNOWN = 12
@@ -188,7 +189,9 @@ class Predicate(Struct, frozen=True):
     consent: str = ""
     """How sure a `consented` predicate must be: `card`, `told` or `requested`."""
     model_settles: bool = False
-    """Whether the pack lets a model's answer count as the user's consent."""
+    """Whether the pack lets a model's answer count as the user's consent, live too."""
+    says_of_model: bool = False
+    """Whether the pack says so or otherwise; packs of before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
@@ -364,8 +367,11 @@ class RulesReader:
     ) -> Predicate:
         basis: Basis = "card" if value == "card" else "requested" if value == "requested" else "told"
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
-        if body.model is not None and (body.model != _MAY_SETTLE or basis != "told"):
-            hint = f"`model: {_MAY_SETTLE}` may stand beside `consented: told`: with `card` only a card's answer counts"
+        if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis != "told"):
+            hint = (
+                f"`model: {_MAY_SETTLE}` may stand beside `consented: told`, `model: {_NEVER}` beside any: "
+                "with `card` only a card's answer counts"
+            )
             self._fault(f"`model` cannot be `{body.model}` beside `consented: {basis}`", *at, hint=hint)
         known = set(self._schema.arguments(tuple(self._schema.tools)))
         for each in sorted((spared | wanted) - known) if known else ():
@@ -376,7 +382,8 @@ class RulesReader:
         found = Predicate(
             name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
         )
-        return replace(found, by=("user", "agent"), consent=basis, model_settles=body.model == _MAY_SETTLE)
+        settles, says = body.model == _MAY_SETTLE, body.model is not None
+        return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
 
     def _card_words(self, body: WrittenCard, at: tuple[str, ...]) -> CardWords:
         usual = CardWords()

@@ -108,7 +108,9 @@ class Decider:
             # Broken whether or not the call is made, it says nothing against the call; nor does that allow it.
             answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
         if answer == "deny" and self._waits_for_card(finding):
-            return self._of_rule(finding, tool, "ask", (Question(finding.rule.policy, _AGREES, "user"),))
+            predicates = self.pack.book.predicates
+            asked = [(name, _asked(predicates[name].description) or _AGREES) for name, _ in finding.whys]
+            return self._of_rule(finding, tool, "ask", tuple(Question(*each, "user") for each in asked))
         return self._of_rule(finding, tool, answer)
 
     def _waits_for_card(self, finding: RuleFinding) -> bool:

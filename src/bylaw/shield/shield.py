@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bylaw.engine import door
+from bylaw.engine.context import warn_of_model
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import BylawError, UsageError
@@ -67,6 +68,8 @@ class Shield:
             hint = "give `tools`, a function of a tool's name and its arguments"
             raise UsageError("`resolve: live` needs the host's tools", hint=hint)
         self.answers = answers
+        if answers is not None:
+            warn_of_model(self.pack)
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.requests = requests
         """Reads what a request allows, such as `bylaw.answering.RequestReader`; without it the catalogue's words do."""

@@ -544,11 +544,12 @@ class SessionState:
     def _card(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> Card | None:
-        """What to put to the user, where nothing but their yes stands between the call and its running."""
+        """What to put to the user, where nothing but their yes, or a person's, stands between the call and its running.
+
+        What else only they can say is asked first: the answer may make it another call.
+        """
         firm = [each for each in grounds if each.posture == "enforce" and each.answer != "allow"]
-        if not any(each.puts_card for each in firm) or any(
-            not each.puts_card and each.answer != "ask" for each in firm
-        ):
+        if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
             return None
         text = conversation.card_text()
         if not text:
@@ -586,6 +587,11 @@ class SessionState:
                 if made is not None and made.result is event and made.accepted is False:
                     for use in self._uses[event.call]:
                         yield "use", *use_entry(replace(use, status="returned"))
+
+
+def _comes_first(ground: Ground) -> bool:
+    """Whether what a ground says has to be settled before the call is put to the user."""
+    return not ground.puts_card and (ground.answer != "ask" or any(each.whom == "user" for each in ground.questions))
 
 
 def _is_of(call: Call, decision: Decision) -> bool:
