@@ -240,3 +240,29 @@ def test_many_who_triage_at_once_lose_nothing(reader: Reader, out: Path) -> None
     assert all(f"finding: {name}" in text or f'finding: "{name}"' in text for name in names)
     waivers = read_waivers(out.parent / "waivers.yaml")
     assert sum(bool(waivers.waive(finding)) for finding in read_findings(out)) == len(names)
+
+
+def test_a_waiver_is_taken_back_and_leaves_the_file_as_it_was(reader: Reader, out: Path) -> None:
+    path = out.parent / "waivers.yaml"
+    first, second = open_index(out).findings(Wanted(), limit=2)
+    path.write_text("# ours\nwaivers: []\n")
+    for row in (first, second):
+        reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01", of="finding")
+    both = path.read_text()
+    told = reader.send(f"/finding/{second.id}/unwaive")
+    assert "taken out" in told
+    assert both.startswith(path.read_text())
+    assert path.read_text().startswith("# ours\nwaivers:\n")
+    reader.send(f"/finding/{first.id}/unwaive")
+    assert read_waivers(path).in_force == ()
+    reader.send(f"/finding/{first.id}/unwaive", status=422)
+    reader.send(f"/finding/{first.id}/waive", reason="agreed", expires="2999-01-01", of="finding")
+    (waiver,) = read_waivers(path).in_force
+    assert waiver.finding == first.id
+
+
+def test_a_waiver_of_a_whole_policy_is_not_taken_back_for_one_finding(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01", of="policy")
+    if read_waivers(out.parent / "waivers.yaml").in_force[0].policy:
+        reader.send(f"/finding/{row.id}/unwaive", status=422)

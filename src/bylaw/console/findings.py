@@ -17,7 +17,7 @@ from bylaw.console.page import page
 from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
 from bylaw.console.standing import Standings
-from bylaw.console.triage import case_of_call, case_of_rule, false_alarm, keep_case, waive
+from bylaw.console.triage import case_of_call, case_of_rule, false_alarm, keep_case, unwaive, waive
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
@@ -40,6 +40,7 @@ class FindingPages:
             shown("/finding/{id:path}", self.one),
             changed("/finding/{id:path}/waive", self.waive),
             changed("/finding/{id:path}/false-alarm", self.false_alarm),
+            changed("/finding/{id:path}/unwaive", self.unwaive),
             changed("/finding/{id:path}/case", self.case),
             changed("/finding/{id:path}/attest", self.attest),
         ]
@@ -58,6 +59,7 @@ class FindingPages:
         return self._page(
             "findings.html",
             asked,
+            section="open" if wanted.state == "open" else "findings",
             wanted=wanted,
             reasons=index.reasons(wanted),
             members=members,
@@ -90,6 +92,14 @@ class FindingPages:
             self._view.waivers, finding=self._named(row), owner=asked.signed(), reason=reason, expires=expires
         )
         return self._told(asked, row, written)
+
+    def unwaive(self, asked: Asked) -> Response:
+        """Take a waiver back."""
+        standings, row = self._found(asked)
+        covering = standings.waivers_of(row.id)
+        if not covering:
+            raise UsageError("this finding is not waived")
+        return self._told(asked, row, unwaive(self._view.waivers, covering[0], by=asked.signed()))
 
     def case(self, asked: Asked) -> Response:
         """Keep a finding as a case of the pack."""

@@ -19,6 +19,8 @@ except ImportError:  # Windows has no such locks.
     fcntl = None
 
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
+_NONE = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
+"""A list that was emptied."""
 _BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
@@ -41,20 +43,46 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         before = path.read_text(encoding="utf-8") if path.is_file() else head
         if before and not before.endswith("\n"):
             before += "\n"
+        before = _NONE.sub(":\n", before)
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         lines = written(record, indent)
-        rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
-        try:
-            with rough.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(before + lines)
-            _check(rough, path, lines, count)
-            if path.exists():
-                rough.chmod(path.stat().st_mode & 0o777)
-            os.replace(rough, path)
-        finally:
-            rough.unlink(missing_ok=True)
+        _replace(path, before + lines, lines, count, by=1)
     return lines
+
+
+def take_out(path: Path, line: int, *, count: Callable[[Path], int]) -> str:
+    """Take out the record that begins at a line, and return its lines; comments above it stay."""
+    with alone(path):
+        every = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        start = line - 1
+        found = _ITEM.match(every[start]) if start < len(every) else None
+        if found is None:
+            raise UsageError("no entry begins there any more", place=f"{path}:{line}", hint="load the page again")
+        inside = f"{found[1]} "
+        end = start + 1
+        while end < len(every) and every[end].startswith(inside):
+            end += 1
+        left = "".join(every[:start] + every[end:])
+        if not _ITEM.search(left):
+            left = re.sub(r":[ ]*\n\s*\Z", ": []\n", left)
+        lines = "".join(every[start:end])
+        _replace(path, left, lines, count, by=-1)
+    return lines
+
+
+def _replace(path: Path, text: str, lines: str, count: Callable[[Path], int], *, by: int) -> None:
+    """Put a text in the file's place, if it can be read and holds that many more entries."""
+    rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
+    try:
+        with rough.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        _check(rough, path, lines, count, by)
+        if path.exists():
+            rough.chmod(path.stat().st_mode & 0o777)
+        os.replace(rough, path)
+    finally:
+        rough.unlink(missing_ok=True)
 
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
@@ -70,15 +98,15 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
 
 
-def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int]) -> None:
-    """Whether the file with the new entry can be read, and has one more than before."""
+def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], by: int) -> None:
+    """Whether the changed file can be read, and has one entry more than before, or one less."""
     before = count(path) if path.is_file() else 0
     try:
-        why = "" if count(rough) == before + 1 else "the entry would not be part of the list"
+        why = "" if count(rough) == before + by else "the entry would not be part of the list"
     except BylawError as error:
         why = str(error).replace(str(rough), str(path))
     if why:
-        hint = f"add it yourself: {lines.strip()}"
+        hint = f"{'add' if by > 0 else 'take out'} it yourself: {lines.strip()}"
         raise UsageError(f"nothing was written: {why}", place=str(path), hint=hint)
 
 

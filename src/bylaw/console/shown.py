@@ -41,7 +41,7 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
     head = {"finding": row.id, "trajectory": line["trajectory"], "agent": line["agent"]}
     made = rule_details(opened[0] | head, view.policies)
     made["verdict"] = made["policies"][0]["verdict"] = "inconclusive"
-    return made
+    return made | {"openRule": opened[0]["rule"]}
 
 
 def conversation_data(view: View, index: Index, name: str, steps: set[int]) -> JsonRecord | None:

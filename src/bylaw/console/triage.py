@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from bylaw.audit.report.folder import JsonRecord
-from bylaw.audit.waiver import read_waivers
+from bylaw.audit.waiver import Waiver, read_waivers
 from bylaw.console.pack_state import PARSING
-from bylaw.console.record_file import Written, add_record
+from bylaw.console.record_file import Written, add_record, take_out
 from bylaw.console.standing import FALSE_ALARM
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import load_pack
@@ -43,6 +43,18 @@ def false_alarm(path: Path, *, finding: str, owner: str, reason: str, expires: s
     """Say that a finding is none: a waiver whose reason begins so."""
     _needed(reason, "why it is none")
     return waive(path, owner=owner, reason=FALSE_ALARM + reason, expires=expires, finding=finding)
+
+
+def unwaive(path: Path, waiver: Waiver, *, by: str) -> Written:
+    """Take a waiver of one finding back."""
+    _needed(by, "who takes it back")
+    if not waiver.finding:
+        raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
+    line = waiver.place.rpartition(":")[2]
+    if not line.isdigit():
+        raise UsageError("where the waiver stands is not known", place=waiver.place, hint="edit the file")
+    lines = take_out(path, int(line), count=_count_waivers)
+    return Written(path, lines, "taken out; the finding counts again.")
 
 
 def _count_waivers(path: Path) -> int:

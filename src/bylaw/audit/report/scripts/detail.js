@@ -19,7 +19,7 @@ function safeForUrl(text) {
 function findingView(finding, conversation, {policyId, others, choose, addressOf, isBrief}) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
-  const isRule = finding.verdict === "broken";
+  const isRule = finding.verdict === "broken" || Boolean(finding.openRule);
   const because = policy && policy.because && !policy.is_lacking;
   const clean = finding.policies.length - judged.length;
   return [

@@ -42,7 +42,7 @@ function headline(finding, policy) {
   if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it; whether that was true is not known.";
   if (verdict === "uninformed") return "It acted without looking; whether that was allowed is not known.";
   if (verdict === "broken") return "It broke a rule of the conversation.";
-  if (verdict === "inconclusive") return "This call could not be judged.";
+  if (verdict === "inconclusive") return finding.openRule ? "Nobody can tell yet whether this rule was kept." : "This call could not be judged.";
   return "This call was compliant.";
 }
 
@@ -58,6 +58,7 @@ function story(finding, policy, conversation) {
   if (verdict === "broken") {
     return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   }
+  if (finding.openRule) return [make("b", {}, said(finding.agent || "The agent", 60)), `, step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
   if (lacks.length) {
     out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
