@@ -30,9 +30,10 @@ class Requests:
         self._read = read
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, delegation=delegation)
-        self._allowances: dict[str, Allowance] = {}
-        self._texts: dict[int, str] = {}
-        """By how many messages of the user, all their words."""
+        self._allowances: dict[int, Allowance] = {}
+        """By how many messages of the user there were."""
+        self._text = (0, "")
+        """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """By step of a call, what speaks against it."""
 
@@ -42,19 +43,24 @@ class Requests:
 
     def allowance(self, before: int) -> Allowance:
         """What the user's words before a step allow. Later words may widen it, and nothing else does."""
-        text = self.text(before)
-        found = self._allowances.get(text)
+        count = self._count(before)
+        found = self._allowances.get(count)
         if found is None:
-            found = self._allowances[text] = self._read(text) if text else Allowance()
+            text = self.text(before)
+            found = self._allowances[count] = self._read(text) if text else Allowance()
         return found
 
     def text(self, before: int) -> str:
         """All that the user said before a step."""
+        count = self._count(before)
+        if self._text[0] != count:
+            self._text = (count, "\n\n".join(text for _, text in self._ledger.said[:count]))
+        return self._text[1]
+
+    def _count(self, before: int) -> int:
+        """How many messages of the user came before a step."""
         said = self._ledger.said
-        count = len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
-        if count not in self._texts:
-            self._texts[count] = "\n\n".join(text for _, text in said[:count])
-        return self._texts[count]
+        return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
         """Whether a call keeps to what the user asked for; UNSEEN where only the user can say."""
