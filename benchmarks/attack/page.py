@@ -77,6 +77,37 @@ def counted(found: dict[str, Any]) -> str:
     return table(["setting", *names.values()], rows)
 
 
+SEED = 1
+CLASSES = 12
+
+
+def tricks(tried: list[dict[str, Any]]) -> str:
+    """What of each trick is stopped."""
+    settings = list(dict.fromkeys(each["setting"] for each in tried))
+    rows: list[list[str]] = []
+    for trick, about in {each["trick"]: each["about"] for each in tried}.items():
+        found = {each["setting"]: each["stopped"] for each in tried if each["trick"] == trick}
+        rows.append([f"{trick}: {about[0].lower()}{about[1:]}", *(share(found[setting]) for setting in settings)])
+    total = [
+        [sum(each["stopped"][part] for each in tried if each["setting"] == setting) for part in ("hits", "cases")]
+        for setting in settings
+    ]
+    rows.append(["all", *(f"{hits}/{cases} = {100 * hits / cases:.1f} %" for hits, cases in total)])
+    return table(["variants stopped", *settings], rows)
+
+
+def through(tried: list[dict[str, Any]], setting: str) -> str:
+    """The largest classes of variants that got through."""
+    rows = [
+        [each["trick"], f"{every['suite']} {every['user_task']}", str(every["count"]), every["tool"], every["because"]]
+        for each in tried
+        if each["setting"] == setting
+        for every in each["through"]
+    ]
+    rows.sort(key=lambda row: -int(row[2]))
+    return table(["trick", "request", "variants", "call", "why"], rows[:CLASSES])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="+")
@@ -85,6 +116,10 @@ def main() -> None:
     more = ["--allowances", given.allowances] if given.allowances else []
     found: dict[str, Any] = told(
         str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more
+    )
+    tried: list[dict[str, Any]] = told(
+        *(str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more),
+        *("--adaptive", str(SEED)),
     )
     new = told(sys.executable, str(HERE / "new_requests.py"))
     if given.allowances:
@@ -120,6 +155,9 @@ def main() -> None:
         "new": counted(new),
         "setting": f"`{setting}`",
         "missed": wrong(found[setting]["missed"]),
+        "tricks": tricks(tried),
+        "through": through(tried, setting),
+        "seed": str(SEED),
         "alarms": wrong(found[setting]["alarms"]),
         "stopped": f"{100 * whole['attacks_stopped']['share']:.1f} %",
         "kept": f"{100 * (1 - good['share']):.1f} %",

@@ -120,3 +120,41 @@ def test_a_file_that_is_none_of_allowances_is_an_error_with_its_line(tmp_path: P
     with pytest.raises(UsageError, match="not an allowance") as caught:
         read_allowances(file)
     assert caught.value.place == f"{file}:1"
+
+
+def test_a_command_that_may_ask_a_model_asks_it_for_requests_too(tmp_path: Path):
+    from bylaw.cli.answers import open_answers
+
+    with open_answers(f"batch:{tmp_path}", None, ()) as models:
+        assert models.answers is not None
+        assert models.requests is not None
+        read = models.requests(load_pack("agentdojo/banking"))
+        assert read(TEXT).by == "words", "nobody has answered yet"
+    (file,) = (tmp_path / "requests").glob("*")
+    assert "plumber.txt" in file.read_text()
+    with open_answers(None, None, ()) as models:
+        assert (models.answers, models.requests) == (None, None)
+
+
+def test_a_service_asks_for_requests_as_well(tmp_path: Path):
+    from bylaw.record import Log
+    from bylaw.service.desk import Desk
+
+    reader = RequestReader(Says(json.dumps(GOOD)))
+    with Log(str(tmp_path / "log.db")) as log:
+        desk = Desk(load_pack("agentdojo/banking"), log, requests=reader)
+        shield = desk._shield("t")  # pyright: ignore[reportPrivateUsage]
+        with shield.session("c") as session:
+            session.user(TEXT)
+            session.decide("get_balance", {})
+    assert reader.queries == 1
+
+
+def test_a_reader_forgets_the_oldest(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bylaw.answering.request.MOST", 2)
+    reader = RequestReader(Says(json.dumps(GOOD)))
+    for text in (TEXT, f"{TEXT} Now.", f"{TEXT} Soon."):
+        reader.read(text, TOOLS)
+    assert len(reader.known) == 2
+    reader.read(TEXT, TOOLS)
+    assert reader.queries == 4

@@ -1,5 +1,7 @@
 """What a request allows, and whether calls keep to it."""
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,3 +294,43 @@ def test_words_of_the_catalogue_tell_what_is_asked_for():
 @pytest.mark.parametrize("suite", ["banking", "slack", "workspace", "travel"])
 def test_the_packs_of_the_suites_load(suite: str):
     assert load_pack(f"agentdojo/{suite}").reads_requests
+
+
+def test_what_a_model_said_is_kept_in_the_log_and_not_asked_again(tmp_path: Path):
+    asked: list[str] = []
+
+    def reader(_pack: Pack) -> ReadRequest:
+        def read(text: str) -> Allowance:
+            asked.append(text)
+            slots = (Slot("account", "said", (Span(10, 16),)), Slot("amount", "said", (Span(4, 6),)))
+            return Allowance((Deed("pay", (Span(0, 3),), slots),), by="model")
+
+        return read
+
+    call: dict[str, Any] = {"account": "AB1234", "amount": 20}
+    with Shield(desk(), log=tmp_path / "log.db", requests=reader) as shield, shield.session("c1") as session:
+        session.user("Pay 20 to AB1234.")
+        first = session.decide("pay", call)
+    assert [each.messages for each in first.granted] == [1]
+    assert (first.answer, first.model_queries, len(first.request)) == ("allow", 1, 16)
+    with Shield(desk(), log=tmp_path / "log.db", requests=reader) as shield, shield.session("c1") as session:
+        session.result("done")
+        again = session.decide("pay", {**call, "account": "XY7777"})
+        assert (again.answer, again.request, again.granted) == ("ask", first.request, ())
+        assert 'pay ("Pay"): account is "AB1234"; amount is "20"' in again.for_person
+        session.user("And 5 to XY7777.")
+        assert session.decide("pay", {"account": "XY7777", "amount": 5}).granted[0].messages == 2
+    assert asked == ["Pay 20 to AB1234.", "Pay 20 to AB1234.\n\nAnd 5 to XY7777."]
+    with sqlite3.connect(tmp_path / "log.db") as log:
+        bodies = [bytes(body) for (body,) in log.execute("select body from entries where kind = 'decision'")]
+    assert b'"granted"' in bodies[0]
+    assert b"AB1234" not in bodies[0].partition(b'"granted"')[2], "places in the user's words, and none of them"
+
+
+def test_what_the_catalogue_tells_of_a_request_is_named_by_its_digest_and_told_to_people():
+    with Shield(desk()).session() as session:
+        session.user("How many files do I have?")
+        decision = session.decide("delete_file", {"file_id": "3"})
+    assert decision.request
+    assert decision.granted == ()
+    assert "The request, as read by the words of the catalogue, asks for:" in decision.for_person

@@ -69,6 +69,13 @@ def test_a_line_with_a_label_stands_alone_and_a_sentence_does_not(result: str):
     assert trace(events, 132.5).is_whole
 
 
+def test_lines_of_a_broken_result_are_no_fields_that_a_tool_vouches_for():
+    broken = "- sender: SE4550\n  subject: 'tea\n- sender: QQ1234\n  subject: \t}}\n"
+    events = talk("pay them back", ("transactions", {}, broken))
+    found = trace(events, "QQ1234")
+    assert (found.source, found.is_whole) == ("content", True)
+
+
 def test_the_host_and_the_agent():
     events = talk("hello")
     provenance = Provenance(events, context={"principal": "u-17"}, tools=TOOLS)

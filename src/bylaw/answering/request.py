@@ -74,6 +74,8 @@ class Reply(Struct, frozen=True):
 
 
 SCHEMA = schema_of(Reply)
+MOST = 10_000
+"""Answers that a reader keeps; the oldest go first."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -98,7 +100,7 @@ class RequestReader:
         self.queries = 0
         """How often a model was asked."""
         self.unanswered: dict[str, str] = {}
-        """Questions without an answer that can be used, by key, each with why."""
+        """The latest questions without an answer that can be used, by key, each with why."""
 
     def __call__(self, pack: Pack) -> ReadRequest:
         return lambda text: self.read(text, pack.schema.tools)
@@ -111,24 +113,31 @@ class RequestReader:
             found = self._ask(asked, text, tools)
             if found is None:
                 return allowed_by_words(text, tools)
+            while len(self.known) >= MOST:
+                del self.known[next(iter(self.known))]
             self.known[asked.key] = found
         return found
 
     def _ask(self, asked: Request, text: str, tools: Mapping[str, Tool]) -> Allowance | None:
         if self._chat is None:
-            self.unanswered[asked.key] = "nobody is there to ask"
+            self._leave(asked.key, "nobody is there to ask")
             return None
         self.queries += 1
         try:
             (answer,) = self._chat.ask([asked])
         except ChatError as error:
-            self.unanswered[asked.key] = str(error)
+            self._leave(asked.key, str(error))
             return None
         reply = answer.read(Reply)
         if reply is None:
-            self.unanswered[asked.key] = answer.why or "no answer that can be read"
+            self._leave(asked.key, answer.why or "no answer that can be read")
             return None
         return allowance_of(reply, text, tools)
+
+    def _leave(self, key: str, why: str) -> None:
+        while len(self.unanswered) >= MOST:
+            del self.unanswered[next(iter(self.unanswered))]
+        self.unanswered[key] = why
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:

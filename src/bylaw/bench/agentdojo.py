@@ -48,7 +48,7 @@ class Measured(Struct):
 
 def measure(files: Iterable[Path], *, read_with: Read | None = None, known: Iterable[str] = ()) -> list[Measured]:
     """Every setting over the runs of the files; those with a question only where `read_with` answers it."""
-    runs = _runs(files)
+    runs = read_runs(files)
     packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in {run.details["suite"] for run in runs}}
     names = [name for name in SETTINGS if read_with is not None or not name.startswith("question")]
     found = [Measured(name, {suite: Tally() for suite in SUITES if suite in packs}, Tally()) for name in names]
@@ -57,7 +57,7 @@ def measure(files: Iterable[Path], *, read_with: Read | None = None, known: Iter
         suite = run.details["suite"]
         goal = goal_steps(run, packs[suite].schema.tools) if run.details["attack"] is not None else frozenset[int]()
         for each in found:
-            held = list(defences[each.setting, suite](run)) if _outcome(run) != "broken_off" else []
+            held = list(defences[each.setting, suite](run)) if settled(run) != "broken_off" else []
             for tally in (each.suites[suite], each.whole):
                 _count(tally, run, held, goal)
     return found
@@ -65,10 +65,11 @@ def measure(files: Iterable[Path], *, read_with: Read | None = None, known: Iter
 
 def requests(files: Iterable[Path]) -> dict[tuple[str, str], None]:
     """The distinct requests of the runs, each with its suite."""
-    return dict.fromkeys((run.details["suite"], request_of(run)) for run in _runs(files))
+    return dict.fromkeys((run.details["suite"], request_of(run)) for run in read_runs(files))
 
 
-def _runs(files: Iterable[Path]) -> list[Trajectory]:
+def read_runs(files: Iterable[Path]) -> list[Trajectory]:
+    """The runs of the files; an error where one is not of the four suites."""
     found: list[Trajectory] = []
     for file in files:
         for run in read(file):
@@ -99,7 +100,8 @@ def _defence(name: str, pack: Pack, read_with: Read | None) -> Defence:
             return packed(pack, lambda text: read_with(text, pack.schema.tools), asks)
 
 
-def _outcome(run: Trajectory) -> Outcome:
+def settled(run: Trajectory) -> Outcome:
+    """How a run came out."""
     details: Mapping[str, Any] = run.details
     if details["error"]:
         return "broken_off"
@@ -109,7 +111,7 @@ def _outcome(run: Trajectory) -> Outcome:
 
 
 def _count(tally: Tally, run: Trajectory, held: list[Held], goal: frozenset[int]) -> None:
-    outcome, details = _outcome(run), run.details
+    outcome, details = settled(run), run.details
     tally.runs[outcome] += 1
     tally.decisions += len(held)
     tally.seconds += [each.seconds for each in held]

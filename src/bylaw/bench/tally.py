@@ -52,15 +52,15 @@ class Tally:
         right = self.stopped + good - self.disturbed
         return {
             "attacks_succeeded": succeeded,
-            "attacks_stopped": _rate(self.stopped, succeeded),
-            "attack_success_before": _rate(succeeded, succeeded + resisted),
-            "attack_success_after": _rate(succeeded - self.stopped, succeeded + resisted),
+            "attacks_stopped": rate(self.stopped, succeeded),
+            "attack_success_before": rate(succeeded, succeeded + resisted),
+            "attack_success_after": rate(succeeded - self.stopped, succeeded + resisted),
             "no_call_to_stop": self.unreachable,
             "good_runs": good,
-            "good_runs_disturbed": _rate(self.disturbed, good),
-            "resisted_runs_disturbed": _rate(self.resisted_disturbed, resisted),
-            "accuracy": _rate(right, succeeded + good),
-            "injected_calls_held": _rate(self.goal_calls_held, self.goal_calls),
+            "good_runs_disturbed": rate(self.disturbed, good),
+            "resisted_runs_disturbed": rate(self.resisted_disturbed, resisted),
+            "accuracy": rate(right, succeeded + good),
+            "injected_calls_held": rate(self.goal_calls_held, self.goal_calls),
             "broken_off": self.runs["broken_off"],
             "decisions": self.decisions,
             "microseconds": round(median(self.seconds) * 1e6, 1) if self.seconds else 0.0,
@@ -82,6 +82,7 @@ class Rate(Struct, frozen=True):
     interval: tuple[float, float] = field(default=(0.0, 1.0))
 
 
-def _rate(hits: int, cases: int) -> Rate:
+def rate(hits: int, cases: int) -> Rate:
+    """A share, with its interval."""
     low, high = wilson(hits, cases)
     return Rate(hits, cases, round(hits / cases, 4) if cases else 0.0, (round(low, 4), round(high, 4)))

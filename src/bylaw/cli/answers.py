@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
+from bylaw.engine.conversation import OpenRequests
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,17 +43,27 @@ def answers_options(command: Command) -> Command:
     return command
 
 
+class Models(Struct, frozen=True):
+    """Who is asked where code cannot tell."""
+
+    answers: "Answerer | None" = None
+    """For predicates."""
+    requests: OpenRequests | None = None
+    """For what a user's request allows."""
+
+
 @contextmanager
 def open_answers(
     llm: str | None, memory: Path | None, operations: tuple[str, ...], *, budget: int | None = None
-) -> Generator["Answerer | None"]:
+) -> Generator[Models]:
     """Who answers, while the command runs; nobody without `--llm`."""
     if llm is None:
         if memory is not None or operations:
             raise UsageError("`--memory` and `--operations` go with `--llm`", hint="say which model to ask")
-        yield None
+        yield Models()
         return
     from bylaw.answering import Answerer, Plans
+    from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
 
     chat = open_chat(llm, kept=memory / "answers" if memory is not None else None)
@@ -66,4 +78,5 @@ def open_answers(
                 ) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
-        yield Answerer(chat, plans=Plans(memory), operations=added, budget=budget)
+        answers = Answerer(chat, plans=Plans(memory), operations=added, budget=budget)
+        yield Models(answers, RequestReader(chat))

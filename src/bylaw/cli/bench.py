@@ -1,7 +1,8 @@
 """`bylaw bench`: what a pack stops and disturbs on recorded runs of others."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,6 +12,9 @@ from rich.table import Table
 from bylaw.bench.tally import Rate
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from bylaw.bench.trial import Tried
 
 
 @click.command("bench", cls=InOrder)
@@ -32,13 +36,22 @@ def bench_command() -> None:
     type=click.Path(path_type=Path),
     help="What requests allow, as it was answered before; new answers are added.",
 )
-def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, allowances: Path | None) -> None:
+@click.option(
+    "--adaptive",
+    metavar="SEED",
+    type=int,
+    help="Rewrite the attacks as one who knows the defence would, by a seed, and tell of each trick what is stopped.",
+)
+def agentdojo_command(
+    runs: tuple[Path, ...], as_json: bool, llm: str | None, allowances: Path | None, adaptive: int | None
+) -> None:
     """Attacks stopped and good runs disturbed, on AgentDojo's recorded runs.
 
     Nothing is sent anywhere unless --llm names a model.
     """
     from bylaw.answering.request import RequestReader, read_allowances, write_allowances
     from bylaw.bench.agentdojo import SETTINGS, measure, requests
+    from bylaw.bench.trial import try_tricks
     from bylaw.llm.source import open_chat
     from bylaw.pack import load_pack
 
@@ -55,6 +68,9 @@ def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, al
         if reader.unanswered:
             why = next(iter(reader.unanswered.values()))
             raise UsageError(f"{len(reader.unanswered)} requests have no answer, the first because: {why}")
+    if adaptive is not None:
+        _tell_tricks(try_tricks(runs, adaptive, read_with=reader.read if reader is not None else None), as_json)
+        return
     found = measure(runs, read_with=reader.read if reader is not None else None)
     told: dict[str, Any] = {}
     for each in found:
@@ -78,6 +94,25 @@ def agentdojo_command(runs: tuple[Path, ...], as_json: bool, llm: str | None, al
     console = Console(width=None if Console().is_terminal else 140)
     for setting, told_of in told.items():
         _print(console, setting, told_of)
+
+
+def _tell_tricks(tried: Sequence["Tried"], as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(tried), indent=1))
+        return
+    console = Console(width=None if Console().is_terminal else 140)
+    for setting in dict.fromkeys(each.setting for each in tried):
+        table = Table(title=f"{setting}: variants stopped", title_justify="left", box=None, pad_edge=False)
+        rows = [each for each in tried if each.setting == setting]
+        table.add_column("")
+        for title in ("all", *rows[0].suites):
+            table.add_column(title, justify="right")
+        for each in rows:
+            table.add_row(
+                each.trick, _shown(each.stopped), *(f"{part.hits}/{part.cases}" for part in each.suites.values())
+            )
+        console.print(table)
+        console.print()
 
 
 def _print(console: Console, setting: str, told: dict[str, Any]) -> None:

@@ -74,10 +74,17 @@ def proxy_command(
     except ImportError as error:
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or ""}
-    with open_answers(llm, memory, operations) as answers:
+    with open_answers(llm, memory, operations) as models:
         older = [load_pack(each) for each in earlier]
         firmness = Postures(posture) if posture else None
-        shield = Shield(load_pack(pack), postures=firmness, log=log, answers=answers, earlier=older)
+        shield = Shield(
+            load_pack(pack),
+            postures=firmness,
+            log=log,
+            answers=models.answers,
+            requests=models.requests,
+            earlier=older,
+        )
         for note in filter(None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield))):
             print(f"bylaw: {note}", file=sys.stderr, flush=True)
         server: Any = proxy(shield, upstream(url or command), context=given, **named)

@@ -136,8 +136,8 @@ def serve_command(
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
-        with log, open_answers(llm, memory, operations) as answers:
-            desk = Desk(loaded, log, earlier=older, answers=answers)
+        with log, open_answers(llm, memory, operations) as models:
+            desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)
             kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None
             try:

@@ -18,7 +18,7 @@ from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.request import Delegating, ReadRequest
+from bylaw.engine.request import Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
@@ -57,9 +57,11 @@ class Conversation:
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
         requests: OpenRequests | None = None,
+        granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`requests` says what the user's words allow; without it the words of the tool catalogue tell.
+        """`requests` says what the user's words allow; without it the words of the tool catalogue tell. `granted`
+        is what it said before.
 
         `doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
 
@@ -81,6 +83,7 @@ class Conversation:
             known=known,
             delegation=delegation,
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
+            granted=granted,
         )
         self._taken = 0
         """How many of the events so far the session has taken in."""
@@ -155,6 +158,22 @@ class Conversation:
     def weigh(self) -> Assessment | None:
         """How the rules together lean on the call that was judged last, by their weights."""
         return self._session.weigh(self._judged.made.call) if self._judged is not None else None
+
+    @property
+    def granted(self) -> Sequence[Granted]:
+        """What a model said that the user's words allow, in the order it was asked."""
+        requests = self._session.requests
+        return requests.granted if requests is not None else ()
+
+    def request_digest(self, judgement: Judgement) -> str:
+        """By what the log names what the request allows that a call was held to; empty where none was."""
+        requests = self._session.requests
+        return requests.digest(judgement.made.start) if requests is not None else ""
+
+    def request_told(self, judgement: Judgement) -> list[str]:
+        """What the request was read to allow that a call was held to, in lines for people."""
+        requests = self._session.requests
+        return requests.told(judgement.made.start) if requests is not None else []
 
     @property
     def answered(self) -> tuple[Answered, ...]:

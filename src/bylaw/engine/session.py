@@ -18,7 +18,7 @@ from bylaw.engine.asking import Answered, AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
-from bylaw.engine.request import Delegating, ReadRequest, Requests, allowed_by_words
+from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -56,11 +56,13 @@ class Session:
         is_live: bool = False,
         known: Iterable[Answered] = (),
         read_request: ReadRequest | None = None,
+        granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
         """`answer` is asked for predicates that code cannot settle, of every act where a rule hangs on one.
 
-        `read_request` says what the user's words allow; without it the words of the tool catalogue tell.
+        `read_request` says what the user's words allow; without it the words of the tool catalogue tell. `granted` is
+        what it said before, elsewhere.
         `delegation` says what becomes of deeds that a text asks for; without it the pack does.
 
         A live session asks of a call only what its decision hangs on, the most telling first, and whether the user
@@ -79,7 +81,7 @@ class Session:
         if pack.reads_requests:
             read = read_request or partial(allowed_by_words, tools=pack.schema.tools)
             way = delegation or pack.postures.delegation
-            self.requests = Requests(self.ledger, self._context, read, delegation=way)
+            self.requests = Requests(self.ledger, self._context, read, delegation=way, known=granted)
             self.ledger.requests = self.requests
         elif pack.traces_values:
             self.ledger.provenance(self._context)

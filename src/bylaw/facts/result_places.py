@@ -31,7 +31,8 @@ class Place(Struct, frozen=True, gc=False):
     field: str
     """The name of the field, or of the line inside of it; empty for a member of a list and a line without a label."""
     top: str
-    """The name of the record's own field, which trust goes by: a line of a mail's body is of the field `body`."""
+    """The name of the record's own field, which trust goes by: a line of a mail's body is of the field `body`. Empty
+    in a text without fields."""
     record: int
     """The record it is of, by its number; -1 where it is of none."""
     is_whole: bool
@@ -114,7 +115,7 @@ class ResultPlaces:
         lines = text.splitlines() if "\n" in text or is_all else [text]
         for line in lines[:_LINES]:
             for label, part in _parts(line):
-                inside = Place(label or place.field, place.top or label, place.record, True)
+                inside = Place(label or place.field, place.top, place.record, True)
                 if part != text and len(part) <= _WHOLE:
                     self._add(part, inside)
 

@@ -96,7 +96,12 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "texts", frozenset(plain))
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a field of its result."""
+        """Whether the system vouches for a field of its result; without a name, for a result that has no fields.
+
+        Where anybody may have written a part of it, a text without fields may be that part, whatever its lines say.
+        """
+        if not field and "content" in self.trust.values():
+            return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

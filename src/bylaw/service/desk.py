@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.engine.conversation import OpenAnswers
+from bylaw.engine.conversation import OpenAnswers, OpenRequests
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record import Log
@@ -58,12 +58,13 @@ class Desk:
         earlier: Iterable[Pack] = (),
         sessions: int = SESSIONS,
         answers: OpenAnswers | None = None,
+        requests: OpenRequests | None = None,
     ) -> None:
         self.pack = pack
         self.log = log
         self.metrics = Metrics()
         self._earlier = tuple(earlier)
-        self._answers = answers
+        self._answers, self._requests = answers, requests
         self._shields: dict[str, Shield] = {}
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
@@ -166,7 +167,12 @@ class Desk:
         shield = self._shields.get(tenant)
         if shield is None:
             shield = self._shields[tenant] = Shield(
-                self.pack, log=self.log, tenant=tenant, earlier=self._earlier, answers=self._answers
+                self.pack,
+                log=self.log,
+                tenant=tenant,
+                earlier=self._earlier,
+                answers=self._answers,
+                requests=self._requests,
             )
         return shield
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from bylaw.engine.asking import Answered
+from bylaw.engine.request import Granted
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
 from bylaw.trace.event import Card, LookedUp
@@ -136,6 +137,10 @@ class Decision(Struct, frozen=True):
     card: Card | None = None
     """What to put to the user, whose yes to it lets the same call run: the agent shows its text, or the host shows it
     and reports the answer with `confirm`."""
+    request: str = ""
+    """By its digest, what the user's request allows that the call was held to, where the pack asks for that."""
+    granted: tuple[Granted, ...] = ()
+    """What a model said since the decision before that the request allows: places in the user's words."""
 
     @property
     def feedback(self) -> str:

@@ -19,6 +19,7 @@ from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
@@ -30,7 +31,8 @@ from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use, use_entry
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.decision import Decision, Ground, Text
+from bylaw.shield.for_person import line
 from bylaw.shield.history import (
     History,
     Named,
@@ -138,7 +140,7 @@ class SessionState:
         """What was read of the log may not be on disk yet, and nothing was written after it."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
-        self._told = 0
+        self._told = self._granted = 0
         """How many answers of a model decisions have told of."""
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
@@ -245,7 +247,7 @@ class SessionState:
         opening = Opening(pack.name, pack.version, pack.digest)
         known = History(opening, [], [], [], self._length, yeses=self._yeses)
         news = read_history(entries, known)
-        if news is None or any(decision.answered for decision in news.decisions):
+        if news is None or any(decision.answered or decision.granted for decision in news.decisions):
             return False
         for decision in news.decisions:
             note_interruption(self.interrupted, decision)
@@ -388,14 +390,17 @@ class SessionState:
             self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
             self._requests, self.interrupted = _answered(history), history.interrupted
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
-            conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
+            conversation = self._conversation(
+                [each for decision in history.decisions for each in decision.answered],
+                [each for decision in history.decisions for each in decision.granted],
+            )
             conversation.resume(history.events)
-        self._told = len(conversation.answered)
+        self._told, self._granted = len(conversation.answered), len(conversation.granted)
         self._repeat(conversation)
         self.live = conversation
         return conversation
 
-    def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
+    def _conversation(self, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()) -> Conversation:
         answers = self._shield.answers
         pack = self.decider.pack
         return Conversation(
@@ -406,6 +411,7 @@ class SessionState:
             answers=answers,
             known=known,
             requests=self._shield.requests,
+            granted=granted,
             delegation=self._shield.postures.delegation,
         )
 
@@ -522,6 +528,8 @@ class SessionState:
         if answered := conversation.answered[self._told :]:
             self._told += len(answered)
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
+        if self.decider.pack.reads_requests:
+            decision = self._requested(conversation, judgement, decision)
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         uses = places.uses if decision.allowed and self._log is not None else ()
@@ -569,6 +577,18 @@ class SessionState:
                     return card
                 break
         return Card(name, digest, text, now + conversation.card_lifetime)
+
+    def _requested(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
+        """A decision with what the request allows that the call was held to."""
+        granted = tuple(conversation.granted[self._granted :])
+        self._granted += len(granted)
+        queries = decision.model_queries + len(granted)
+        person = decision.to_person
+        if decision.answer == "ask":
+            lines, first = conversation.request_told(judgement), person
+            person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
+        digest = conversation.request_digest(judgement)
+        return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
 
     def _ruling(self, log: Log, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""

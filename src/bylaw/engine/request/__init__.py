@@ -2,7 +2,7 @@
 
 from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
 from bylaw.engine.request.keeping import Delegating, Keeping, Objection
-from bylaw.engine.request.requests import ReadRequest, Requests
+from bylaw.engine.request.requests import Granted, ReadRequest, Requests
 from bylaw.engine.request.wording import allowed_by_words
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Deed",
     "Delegating",
     "Delegation",
+    "Granted",
     "Keeping",
     "Objection",
     "ReadRequest",

@@ -1,11 +1,14 @@
 """What the user's words allow in one conversation, worked out once for all that was said so far."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from msgspec import Struct
 
 from bylaw.engine.request.allowance import Allowance
 from bylaw.engine.request.keeping import Delegating, Keeping, Objection
+from bylaw.engine.request.telling import told
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
@@ -13,6 +16,14 @@ from bylaw.facts.provenance import plain_link
 
 ReadRequest = Callable[[str], Allowance]
 """Says what a request allows, from the user's words alone."""
+
+
+class Granted(Struct, frozen=True):
+    """What a model said that a request allows, as the log keeps it: places in the user's words, and none of them."""
+
+    messages: int
+    """How many messages of the user it was read from."""
+    allowance: Allowance
 
 
 class Requests:
@@ -25,13 +36,18 @@ class Requests:
         read: ReadRequest,
         *,
         delegation: Delegating = "ask",
+        known: Iterable[Granted] = (),
     ) -> None:
+        """`known` is what was granted before, elsewhere: nobody is asked for it again."""
         self._ledger = ledger
         self._read = read
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, delegation=delegation)
-        self._allowances: dict[int, Allowance] = {}
+        self.granted: list[Granted] = list(known)
+        """What a model said, in the order it was asked."""
+        self._allowances = {each.messages: each.allowance for each in self.granted}
         """By how many messages of the user there were."""
+        self._digests: dict[int, str] = {}
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
@@ -48,7 +64,20 @@ class Requests:
         if found is None:
             text = self.text(before)
             found = self._allowances[count] = self._read(text) if text else Allowance()
+            if found.by == "model":
+                self.granted.append(Granted(count, found))
         return found
+
+    def digest(self, before: int) -> str:
+        """By what the log names what the user's words before a step allow."""
+        count = self._count(before)
+        if count not in self._digests:
+            self._digests[count] = self.allowance(before).digest
+        return self._digests[count]
+
+    def told(self, before: int) -> list[str]:
+        """What the user's words before a step allow, in lines for people."""
+        return told(self.allowance(before), self.text(before))
 
     def text(self, before: int) -> str:
         """All that the user said before a step."""
@@ -72,10 +101,10 @@ class Requests:
         if found is None:
             before = at.start
             allowance, text = self.allowance(before), self.text(before)
-            told = self._keeping.objections(
+            against = self._keeping.objections(
                 at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
             )
-            found = self._found[at.step] = tuple(told)
+            found = self._found[at.step] = tuple(against)
         return found
 
     def _is_approved(self, value: str, before: int) -> bool:

@@ -1,0 +1,138 @@
+"""A recorded run with other words in its results: what was injected is replaced, added to, or moved."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+import yaml
+from msgspec.structs import replace
+
+from bylaw.facts.result_field import parse_result, result_text
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, Event, Result
+from bylaw.trace.trajectory import Trajectory
+
+Write = Callable[[str, str], str]
+"""What becomes of a text in a result, and of the field it stands in."""
+_LONG = 20
+"""Letters of a field that reads like a text."""
+
+
+class Rewriting:
+    """Rewrites one run, of which nothing is changed."""
+
+    def __init__(self, run: Trajectory) -> None:
+        self._run = run
+        injections: dict[str, Any] = run.details.get("injections") or {}
+        texts = [str(text).split() for text in injections.values() if str(text).strip()]
+        self._patterns = [re.compile(r"\s*".join(re.escape(word) for word in words)) for words in texts]
+
+    def injected_before(self, step: int) -> list[int]:
+        """The steps of the results before a step that show what was injected."""
+        found = [(place, event) for place, event in enumerate(self._run.events[:step]) if isinstance(event, Result)]
+        return [place for place, event in found if _changed(event, self._out) != result_text(event)]
+
+    def replaced(self, text: str, *, whole: bool = False) -> Trajectory:
+        """The run with a text in place of what was injected; `whole`: in place of all of the field that holds it."""
+
+        def write(leaf: str, _: str) -> str:
+            for pattern in self._patterns:
+                if pattern.search(leaf):
+                    leaf = text if whole else pattern.sub(lambda _: text, leaf)
+            return leaf
+
+        return self._with(dict.fromkeys(range(len(self._run.events)), write))
+
+    def added(self, step: int, text: str, tools: Mapping[str, Tool]) -> Trajectory:
+        """The run with a text at the end of one text in the result at a step that anybody may have written."""
+        done: list[str] = []
+
+        def write(leaf: str, field: str) -> str:
+            if done or not _is_open(leaf, field, event, tools):
+                return leaf
+            done.append(leaf)
+            return f"{leaf}\n{text}"
+
+        event = self._run.events[step]
+        return self._with({step: write})
+
+    def texts_before(self, step: int, tools: Mapping[str, Tool]) -> list[int]:
+        """The steps of results of reads before a step that hold a text which anybody may have written."""
+        found: list[int] = []
+        for place, event in enumerate(self._run.events[:step]):
+            if isinstance(event, Result):
+                cut = _changed(event, lambda leaf, field, at=event: "" if _is_open(leaf, field, at, tools) else leaf)
+                if cut != result_text(event):
+                    found.append(place)
+        return found
+
+    def repeated(self, step: int, text: str) -> list[tuple[str, dict[str, Any], str]]:
+        """The call of a result once more, with a text in place of what was injected."""
+        result = self.replaced(text).events[step]
+        assert isinstance(result, Result)
+        call = None if result.call is None else self._run.events[result.call]
+        return [(call.tool, call.arguments, result_text(result))] if isinstance(call, Call) else []
+
+    def turn_start(self, step: int) -> int:
+        """Where the turn of the call at a step begins."""
+        call = self._run.events[step]
+        assert isinstance(call, Call)
+        same = (place for place, event in enumerate(self._run.events) if getattr(event, "turn", None) == call.turn)
+        return min(same, default=step)
+
+    def inserted(self, start: int, calls: Iterable[tuple[str, dict[str, Any], str]]) -> tuple[Trajectory, int]:
+        """The run with calls and their results before a step, each in its own turn, and how many events they are."""
+        new: list[Event] = []
+        turn = max((getattr(event, "turn", 0) for event in self._run.events[:start]), default=0)
+        for tool, arguments, result in calls:
+            turn += 1
+            new.append(Call(tool, arguments, turn=turn))
+            new.append(Result(start + len(new) - 1, result, tool=tool))
+        count = len(new)
+        rest = [_shifted(event, start, count) for event in self._run.events[start:]]
+        return replace(self._run, events=[*self._run.events[:start], *new, *rest]), count
+
+    def _out(self, leaf: str, _: str) -> str:
+        for pattern in self._patterns:
+            leaf = pattern.sub("", leaf)
+        return leaf
+
+    def _with(self, writers: Mapping[int, Write]) -> Trajectory:
+        events = [
+            replace(event, content=_changed(event, writers[place]))
+            if isinstance(event, Result) and place in writers
+            else event
+            for place, event in enumerate(self._run.events)
+        ]
+        return replace(self._run, events=events)
+
+
+def _shifted(event: Event, start: int, count: int) -> Event:
+    if isinstance(event, Result):
+        is_later = event.call is not None and event.call >= start
+        return replace(event, call=event.call + count) if is_later and event.call is not None else event
+    return replace(event, turn=event.turn + count)
+
+
+def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> bool:
+    """Whether a text of a result is one that anybody may have written."""
+    tool = tools.get(event.tool) if isinstance(event, Result) else None
+    return tool is not None and tool.effect != "write" and len(leaf) >= _LONG and not tool.trusts(field)
+
+
+def _changed(result: Result, write: Write) -> str:
+    """The text of a result with every text in its data rewritten; as it was, where nothing is."""
+    text = result_text(result)
+    data = parse_result(text)
+    if isinstance(data, str):
+        return write(text, "")
+    new = _mapped(data, write, "")
+    return text if new == data else yaml.safe_dump(new, sort_keys=False, allow_unicode=True)
+
+
+def _mapped(value: Any, write: Write, field: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _mapped(part, write, field or str(name)) for name, part in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_mapped(part, write, field) for part in cast("list[Any]", value)]
+    return write(value, field) if isinstance(value, str) else value

@@ -1,0 +1,44 @@
+"""What a request was read to allow, in lines for people."""
+
+from collections.abc import Iterable
+
+from bylaw.engine.request.allowance import Allowance, Slot, Source, Span
+
+
+def told(allowance: Allowance, request: str) -> list[str]:
+    """A line for every deed, with the user's words that it rests on; `request` is what the user said."""
+    lines: list[str] = []
+    for deed in allowance.deeds:
+        slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)
+        asked = f" ({_quoted(deed.asked, request)})" if deed.asked else ""
+        lines.append(f"{deed.tool}{asked}{': ' if slots else ''}{slots}")
+    lines += [f"what a text says ({_quoted(each.asked, request)})" for each in allowance.delegations]
+    by = "a model" if allowance.by == "model" else "the words of the catalogue"
+    return [
+        f"The request, as read by {by}, asks for:",
+        *(f"  {line}" for line in lines or ["nothing that changes something"]),
+    ]
+
+
+def _fill(slot: Slot, request: str) -> str:
+    match slot.fill:
+        case "said":
+            return f"is {_quoted(slot.said, request)}" if slot.said else "is what the user said"
+        case "found":
+            which = f", with the {slot.choice.order} {slot.choice.field}" if slot.choice else ""
+            places = " or ".join(_place(each, request) for each in slot.sources)
+            return f"is found{f' in {places}' if places else ''}{which}"
+        case "free":
+            return "is free"
+        case "open":
+            return "is said or found"
+
+
+def _place(source: Source, request: str) -> str:
+    named = f" of {_quoted(source.named, request)}" if source.named else ""
+    return f"{source.tool or 'any result'}{named}"
+
+
+def _quoted(spans: Iterable[Span], request: str) -> str:
+    words = (" ".join(request[span.start : span.end].split()) for span in spans)
+    return ", ".join(f'"{each[:80]}"' for each in words)
