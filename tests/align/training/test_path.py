@@ -143,6 +143,23 @@ def test_adapters_alone_learn_and_are_merged(place):
     assert done["lora"] == 2
     assert not (place / "adapters" / "adapter_config.json").exists()
     assert (place / "adapters" / "model.safetensors").exists()
+    assert "Adapters of rank 2" in (place / "adapters" / "README.md").read_text()
+
+
+def test_adapters_lie_beside_the_model_and_make_it_of_the_first(place):
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    rows = training_rows(place / "data", 2)[:2]
+    changes = {"learning_rate": 0.05, "warmup": 0.0}
+    train(run_of(place, 2, "base", "beside", steps=2, lora=2, changes=changes), rows)
+    first, merged = (AutoModelForCausalLM.from_pretrained(place / name) for name in ("base", "beside"))
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        before, wanted = first(ids).logits, merged(ids).logits
+        found = PeftModel.from_pretrained(first, str(place / "beside" / "adapter"))(ids).logits
+    assert torch.allclose(found, wanted, atol=1e-4)
+    assert not torch.allclose(before, wanted, atol=1e-2)
 
 
 def test_only_the_agents_words_are_learned_and_servers_see_the_same_text(place):

@@ -42,8 +42,8 @@ def pack_of(data: Path, named: str | None) -> Held:
     return Held(name, pack)
 
 
-def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
-    """The rows of a file, or of the stage's file in a folder; JSON lines, compressed or not."""
+def rows_file(path: Path, stage: int) -> Path:
+    """The file of a stage's rows: the one that is named, or the stage's own in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -52,6 +52,12 @@ def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
         path = found
     if not path.exists():
         raise UsageError(f"there is no file `{path}`", hint="write it with `bylaw align data`")
+    return path
+
+
+def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
+    """The rows of a file, or of the stage's file in a folder; JSON lines, compressed or not."""
+    path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
     wanted = "prompt" if stage == 3 else "messages"

@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from bylaw.align.training import reinforced, supervised
 from bylaw.align.training.dialect import Dialect
 from bylaw.align.training.generator import Generator
+from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.optimizer import RoundedAdamW
 from bylaw.align.training.preset import PresetName, Reinforced, Supervised, settings_of
 from bylaw.align.training.record import SAVE_EVERY, Clock, Lines, last_checkpoint
@@ -45,6 +46,8 @@ class Run(Struct, frozen=True, kw_only=True):
     resume: bool = True
     """Go on from the last checkpoint in `out`, where there is one."""
     tensorboard: bool = True
+    source: Mapping[str, Any] = {}
+    """Where rows, first weights and reward came from, for the record."""
 
 
 def train(
@@ -92,6 +95,7 @@ def train(
     trained = trainer.accelerator.unwrap_model(trainer.model)
     if trainer.accelerator.is_main_process:
         if adapters is not None:
+            trained.save_pretrained(run.out / "adapter")
             trained = trained.merge_and_unload()
         trained.save_pretrained(run.out)
         tokenizer.save_pretrained(run.out)
@@ -107,9 +111,11 @@ def train(
         "loss": result.training_loss,
         "seconds": round(time.monotonic() - began, 2),
         "settings": to_builtins(settings),
+        "source": dict(run.source),
     }
     if trainer.accelerator.is_main_process:
         (run.out / "run.json").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+        write_model_card(run.out, done)
     return done
 
 

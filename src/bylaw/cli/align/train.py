@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from bylaw.align.reward import Mismatch
-from bylaw.align.training.data import pack_of, training_rows
+from bylaw.align.training.data import pack_of, rows_file, training_rows
+from bylaw.align.training.model_card import source_of
 from bylaw.align.training.preset import PresetName, settings_of
 from bylaw.align.training.scoring import graded, open_judge, scorer
 from bylaw.errors import UsageError
@@ -77,10 +78,13 @@ def train_command(
     rows: Sequence[Mapping[str, Any]] = training_rows(data, int(stage))
     score: Any = None
     ungraded = 0
+    reward: dict[str, Any] = {}
     if stage == "3":
         held = pack_of(data, pack)
         rows, ungraded = graded(rows, held.name, has_judge=judge is not None)
         score = scorer(terms, pack=held.name, mismatch=mismatch, judge=open_judge(judge))
+        reward = {"terms": terms, "mismatch": mismatch, "judge": judge, "pack": held.name}
+        reward = {"reward": reward | {"pack_sha256": held.pack.digest}}
     elif pack is not None or judge is not None:
         raise UsageError("--pack and --judge are for stage 3", hint="leave them out: stages 1 and 2 grade nothing")
     if ungraded:
@@ -101,6 +105,7 @@ def train_command(
         seed=seed,
         changes=changed,
         resume=not fresh,
+        source=source_of(data, rows_file(data, int(stage)), model) | reward,
     )
     click.echo(json.dumps(run.train(request, rows, score)))
 
