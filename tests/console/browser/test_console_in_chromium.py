@@ -158,6 +158,26 @@ def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: P
 
 
 @pytest.mark.parametrize("size", ["phone", "desktop"])
+def test_a_decision_appears_as_it_is_made_and_opens_its_conversation(
+    visit: Open, serve: Serve, axe: str, tmp_path: Path, size: str
+) -> None:
+    with Log(str(tmp_path / "decisions.db")) as log:
+        app = Service(Desk(shop(), log), {}, **pages_of(log, shop(), {}, "", b"s" * 32))
+        here = visit(serve(app), size).go("/live")
+        assert "Nothing has been decided yet" in here.page.locator("#decisions").inner_text()
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(waiting, app, "chat-1").result()
+        here.page.locator("#decisions .answer.ask").wait_for()
+        assert here.serious(axe) == []
+        assert here.has_no_sideways_scroll()
+        here.page.locator("#decisions th a").first.click()
+        here.page.locator(".decided .answer.ask").wait_for()
+        assert here.serious(axe) == []
+        assert here.has_no_sideways_scroll()
+        here.page.close()
+
+
+@pytest.mark.parametrize("size", ["phone", "desktop"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
     visit: Open, axe: str, home: str, out: Path, size: str, scheme: str
