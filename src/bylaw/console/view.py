@@ -16,7 +16,7 @@ from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
-from bylaw.policy.folder import find_folder
+from bylaw.policy.folder import find_folder, read_folder
 
 BASES = 4
 """Earlier audits that are kept ready to compare with."""
@@ -136,16 +136,30 @@ def _beside(out: Path, name: str) -> Path:
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
     """The pack's folder: as given, as the audit noted it, or the one of that name that comes with Bylaw."""
     if given:
-        return find_folder(given)
+        return _variant(find_folder(given), summary)
     named: JsonRecord = summary.get("pack") or {}
     names: list[Any] = [_noted(out).get("pack"), named.get("name")]
     for name in names:
         if isinstance(name, str) and name:
             try:
-                return find_folder(name)
+                return _variant(find_folder(name), summary)
             except (BylawError, OSError):
                 continue
     return None
+
+
+def _variant(root: Path, summary: JsonRecord) -> Path:
+    """Of a pack that only chooses among variants, the one whose policies judged most; else the pack itself."""
+    variants = [root / str(each.name) for each in read_folder(root, cases=False).manifest.variants]
+    judged: JsonRecord = summary.get("by_policy") or {}
+
+    def known(folder: Path) -> int:
+        part = read_folder(folder, cases=False).parts.get("policies")
+        listed = cast("list[Any]", part.data.get("policies") or []) if part is not None else []
+        names = {str(cast("JsonRecord", each).get("id")) for each in listed if isinstance(each, dict)}
+        return len(names & judged.keys())
+
+    return max(variants, key=known) if variants else root
 
 
 def _noted(out: Path) -> dict[str, Any]:
