@@ -8,6 +8,7 @@ import itertools
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -20,12 +21,16 @@ from fastmcp.server import create_proxy
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
 from fastmcp.server.mixins import transport
+from fastmcp.server.providers import proxy as relaying
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower, Heard, Part, Turn
+from bylaw.integrations.mcp_asking import BY, answered, ask_for_yes, ask_in_words, can_ask, question_for_user
+from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_lines import answering_stdio_server
+from bylaw.integrations.mcp_passing import Fronts, PassingClient
 from bylaw.integrations.sessions import MOST, Sessions
 from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession, Shield
@@ -62,8 +67,10 @@ class ShieldMiddleware(Middleware):
         key_argument: str = "",
         conversation: str = "",
         upstream: Any = None,
+        fronts: Fronts | None = None,
     ) -> None:
         self.shield = shield
+        self._fronts = fronts or Fronts()
         self._upstream = upstream
         self._sessions = Sessions(shield, context=context)
         self._key_argument = key_argument
@@ -74,6 +81,14 @@ class ShieldMiddleware(Middleware):
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
         """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
 
+    async def on_request(self, context: Any, call_next: Any) -> Any:
+        """Note who asks, for as long as it takes: what the server asks meanwhile is asked of them."""
+        request = _request(context)
+        if request is None:
+            return await call_next(context)
+        with self._fronts.taking(request):
+            return await call_next(context)
+
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         """Let the call pass, or answer in the server's place."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
@@ -82,7 +97,10 @@ class ShieldMiddleware(Middleware):
         try:
             meta = _meta(context)
             session = self._sessions.get(self._key(meta, arguments))
-            decision = await anyio.to_thread.run_sync(self._decide, session, meta, tool, arguments, id)
+            asks = MESSAGES not in meta and can_ask(_request(context))
+            decision = await anyio.to_thread.run_sync(self._decide, session, meta, tool, arguments, id, asks)
+            if asks and decision.answer == "ask" and not decision.allowed:
+                decision, id = await self._asked(_request(context), session, decision, arguments, id)
         except Exception as error:
             decision = undecided(self.shield, tool, arguments, error)
             session = None
@@ -101,6 +119,39 @@ class ShieldMiddleware(Middleware):
         captured, content, error = _shown(answer)
         await self._record(session, id, content, error=error, captured=captured)
         return _with_note(answer, decision)
+
+    async def _asked(
+        self, request: Any, session: LiveSession, decision: Decision, arguments: dict[str, Any], id: str
+    ) -> tuple[Decision, str]:
+        """What is decided once the user was asked by elicitation, and the id of the call; one who does not answer is
+        not asked again."""
+        tool = decision.tool
+        for _ in range(MOST_ASKED):
+            if decision.answer != "ask" or decision.allowed:
+                break
+            question, card = question_for_user(decision), decision.card
+            puts_cards = True
+            if question and (said := await ask_in_words(request, question)) is not None:
+                await anyio.to_thread.run_sync(answered, session, question, said)
+            elif not question and card is not None and (yes := await ask_for_yes(request, card.text)) is not None:
+                await anyio.to_thread.run_sync(lambda card=card, yes=yes: session.confirm(card, yes, by=BY))
+            elif question or card is not None:
+                puts_cards = False
+            else:
+                break
+            await self._record(session, id, decision.feedback, error=True)
+            id = f"{self._name}-{next(self._numbers)}"
+            again = (session, tool, arguments, id, puts_cards)
+            decision = await anyio.to_thread.run_sync(self._decide_again, *again)
+            if not puts_cards:
+                break
+        return decision, id
+
+    def _decide_again(
+        self, session: LiveSession, tool: str, arguments: dict[str, Any], id: str, puts_cards: bool
+    ) -> Decision:
+        session.puts_cards = puts_cards
+        return session.decide(tool, self._own(tool, arguments), id=id)
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
         """The server's tools, as it tells of them."""
@@ -135,9 +186,10 @@ class ShieldMiddleware(Middleware):
         return str(given)
 
     def _decide(
-        self, session: LiveSession, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
+        self, session: LiveSession, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str, asks: bool
     ) -> Decision:
         turn, said = _turn(meta), _said(meta)
+        session.puts_cards = asks
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
         if is_same:
@@ -189,8 +241,13 @@ class _AsGiven(Tool):
         return self.given.to_mcp_tool(title=self.given.title, _meta=self.given.meta)
 
 
+def _request(context: Any) -> Any:
+    """The request as the client sent it, with the session that it can be asked back in."""
+    return context.fastmcp_context.request_context if context.fastmcp_context is not None else None
+
+
 def _meta(context: Any) -> Mapping[str, Any]:
-    request = context.fastmcp_context.request_context if context.fastmcp_context is not None else None
+    request = _request(context)
     return (request.meta if request is not None else None) or {}
 
 
@@ -277,9 +334,11 @@ def proxy(
     A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
     there; `conversation` is the one that all calls belong to which name none.
     """
-    server = create_proxy(upstream, name="bylaw", identity="upstream")
+    fronts = Fronts()
+    with mock.patch.object(relaying, "ProxyClient", partial(PassingClient, fronts=fronts)):
+        server = create_proxy(upstream, name="bylaw", identity="upstream")
     named = {"key_argument": key_argument, "conversation": conversation}
-    shielded = ShieldMiddleware(shield, context=context, upstream=upstream, **named)
+    shielded = ShieldMiddleware(shield, context=context, upstream=upstream, fronts=fronts, **named)
     server.add_middleware(shielded)
     return server
 

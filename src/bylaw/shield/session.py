@@ -307,6 +307,15 @@ class LiveSession:
         self._state.lacks = why
 
     @property
+    def puts_cards(self) -> bool:
+        """Whether the host puts cards and questions to the user itself, though it does not tell what else is said."""
+        return self._state.puts_cards
+
+    @puts_cards.setter
+    def puts_cards(self, puts: bool) -> None:
+        self._state.puts_cards = puts
+
+    @property
     def pack(self) -> Pack:
         """The pack that the conversation is under."""
         return self._state.decider.pack

@@ -132,6 +132,8 @@ class SessionState:
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
+        self.puts_cards = False
+        """The host puts cards and questions to the user itself, though it does not tell what else is said."""
         self.held_by: Happening | None = None
         """How it began."""
         self.is_told_whole = False
@@ -512,7 +514,8 @@ class SessionState:
         places = self._places(decider, judgement, name, taking) if decider.pack.book.limits else NO_PLACES
         grounds = [*places.grounds, *grounds] if places.grounds else grounds
         ruling = Ruling(grounds)
-        if any(each.answer == "ask" for each in grounds) and conversation.ledger.is_last_unheard():
+        is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
+        if is_asking and conversation.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms)
             ruling = Ruling(grounds)
         if self._log is not None:
