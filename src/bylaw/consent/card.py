@@ -144,7 +144,7 @@ class Cards:
         if whole in map(_bare, self._words.no):
             return "no"
         said = exchange.said
-        return "yes" if said == "echo" else said
+        return "yes" if said == "echo" else "other" if said == "plain" else said
 
     def _ends_with(self, exchange: Exchange, texts: set[str]) -> bool:
         """Whether the agent's last message ends with one of these texts, or with it and other cards."""

@@ -186,12 +186,13 @@ class Consents:
         return found
 
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
+        last = standing[0]
         wider = [
             Passage(each.passages[2].words for each in reversed(standing[: count + 1]))
             for count in range(1, len(standing))
         ]
         return Hearing(
-            (*standing[0].passages, *wider),
+            (*last.passages, *wider),
             lambda: [each.whole for each in self._before_last],
             given,
             self._records,
@@ -199,7 +200,7 @@ class Consents:
             tool=call.call.tool,
             deed=deed,
             raw="\n".join(each.raw for each in standing),
-            bracketed=Passage(each.bracketed.words for each in standing),
+            bracketed=last.bracketed if not wider else Passage(each.bracketed.words for each in standing),
         )
 
     def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:

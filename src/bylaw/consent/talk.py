@@ -35,7 +35,7 @@ class Exchange:
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
         _ = self.said, self.put.questions
-        for passage in self.passages:
+        for passage in (*self.passages, self.bracketed):
             _ = passage.ids, passage.numbers, passage.days, passage.marks
 
     @cached_property

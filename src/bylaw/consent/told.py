@@ -192,6 +192,8 @@ class Hearing:
         is_had = bool(self._steps(each.key) & self._steps(target.key)) and not is_paid
         wanted = _FEES if is_had else _FEES | _PRICES
         due = [figure(key) for name, key in shown[-1].fields if wanted & set(words_of(name))]
+        if not any(due):
+            return False
         told = {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
         return any(sum is not None and sum > 0 and sum not in told for sum in due)
 
