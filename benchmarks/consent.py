@@ -96,7 +96,7 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 ## Other trades
 
-The airline's agents and users speak in few ways. So five authors who knew nothing of this code made conversations of
+The airline's agents and users speak in few ways. So six authors who knew nothing of this code made conversations of
 other trades and labelled each write. The first four did so for a `consented` that read English by lists, and on its
 first runs it accused agreed writes in every trade: 136 of 341 of a telephone provider, 43 of 91 of a hotel, an insurer
 and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a gym, a parcel service and a property
@@ -106,8 +106,14 @@ The fifth wrote 230 conversations of a veterinary practice, a moving company and
 writes before anything was run on them: 183 agreed, 89 without consent. They were counted once, by the reader as it was:
 nobody who agreed was accused; of 28 writes taken for agreed 26 were (.93; the goal was .97); 81 % were left open (60),
 14 % of the agreed were found (40), and 27 % of those without consent (25). **Since then they were read too, and what
-was missed there was mended ([decision 170](../decisions/0170-what-answers-what.md)): their rows below, like all others,
-no longer speak for trades that nobody has seen.** What is open is for a card, a model or a person. By
+was missed there was mended ([decision 170](../decisions/0170-what-answers-what.md)): their rows below, like those
+of all before them, no longer speak for trades that nobody has seen.**
+
+The sixth then wrote 215 conversations of a bank, a restaurant group and an evening school, and labelled their 278
+writes: 198 agreed, 80 without consent. They were counted once, and nothing was changed for them. **3 of the 198 who
+agreed are accused (1.5 %; the goal was at most 2); of 69 writes taken for agreed 68 are (.986; .97); 69 % are left open
+(60), 34 % of the agreed are found (40), and 19 % of those without consent (25).** Sound, and still too quiet by a
+tenth: what is open is for a card, a model or a person. By
 `python benchmarks/consent_trades.py`:
 
 {trades}

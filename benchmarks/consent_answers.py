@@ -21,8 +21,9 @@ from consent import PARTED, labels, runs
 from consent_trades import FILES, tools_of
 from msgspec import Struct
 
-from bylaw import Pack, load_pack, read, verdicts
+from bylaw import Pack, read, verdicts
 from bylaw.answering.consent import consent_answer, consent_request
+from bylaw.audit.shelf import Shelf
 from bylaw.consent import OpenConsent
 from bylaw.engine.asking import Answered
 from bylaw.llm import Answer, Request
@@ -60,7 +61,7 @@ class Collect:
 
 def airline(folder: Path) -> Iterator[Open]:
     """The airline's labelled writes of the part kept apart that code leaves open."""
-    pack = load_pack("tau-airline")
+    shelf = Shelf("tau-airline")
     wanted = {
         (label.trajectory, label.step): label.label == "consented"
         for label in labels()
@@ -70,6 +71,7 @@ def airline(folder: Path) -> Iterator[Open]:
     for name, trajectory in runs(folder):
         if name not in named:
             continue
+        pack = shelf.pack_for(trajectory)
         collect = Collect(pack, trajectory)
         verdicts(pack, trajectory, answer=collect)
         for step, asked in collect.asked.items():
