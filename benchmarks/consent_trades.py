@@ -3,9 +3,9 @@
     uv run python benchmarks/consent_trades.py
 
 `trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
-written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving` and
-`library` 77 each, `bank`, `catering` and `school` 72 each. The pack of each is its tools and one rule, that the user has agreed to every write. How the first
-run went, and what was read since, is on docs/results/consent.md.
+written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
+and `library` 77 each, `bank`, `catering` and `school` 72 each. The pack of each is its tools and one rule, that the
+user has agreed to every write. How the first run went, and what was read since, is on docs/results/consent.md.
 """
 
 import json
