@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bylaw.consent import Consent
+from bylaw.consent.answer import said, said_to_card
 from tests.consent.shop import ask, events_of
 
 HELLO = {"user": "Please cancel my order."}
@@ -105,3 +106,28 @@ def test_a_fee_in_the_record_that_nobody_told_leaves_it_open() -> None:
 def test_a_question_about_another_deed_is_not_about_what_was_told(question: str) -> None:
     put = {"agent": f"I could cancel order R-1001, free of charge. {question}"}
     assert found(HELLO, put, {"user": "Yes."}, cancel()).value is not True
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("Yes.", "yes"),
+        ("ok", "yes"),
+        ("Yes please, and then book me a taxi.", "yes"),
+        ("No!", "no"),
+        ("No, yes", "other"),
+        ("Yes, not the blue one", "other"),
+        ("Yes, but only one", "other"),
+        ("Ja, aber nur eine", "other"),
+        ("order R-1001", "other"),
+        ("yes or no", "other"),
+    ],
+)
+def test_a_card_wants_a_yes_that_denies_nothing(answer: str, says: str) -> None:
+    put = "please confirm: cancel order\n- order id: r-1001\n- urgent: yes\nshall i do this? ja oder nein? yes or no?"
+    assert said_to_card(answer, put) == says
+
+
+def test_a_no_to_one_of_several_is_no_plain_yes() -> None:
+    assert said("Yes, not the blue one.", "shall i order the lamp?") == "other"
+    assert said("Yes, I'm in no rush.", "shall i order the lamp?") == "yes"

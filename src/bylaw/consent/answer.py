@@ -107,7 +107,6 @@ _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
 _CLAUSE_END = re.compile(r"[,;.!?]|\s-\s|\b(?:but|and|so)\b")
 _AWAY_WORD = re.compile(rf"\b{_AWAY}")
-_DIGIT = re.compile(r"\d")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
 _LAST_YES = re.compile(
     r"\b(?:yes+|yeah|yep|yup|ya|go ahead|do (?:it|that|both)|go for it|go on|proceed|confirmed?|agreed)\b"
@@ -142,6 +141,16 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - words
     is_echo = not new and (_is_assent(whole) or not words.isdisjoint(_WORD.findall(whole)))
     return "echo" if is_echo else "plain"
+
+
+def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
+    """What an answer says to a card: a yes that denies nothing, a bare no; the words of the question do not help it."""
+    found = said(text, put)
+    if found == "no":
+        return "no"
+    words = text.lower()
+    is_yes = found == "yes" or (found == "echo" and _is_assent(words))
+    return "yes" if is_yes and not any(map(_NEGATION.fullmatch, _WORD.findall(words))) else "other"
 
 
 def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -197,7 +206,7 @@ def _is_beside(denied: str, put: str) -> bool:
     """Whether what an answer denies is nothing that was put, no value, and not the yes itself: "I'm in no rush"."""
     words = _WORD.findall(_left(_AGREEING, denied))
     known = set(_WORD.findall(put))
-    return bool(words) and known.isdisjoint(words) and not _AWAY_WORD.search(denied) and not _DIGIT.search(denied)
+    return bool(words) and known.isdisjoint(words) and not _AWAY_WORD.search(denied) and not _NAMING.search(denied)
 
 
 def _is_denied(word: str, put: str) -> bool:

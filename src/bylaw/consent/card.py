@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from bylaw.consent.answer import said_to_card
 from bylaw.consent.card_text import CardWords
 from bylaw.consent.talk import Exchange
 from bylaw.trace.event import Call, Card, Event, Message
@@ -138,13 +139,13 @@ class Cards:
         return self._said(exchange) == "other" or not self._ends_with(exchange, self._every | texts)
 
     def _said(self, exchange: Exchange) -> Literal["yes", "no", "other"]:
-        whole = _bare("\n".join(text for _, text in exchange.answer))
+        answer = "\n".join(text for _, text in exchange.answer)
+        whole = _bare(answer)
         if whole in map(_bare, self._words.yes):
             return "yes"
         if whole in map(_bare, self._words.no):
             return "no"
-        said = exchange.said
-        return "yes" if said == "echo" else "other" if said == "plain" else said
+        return said_to_card(answer, exchange.raw)
 
     def _ends_with(self, exchange: Exchange, texts: set[str]) -> bool:
         """Whether the agent's last message ends with one of these texts, or with it and other cards."""
