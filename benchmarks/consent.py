@@ -118,6 +118,23 @@ tenth: what is open is for a card, a model or a person. By
 
 {trades}
 
+## What is open, put to a model
+
+`bylaw audit --llm batch:DIR` asks one question for each open write: the policy, the talk, what tools showed of the
+call's values, and what code could not settle. 160 open writes were drawn by seed, 40 of each of the three last trades
+and 40 of the airline's kept part, and answered once by fresh readers who saw the questions alone
+(`python benchmarks/consent_answers.py score benchmarks/recorded/consent --trades ... --most 40`; the airline's answers
+quote recorded conversations and are not kept here):
+
+| set | asked | agreed: precision | recall | without: precision | recall | left open |
+|---|---|---|---|---|---|---|
+| bank, catering, school | 120 | 1.00 (78/78) | 0.97 (78/80) | 0.95 (40/42) | 1.00 (40/40) | 0 |
+| airline | 40 | 0.88 (29/33) | 0.94 (29/31) | 0.71 (5/7) | 0.56 (5/9) | 0 |
+| all | 160 | 0.96 (107/111) | 0.96 (107/111) | 0.92 (45/49) | 0.92 (45/49) | 0 |
+
+The goal was .92 for each. In the trades it is met. On the airline it is not: of nine open writes without consent four
+were taken for agreed, three of them changes whose price nobody had told. To the labels that is no consent.
+
 Made by `python benchmarks/consent.py` (folder of the runs as its argument).
 """
 PARTED = "parted"
