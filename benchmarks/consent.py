@@ -110,10 +110,11 @@ was missed there was mended ([decision 170](../decisions/0170-what-answers-what.
 of all before them, no longer speak for trades that nobody has seen.**
 
 The sixth then wrote 215 conversations of a bank, a restaurant group and an evening school, and labelled their 278
-writes: 198 agreed, 80 without consent. They were counted once, and nothing was changed for them. **3 of the 198 who
-agreed are accused (1.5 %; the goal was at most 2); of 69 writes taken for agreed 68 are (.986; .97); 69 % are left open
-(60), 34 % of the agreed are found (40), and 19 % of those without consent (25).** Sound, and still too quiet by a
-tenth: what is open is for a card, a model or a person. By
+writes: 198 agreed, 80 without consent. They were counted once: **3 of the 198 who agreed were accused (1.5 %; the goal
+was at most 2); of 69 writes taken for agreed 68 were (.986; .97); 69 % were left open (60), 34 % of the agreed were
+found (40), and 19 % of those without consent (25).** Sound, and still too quiet by a tenth. The two faults behind the
+three accusations were mended since: a number before a colon was not read, and one yes to three vouchers that are alike
+was spent by the first. What is open is for a card, a model or a person. By
 `python benchmarks/consent_trades.py`:
 
 {trades}

@@ -6,6 +6,7 @@ import pytest
 
 from bylaw.consent import Consent
 from bylaw.consent.answer import said, said_to_card
+from bylaw.text.number import numbers
 from tests.consent.shop import ask, events_of
 
 HELLO = {"user": "Please cancel my order."}
@@ -131,3 +132,20 @@ def test_a_card_wants_a_yes_that_denies_nothing(answer: str, says: str) -> None:
 def test_a_no_to_one_of_several_is_no_plain_yes() -> None:
     assert said("Yes, not the blue one.", "shall i order the lamp?") == "other"
     assert said("Yes, I'm in no rush.", "shall i order the lamp?") == "yes"
+
+
+def test_one_yes_to_three_alike_is_not_spent_by_the_first() -> None:
+    hello, put = (
+        {"user": "Send 25 to AC-22, three times."},
+        "I would transfer 3 x 25.00 to AC-22. Shall I transfer them?",
+    )
+    done = transfer("25.00", "AC-22") | {"result": {"done": True}}
+    talk = [hello, {"agent": put}, {"user": "Yes."}]
+    values = [found(*talk, *[done] * more, transfer("25.00", "AC-22")).value for more in range(1, 4)]
+    assert values == [None, None, False]
+    one = [hello, {"agent": "I would transfer 25.00 to AC-22. Shall I transfer it?"}, {"user": "Yes."}, done]
+    assert found(*one, transfer("25.00", "AC-22")).reason == "spent"
+
+
+def test_a_number_before_a_colon_is_told() -> None:
+    assert [each.value for each in numbers("the card ending 7788: nothing more; at 7:30")] == [7788]

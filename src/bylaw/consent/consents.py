@@ -13,7 +13,7 @@ from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, things_of, verb_of
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import Asks, heads, is_about_what_was_told
+from bylaw.consent.put import Asks, heads, is_about_what_was_told, times
 from bylaw.consent.records import Records
 from bylaw.consent.spending import Writes
 from bylaw.consent.talk import Exchange, Talk
@@ -71,9 +71,11 @@ class Consents:
         if call.call.fault or not exchanges:
             return Consent(None, "unrecorded")
         last = exchanges[-1]
-        spent = self._writes.spent_by(call, last.answered_at)
-        if spent is not None:
-            return self._found(False, "spent", last, spent_by=spent)
+        spent = self._writes.spending(call, last.answered_at)
+        if spent:
+            # "Three vouchers of 25 each": one yes may be for several calls that are alike.
+            is_more = len(spent) < times(last.raw, dict(call.call.arguments))
+            return self._found(None if is_more else False, "unread" if is_more else "spent", last, spent_by=spent[0])
         self._records.read(call.start)
         given = arguments(call.tool, call.call.arguments, self._terms)
         return self._weighed(call, given, last, basis)

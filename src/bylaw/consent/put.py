@@ -1,9 +1,9 @@
 """What the agent put to the user: the sentences of its messages, which of them ask for leave, and what it denies."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import Sentence, sentences
@@ -70,6 +70,20 @@ _OWN = re.compile(
     r"\b(?:the|to|you|your|i|is|a|for|and|of|it|that|this|on|in|be|will|can|have|with|me|my|would|are|at|please)\b"
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_TIMES = re.compile(
+    r"\b(\d{1,2})\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?(\d{1,2})\b|"
+    r"\b(two|three|four|five|six|seven|eight|nine)\b(?=[^.?!]*\beach\b)|\b(\d{1,2})\b(?=[^.?!]*\beach\b)"
+)
+_SPELT = {
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+}
 
 _TIED = (
     r"(?:(?:now|also|then|just|please|gladly|still|next|immediately|all|be able to|go ahead and|proceed to|"
@@ -202,3 +216,24 @@ def stated(words: str, *, brackets: bool = False) -> str:
         parts.append(clause)
         start = end
     return "".join(parts)
+
+
+def times(words: str, arguments: Any) -> int:
+    """How often the same call may have been put in a message in lower case: counts that its arguments do not explain.
+
+    1 where nothing speaks of several.
+    """
+    found = {int(match[1] or match[2] or match[4] or _SPELT[match[3]]) for match in _TIMES.finditer(words)}
+    return max(found - set(_counts(arguments)), default=1) if found else 1
+
+
+def _counts(value: Any) -> Iterator[int]:
+    """The whole numbers in a call's arguments, and how long its lists are."""
+    if isinstance(value, dict | list):
+        parts = cast("dict[str, Any] | list[Any]", value)
+        if isinstance(parts, list):
+            yield len(parts)
+        for part in parts.values() if isinstance(parts, dict) else parts:
+            yield from _counts(part)
+    elif isinstance(value, int):
+        yield value

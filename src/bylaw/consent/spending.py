@@ -17,14 +17,16 @@ class Writes:
 
     def spent_by(self, call: CallRecord, since: int) -> int | None:
         """The step of a call, perhaps accepted, that did the same after a step and before this one."""
+        return next(iter(self.spending(call, since)), None)
+
+    def spending(self, call: CallRecord, since: int) -> list[int]:
+        """The steps of all such calls."""
         writes = self._ledger.writes
         for write in writes[self._counted :]:
             self._done.setdefault(_sameness(write), []).append(write)
         self._counted = len(writes)
-        for write in self._done.get(_sameness(call), ()):
-            if since < write.step < call.step and write.counts_at(call.step):
-                return write.step
-        return None
+        alike = self._done.get(_sameness(call), ())
+        return [each.step for each in alike if since < each.step < call.step and each.counts_at(call.step)]
 
     def are_made(self, after: int, call: CallRecord) -> bool:
         """Whether a write of another kind may have been done after a step and before a call."""

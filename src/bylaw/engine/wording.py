@@ -108,7 +108,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "never_put":
             return "the agent had not put this to the user, who could not agree to it"
         case "unnamed":
-            return "nothing that the agent had said names what this call does or acts on"
+            return "nothing that the agent had said names a value of this call or a thing that it acts on"
         case "declined":
             return f"the user's answer at step {answered} was no"
         case "spent":

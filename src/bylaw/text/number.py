@@ -20,7 +20,7 @@ _NAMED = r"(?:us\$|usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|b
 _FIGURES = re.compile(
     rf"(?<![\w.,/:-])(?P<before>-?\s?(?:{_SIGN}|(?:us\$|usd|eur|gbp|chf|rs\.?|[ar]\$|r(?=\d+[.,]\d\d\b))\s?)?\s?-?)?"
     rf"(?P<number>\d{{1,3}}(?:[,'\u2019]\d{{3}})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
-    rf"(?P<after>\s?%|\s?{_NAMED}(?![a-z]))?(?![\w:]|[.,/-]\d)"
+    rf"(?P<after>\s?%|\s?{_NAMED}(?![a-z]))?(?!\w|[:.,/-]\d)"
 )
 
 
