@@ -40,9 +40,9 @@ def judged_writes(task: Task, outcome: Outcome) -> list[tuple[Call, Verdict]]:
             session.judge(event)
             made.append(event)
         session.observe(event)
-    verdicts = (
+    verdicts: list[Verdict] = [
         verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()
-    )
+    ]
     return list(zip(made, verdicts, strict=True))
 
 
