@@ -48,6 +48,9 @@ def test_a_short_answer_to_a_clear_offer_is_a_yes(said: str) -> None:
         'You wrote "yes, cancel it".',
         "cancel it next week",
         "R-1002 yes",
+        "Yes, R 1002",
+        "yes, order 1002",
+        "go ahead with 1002",
         "the other one, yes",
         "ok I see",
         "yes, let me ask my wife first",
@@ -149,3 +152,18 @@ def test_one_yes_to_three_alike_is_not_spent_by_the_first() -> None:
 
 def test_a_number_before_a_colon_is_told() -> None:
     assert [each.value for each in numbers("the card ending 7788: nothing more; at 7:30")] == [7788]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Nein oder ja?", "Nein"),
+        ("Shall I cancel it? Nein oder ja?", "Nein"),
+        ("Shall I cancel it? Ja oder nein?", "Ja, aber nur eine"),
+        ("Shall I cancel it?", "Yes, aber nur eine"),
+        ("Shall I cancel it?", "cancel it, aber nur eine"),
+    ],
+)
+def test_words_of_another_language_are_no_plain_yes(question: str, said: str) -> None:
+    put = {"agent": f"I would cancel order R-1001, free of charge. {question}"}
+    assert found(HELLO, put, {"user": said}, cancel()).value is None

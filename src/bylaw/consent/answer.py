@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from bylaw.consent.put import heads
+from bylaw.consent.put import heads, is_english
+from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import sentences
 
 Said = Literal["yes", "echo", "no", "plain", "other"]
@@ -115,6 +116,10 @@ _NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
 _COUNT = re.compile(r"\b(?:both|two|three|four|five|all|one)\b")
 _LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_FIGURE = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})|\.0+\b")
+_FOREIGN = 3
+"""So many words of one clause that nobody here knows are more than a name or a fond remark."""
 
 
 @lru_cache(maxsize=2048)
@@ -130,17 +135,23 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
         if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
             others = (each for at, each in enumerate(told) if at != place)
             is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
-            return "other" if is_back else "yes"
+            return "other" if is_back or _is_foreign(whole, put) else "yes"
     if whole.endswith("?") or _takes_back(_BACK, whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
     words = set(_WORD.findall(put))
     if any(_is_command(clause, asked, words) and _is_remark(before, words) for before, clause in _clauses(told)):
-        return "yes"
+        return "other" if _is_foreign(whole, put) else "yes"
     # An "ok", or the deed told back, says yes only where it says nothing that was not put.
     new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - words
-    is_echo = not new and (_is_assent(whole) or not words.isdisjoint(_WORD.findall(whole)))
+    is_told_back = any(word in VERBS and word in words for word in _WORD.findall(whole))
+    is_echo = not new and (_is_assent(whole) or is_told_back)
     return "echo" if is_echo else "plain"
+
+
+def figures(text: str) -> set[str]:
+    """The numbers of a text, digit by digit, whatever they count or name."""
+    return set(_FIGURE.findall(_THOUSANDS.sub("", text)))
 
 
 def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
@@ -179,7 +190,23 @@ def _is_command(clause: str, asked: str, words: set[str]) -> bool:
     if first is None or _AGREEING.fullmatch(first[0]):
         return False
     new = set(_WORD.findall(_left(_AGREEING, rest))) - words
-    return not new and any(first[0] in (*heads(each), *_WORD.findall(each)[:1]) for each in asked.split("\n"))
+    # A question may begin with its verb ("Cancel it?"), or with "ja oder nein": only a verb is told back as a yes.
+    return not new and any(
+        first[0] in heads(each) or (first[0] in VERBS and first[0] == each.split(maxsplit=1)[0])
+        for each in asked.split("\n")
+        if each
+    )
+
+
+def _is_foreign(whole: str, put: str) -> bool:
+    """Whether a clause beside the yes is in a language that is not read here, and so may take it back."""
+    known = set(_WORD.findall(put))
+    for clause in _JOINT.split(whole):
+        words = (each for each in _WORD.findall(clause) if not (_AGREEING.fullmatch(each) or _YES.fullmatch(each)))
+        unknown = [each for each in words if each not in known]
+        if len(unknown) >= _FOREIGN and not is_english(clause):
+            return True
+    return False
 
 
 def _is_assent(whole: str) -> bool:

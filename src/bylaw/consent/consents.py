@@ -7,6 +7,7 @@ Everything rests on events before the call's turn, so that no later event change
 
 from collections.abc import Sequence
 
+from bylaw.consent.answer import figures
 from bylaw.consent.argument import Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
@@ -136,7 +137,9 @@ class Consents:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
         hearing = self._hearing(call, given, deed, standing)
-        if self._talk.adds_to(last) or not self._is_named(deed, standing, given) or not self._asks_for(deed, standing):
+        if self._talk.adds_to(last) or self._names_another(call, standing):
+            return self._found(None, "unread", last)
+        if not (self._is_named(deed, standing, given) and self._asks_for(deed, standing)):
             return self._found(None, "unread", last)
         if "which" in last.put.asks and not hearing.is_chosen:
             return self._found(None, "unanswered", last)
@@ -145,6 +148,12 @@ class Consents:
             named = tuple(Untold(each.name, each.value, why) for each, why in untold)
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
+
+    @staticmethod
+    def _names_another(call: CallRecord, standing: Sequence[Exchange]) -> bool:
+        """Whether the answer has a number that neither the agent put nor the call holds: "Yes, order 1002"."""
+        answered = figures(standing[0].passages[0].words)
+        return bool(answered - figures(repr(call.call.arguments)).union(*(figures(each.raw) for each in standing)))
 
     def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""

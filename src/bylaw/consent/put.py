@@ -151,9 +151,7 @@ class Put:
     @cached_property
     def is_english(self) -> bool:
         """Whether its words are those that the lists hold."""
-        words = " ".join(line.sentence.words for line in self.lines)
-        count = len(_WORD.findall(words))
-        return count > 0 and len(_OWN.findall(words)) >= count * 0.15
+        return is_english(" ".join(line.sentence.words for line in self.lines))
 
 
 @lru_cache(maxsize=2048)
@@ -173,6 +171,13 @@ def _asks(sentence: Sentence) -> Asks:
     if _KNOWN.search(words) or _HELP.search(words):
         return "more"
     return "leave" if _LEAVE.search(words) or len(words.split()) <= _SHORT else "more"
+
+
+@lru_cache(maxsize=4096)
+def is_english(words: str) -> bool:
+    """Whether words in lower case are in the language that the lists are in."""
+    count = len(_WORD.findall(words))
+    return count > 0 and len(_OWN.findall(words)) >= count * 0.15
 
 
 @lru_cache(maxsize=4096)
