@@ -25,7 +25,7 @@ from bylaw import Pack, read, verdicts
 from bylaw.answering.consent import consent_answer, consent_request
 from bylaw.audit.shelf import Shelf
 from bylaw.consent import OpenConsent
-from bylaw.engine.asking import Answered
+from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Request
 from bylaw.pack.rules import Predicate
 from bylaw.rule.act import Act

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bylaw.answering.history import History
 from bylaw.answering.operation import Check, Plan, Search, Use, Verify
 from bylaw.answering.running import Claim, verified
-from bylaw.engine.asking import Quote
+from bylaw.engine.predicate_values import Quote
 from bylaw.rule.act import Act
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.parser import parse

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers
+from bylaw.engine.predicate_values import Answered
 from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
 from bylaw.rule.act import Act

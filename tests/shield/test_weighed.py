@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bylaw import Shield
-from bylaw.engine.asking import AnswerPredicate
+from bylaw.engine.predicate_values import AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.pack import Pack
 from bylaw.rule.act import Act

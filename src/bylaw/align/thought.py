@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, valued
-from bylaw.align.wording import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
+from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Result
 

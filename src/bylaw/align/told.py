@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bylaw.align.bearing import Bearing
 from bylaw.align.slot import DENIAL, Slot, amounts_in, dates_in, is_day, times_in
-from bylaw.align.wording import value_in_words
+from bylaw.align.thought_words import value_in_words
 from bylaw.trace.event import Event, Result
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")

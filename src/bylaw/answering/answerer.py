@@ -12,9 +12,9 @@ from bylaw.answering.consent import consent_answer, consent_request
 from bylaw.answering.history import History
 from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
-from bylaw.answering.running import PROMPTS, Operation, Run
+from bylaw.answering.running import PROMPTS, Operation, PlanRun
 from bylaw.consent import OpenConsent
-from bylaw.engine.asking import ANSWERABLE, Answered
+from bylaw.engine.predicate_values import ANSWERABLE, Answered
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
@@ -153,7 +153,7 @@ class ConversationAnswers:
         topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way in ANSWERABLE), act)
         plan = self._plan(topic, queries)
         history = History(self._events(), act, book.predicates[name].by)
-        claim = Run(plan, history, act, queries.ask, self._answerer.operations).find(name)
+        claim = PlanRun(plan, history, act, queries.ask, self._answerer.operations).find(name)
         if self._answerer.plans is not None:
             self._answerer.plans.keep(Outcome(topic.about, topic.tool, plan, claim.value is not None))
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)

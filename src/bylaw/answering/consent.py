@@ -6,7 +6,7 @@ from typing import Any, cast
 from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.running import PROMPTS, SCHEMA, Reply
 from bylaw.consent import OpenConsent
-from bylaw.engine.asking import Answered
+from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Request
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack

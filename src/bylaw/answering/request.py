@@ -200,7 +200,7 @@ class _Checking:
         return tuple(found)
 
 
-class Kept(Struct, frozen=True):
+class KeptAllowance(Struct, frozen=True):
     """One allowance in a file: no word of the request, only places in it."""
 
     key: str
@@ -209,7 +209,7 @@ class Kept(Struct, frozen=True):
 
 def read_allowances(file: Path) -> dict[str, Allowance]:
     """The allowances that a file keeps, by the keys of their questions."""
-    decoder = msgspec.json.Decoder(Kept)
+    decoder = msgspec.json.Decoder(KeptAllowance)
     found: dict[str, Allowance] = {}
     for number, line in enumerate(file.read_bytes().splitlines(), start=1):
         if line.strip():
@@ -224,7 +224,8 @@ def read_allowances(file: Path) -> dict[str, Allowance]:
 def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
     """Keep allowances in a file, each on a line, without a word of the requests or of the answers' faults."""
     lines = [
-        msgspec.json.encode(Kept(key, replace(allowance, faults=()))) for key, allowance in sorted(allowances.items())
+        msgspec.json.encode(KeptAllowance(key, replace(allowance, faults=())))
+        for key, allowance in sorted(allowances.items())
     ]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"".join(line + b"\n" for line in lines))

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.operation import Check, Detect, Plan, Search, Step, Use, Verify
-from bylaw.engine.asking import Quote
+from bylaw.engine.predicate_values import Quote
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
@@ -75,7 +75,7 @@ class _Told(Struct, frozen=True):
 SCHEMA = schema_of(Reply)
 
 
-class Run:
+class PlanRun:
     """One plan over one history."""
 
     def __init__(

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from bylaw.engine.asking import Answered
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.needed import KnownFact, MissingFact
+from bylaw.engine.predicate_values import Answered
 from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.facts.entity import Fact

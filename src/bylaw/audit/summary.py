@@ -8,7 +8,7 @@ from bylaw.audit.examine import Examiner
 from bylaw.audit.line import whole_sentence, writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
-from bylaw.engine.asking import TellsUnanswered
+from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.pack import CRITERIA, Pack

@@ -41,7 +41,7 @@ _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
 
 
-class Asking(Struct, frozen=True):
+class PolicyBrief(Struct, frozen=True):
     """One policy, and all that questions about it show."""
 
     draft: Draft
@@ -75,7 +75,7 @@ def write_guards(
 ) -> dict[str, Check] | None:
     """A check for every policy of kind guard, asked for where none stands yet; None while an answer is missing."""
     bound = [
-        _asking(bench, draft, kinds[draft.id].tools, general)
+        _brief(bench, draft, kinds[draft.id].tools, general)
         for draft in drafts
         if draft.id in kinds and kinds[draft.id].kind == "guard"
     ]
@@ -114,51 +114,51 @@ def write_guards(
             missing = True
             checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
             continue
-        for asking in group:
-            check = _settle(desk, bench, asking, cases.made.get(asking.draft.id, []), written, refusals)
+        for brief in group:
+            check = _settle(desk, bench, brief, cases.made.get(brief.draft.id, []), written, refusals)
             missing = missing or check is None
-            made = check or Check(asking.draft.id, failed=UNANSWERED)
-            checks[asking.draft.id] = replace(made, shown=asking.digest if check is not None else "")
+            made = check or Check(brief.draft.id, failed=UNANSWERED)
+            checks[brief.draft.id] = replace(made, shown=brief.digest if check is not None else "")
     return None if missing and not desk.gives_up else checks
 
 
-def _asking(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> Asking:
+def _brief(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> PolicyBrief:
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
     things = told_things(bench.things, bench.cards, tools, bench.request)
-    return Asking(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
+    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
 
 
 def _settle(
     desk: Desk,
     bench: Bench,
-    asking: Asking,
+    brief: PolicyBrief,
     cases: list[Case],
     written: Sequence[Written],
     refusals: Sequence[str],
 ) -> Check | None:
     """Hold cases and generations against each other until one guard passes; None while an answer is missing."""
-    name = asking.draft.id
+    name = brief.draft.id
     codes = [each.codes[name] for each in written if name in each.codes]
     if not codes:
         reasons = [each.cannot[name] for each in written if name in each.cannot]
         why = ": ".join(("no guard was written", *refusals[:1]))
         return Check(name, cases=tuple(cases), failed="; ".join(dict.fromkeys(reasons)) or why)
-    sound = [(code, guard) for code in codes if (guard := bench.guard(asking.policy, code)[0]) is not None]
-    trials = _trials(bench, asking.policy, sound)
+    sound = [(code, guard) for code in codes if (guard := bench.guard(brief.policy, code)[0]) is not None]
+    trials = _trials(bench, brief.policy, sound)
     divided = [trial for trial in trials if len(set(trial.outcomes)) > 1]
-    settled = _settled(desk, bench, asking, cases, sound, divided)
+    settled = _settled(desk, bench, brief, cases, sound, divided)
     if settled is None:
         return None
     cases, questions = settled
     code, complaints = min(
-        ((code, _complaints(bench, asking, code, cases)) for code in codes), key=lambda tried: len(tried[1])
+        ((code, _complaints(bench, brief, code, cases)) for code in codes), key=lambda tried: len(tried[1])
     )
-    mended = _mend(desk, bench, asking, code, complaints, cases)
+    mended = _mend(desk, bench, brief, code, complaints, cases)
     if mended is None:
         return None
     code, complaints, repairs = mended
     if not complaints:
-        read_again = _read_again(desk, bench, asking, code, cases)
+        read_again = _read_again(desk, bench, brief, code, cases)
         if read_again is None:
             return None
         code, cases, further, asked = read_again
@@ -166,7 +166,7 @@ def _settle(
         questions += asked
     if len(sound) < len(written):
         questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
-    if missing := unused_numbers(asking.draft.quotes, code):
+    if missing := unused_numbers(brief.draft.quotes, code):
         text = f"the sentences name {', '.join(missing)}, which the guard does not use"
         questions.append(Question("numbers of the sentences", text))
     if complaints:
@@ -186,7 +186,7 @@ def _settle(
         generated=len(trials),
         divided=len(divided),
         mutants=bench.once(
-            (name, asking.policy.tools, code, repr(cases)), lambda: mutation_score(bench, asking.policy, code, cases)
+            (name, brief.policy.tools, code, repr(cases)), lambda: mutation_score(bench, brief.policy, code, cases)
         ),
     )
 
@@ -194,7 +194,7 @@ def _settle(
 def _settled(
     desk: Desk,
     bench: Bench,
-    asking: Asking,
+    brief: PolicyBrief,
     cases: Sequence[Case],
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
@@ -203,18 +203,18 @@ def _settled(
     failed = {
         index
         for _, guard in sound
-        for index, result in enumerate(bench.run(asking.policy, guard, cases) if cases else ())
+        for index, result in enumerate(bench.run(brief.policy, guard, cases) if cases else ())
         if not (isinstance(result, CaseResult) and result.passed)
     }
     disputed = sorted(failed)
-    apart = _unlike((trial for trial in divided if not trial.is_broken), lambda case: _is_runnable(bench, asking, case))
+    apart = _unlike((trial for trial in divided if not trial.is_broken), lambda case: _is_runnable(bench, brief, case))
     if not disputed and not apart:
         return list(cases), []
     rulings = rule_on(
         desk,
         [*(cases[index] for index in disputed), *(trial.case for trial in apart)],
         ("permit", "deny"),
-        _shown(asking),
+        _shown(brief),
     )
     if rulings is None:
         return None
@@ -239,21 +239,21 @@ def _settled(
 
 
 def _read_again(
-    desk: Desk, bench: Bench, asking: Asking, code: str, cases: list[Case]
+    desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: list[Case]
 ) -> tuple[str, list[Case], int, list[Question]] | None:
     """Have a guard that flags an outlying share of logged calls read by somebody who sees only sentences and calls.
 
     The code and the cases after that, the repairs, and what to ask the owner; None while an answer is missing.
     """
-    guard, _ = bench.guard(asking.policy, code)
-    found = outlier(bench, asking.policy, code, guard) if guard is not None else None
+    guard, _ = bench.guard(brief.policy, code)
+    found = outlier(bench, brief.policy, code, guard) if guard is not None else None
     if found is None:
         return code, cases, 0, []
-    sentences = " ".join(" ".join(quote.split()) for quote in asking.draft.quotes)
+    sentences = " ".join(" ".join(quote.split()) for quote in brief.draft.quotes)
     if not found.situations:
         text = f"{found.words}; agents had not seen the facts it goes by. Does it read this right: {sentences}"
         return code, cases, 0, [Question("flags many logged calls", text)]
-    rulings = rule_on(desk, found.situations, ("permit", "deny"), _shown(asking))
+    rulings = rule_on(desk, found.situations, ("permit", "deny"), _shown(brief))
     if rulings is None:
         return None
     questions: list[Question] = []
@@ -271,7 +271,7 @@ def _read_again(
     if not permitted:
         return code, cases, 0, questions
     both = [*cases, *permitted]
-    mended = _mend(desk, bench, asking, code, _complaints(bench, asking, code, both), both)
+    mended = _mend(desk, bench, brief, code, _complaints(bench, brief, code, both), both)
     if mended is None:
         return None
     changed, complaints, repairs = mended
@@ -279,10 +279,10 @@ def _read_again(
     return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
 
 
-def _shown(asking: Asking) -> dict[str, str]:
+def _shown(brief: PolicyBrief) -> dict[str, str]:
     """What a referee sees beside the situations."""
-    policy = _bound(asking.draft, asking.policy.tools)
-    return {"policy": policy, "general": asking.general, "things": asking.things, "now": asking.now}
+    policy = _bound(brief.draft, brief.policy.tools)
+    return {"policy": policy, "general": brief.general, "things": brief.things, "now": brief.now}
 
 
 def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list[Case]:
@@ -300,7 +300,7 @@ def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list
 
 
 def _mend(
-    desk: Desk, bench: Bench, asking: Asking, code: str, complaints: list[str], cases: Sequence[Case]
+    desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int] | None:
     """The code, what is wrong with it after the last repair, and the repairs; None while an answer is missing."""
     repairs = 0
@@ -308,10 +308,10 @@ def _mend(
         request = render(
             "repair",
             {
-                "general": asking.general,
-                "tools": asking.tools + told_for_code(bench.things, bench.cards, asking.policy.tools),
-                "things": asking.things,
-                "policy": _bound(asking.draft, asking.policy.tools),
+                "general": brief.general,
+                "tools": brief.tools + told_for_code(bench.things, bench.cards, brief.policy.tools),
+                "things": brief.things,
+                "policy": _bound(brief.draft, brief.policy.tools),
                 "code": code,
                 "complaints": "\n".join(f"- {each}" for each in complaints),
             },
@@ -319,21 +319,21 @@ def _mend(
         answer = desk.answer(request)
         if answer is None:
             return None
-        code = one_function(unfenced(answer.text), function_name(asking.draft.id))
-        complaints = _complaints(bench, asking, code, cases)
+        code = one_function(unfenced(answer.text), function_name(brief.draft.id))
+        complaints = _complaints(bench, brief, code, cases)
         repairs += 1
     return code, complaints, repairs
 
 
-def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) -> list[str]:
+def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:
     """What is wrong with a guard: it does not load, fails cases, never denies, or has other numbers than its text."""
-    policy = asking.policy
+    policy = brief.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
-    draft = asking.draft
-    others = f"{draft.definition} {draft.description} {draft.refers} {draft.remark} {asking.general}"
-    missing, instead = replaced_numbers(asking.draft.quotes, others, code, str(cases))
+    draft = brief.draft
+    others = f"{draft.definition} {draft.description} {draft.refers} {draft.remark} {brief.general}"
+    missing, instead = replaced_numbers(brief.draft.quotes, others, code, str(cases))
     if missing:
         wrong.append(
             f"the sentences name {', '.join(missing)}, which it does not use; it uses {', '.join(instead)}, which they"
@@ -378,9 +378,9 @@ def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> li
     return list(chosen.values())[:_DIVIDING]
 
 
-def _is_runnable(bench: Bench, asking: Asking, case: Case) -> bool:
+def _is_runnable(bench: Bench, brief: PolicyBrief, case: Case) -> bool:
     """Whether a generated input can be a case of a pack: else no guard could pass it, whatever is ruled."""
-    return not bench.misfits(asking.policy, [{"note": "generated", **case, "want": "deny"}])
+    return not bench.misfits(brief.policy, [{"note": "generated", **case, "want": "deny"}])
 
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:

@@ -12,12 +12,12 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from bylaw.consent import standing_of
-from bylaw.engine.asking import Answered, AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.request import Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.asking import Answered, AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
+from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
@@ -88,8 +88,8 @@ class Session:
         self._judged: list[Judgement] = []
         self._step = 0
         self._sparing = is_live and answer is not None
-        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, is_live=is_live)
-        self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
+        self._values = PredicateValues(pack, self.ledger, self._context, answer, known=known, is_live=is_live)
+        self._conduct = Conduct(pack.ready_rules, self._values.ask, self._values.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self._disbelieved: Call | None = None
@@ -112,7 +112,7 @@ class Session:
                 self.ledger.read_ahead(event)
         elif event.by == "user":
             with suppress(Exception):
-                self._asking.prepare()
+                self._values.prepare()
             if self.requests is not None:
                 with suppress(Exception):
                     self.requests.prepare()
@@ -121,7 +121,7 @@ class Session:
         """Take in the next events; of them only the first can have been judged."""
         if not events:
             return
-        step, asking, start = self._step, self._asking, 0
+        step, asking, start = self._step, self._values, 0
         last = self._judged[-1].made if self._judged else None
         if last and last.step == step and self._disbelieved is events[0]:
             events = (last.call, *events[1:])
@@ -141,25 +141,25 @@ class Session:
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take in events that were seen before, elsewhere: nobody is asked of them again."""
-        self._asking.waits = True
+        self._values.waits = True
         try:
             self.observe_all(events)
         finally:
-            self._asking.waits = False
+            self._values.waits = False
 
     @property
     def answered(self) -> Iterable[Answered]:
         """What was answered of predicates that code could not settle, in the order it was asked."""
-        return self._asking.answered.values()
+        return self._values.answered.values()
 
     def card_text(self, judgement: Judgement) -> str:
         """A judged call in plain words for the user; empty where no rule is about their consent."""
-        return self._asking.card_text(judgement.made)
+        return self._values.card_text(judgement.made)
 
     @property
     def card_lifetime(self) -> float:
         """Seconds for which a card is good."""
-        return self._asking.card_lifetime
+        return self._values.card_lifetime
 
     def refuse(self, call: Call, card: Card | None = None) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
@@ -235,9 +235,9 @@ class Session:
             return None
         last = self._judged[-1] if self._judged else None
         if last is not None and last.made.step == self._step and last.made.call is call:
-            self._asking.record, self._asking.evidence = last.made, last.evidence
+            self._values.record, self._values.evidence = last.made, last.evidence
         else:
-            self._asking.record, self._asking.evidence = self.ledger.record(call, self._step), ()
+            self._values.record, self._values.evidence = self.ledger.record(call, self._step), ()
         return self._conduct.weigh(self._step, call, answers or {})
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
@@ -252,7 +252,7 @@ class Session:
         said: list[Said] = []
         for call in (*others, made.call):
             record = made if call is made.call else self.ledger.record(call, made.step)
-            self._asking.record, self._asking.evidence = record, judgement.evidence if record is made else ()
+            self._values.record, self._values.evidence = record, judgement.evidence if record is made else ()
             said = []
             conduct.observe(made.step, call, said)
         shaped = self.pack.ready_rules.shaped
@@ -266,7 +266,7 @@ class Session:
         """The rules that the call breaks, and those that it may break."""
         if self._conduct is None:
             return (), ()
-        self._asking.record, self._asking.evidence = made, evidence
+        self._values.record, self._values.evidence = made, evidence
         # A call that was refused later is judged as what was asked for; what it comes to is another matter.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
@@ -291,10 +291,10 @@ class Session:
             if weighed is None or weighed.decision != "ask":
                 break
             by_influence = sorted(weighed.influence.items(), key=lambda each: (-each[1], each[0]))
-            name = next((name for name, _ in by_influence if self._asking.may_answer(predicates[name], act)), None)
+            name = next((name for name, _ in by_influence if self._values.may_answer(predicates[name], act)), None)
             if name is None:
                 break
-            self._asking.answer(predicates[name], act)
+            self._values.answer(predicates[name], act)
             broken, open = self._ask_rules(made, evidence)
         return broken, open
 

@@ -21,7 +21,7 @@ from bylaw.guard.interruption import Absent, Hushed, Split, no_such
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import Run
+from bylaw.guard.run import GuardRun
 
 _GUARDS = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -61,7 +61,7 @@ class Inquiry:
         now: datetime | None = None,
         seen: Callable[[Fact], bool] | None = None,
     ) -> None:
-        self._run = Run(arguments, source, tool, now, seen)
+        self._run = GuardRun(arguments, source, tool, now, seen)
 
     def close(self) -> None:
         """No guard is asked any more: what stands for unknown facts is dropped; kept, it would leak."""
@@ -78,7 +78,9 @@ class Inquiry:
         return _asked(guard, self._run, assume, coverage)
 
 
-def _asked(guard: Guard, run: Run, assume: Assumptions, coverage: set[int] | None = None) -> tuple[Completion, ...]:
+def _asked(
+    guard: Guard, run: GuardRun, assume: Assumptions, coverage: set[int] | None = None
+) -> tuple[Completion, ...]:
     """The guard is run, and run again for every other answer where it meets something unknown."""
     run.begin(assume, coverage)
     function = guard.function if coverage is None else guard.covering
@@ -113,7 +115,7 @@ def evaluate(
     return said
 
 
-def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split) -> tuple[Completion, ...]:
+def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: Split) -> tuple[Completion, ...]:
     """One completion for each way the user's and the host's facts lead somewhere else."""
     start = run.assumptions
     pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
@@ -137,7 +139,7 @@ def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split
     return tuple(found)
 
 
-def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str, because: str) -> Completion:
+def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome: str, because: str) -> Completion:
     """Every path of one completion, the first of which has just been run."""
     reads = tuple(run.reads)
     outcomes = run.outcomes
@@ -186,7 +188,7 @@ def _turn(decisions: list[bool | tuple[str, str]], used: int) -> bool | tuple[st
     return other
 
 
-def run_path(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Any, str]:
+def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple[Any, str]:
     """Runs the guard along one path. The one place where guard code runs."""
     try:
         return function(run)

@@ -1,8 +1,8 @@
 """Ways of a guard's tests whose answers are known before they are run.
 
 `if test: return permit()`: should the test be open, what the guard says where it holds needs no run of its own.
-`Run.ends` notes it and goes on where the test does not hold; `Run.forks` notes what is said there, and goes on where it
-holds.
+`GuardRun.ends` notes it and goes on where the test does not hold; `GuardRun.forks` notes what is said there, and goes
+on where it holds.
 """
 
 import ast

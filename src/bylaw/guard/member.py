@@ -6,12 +6,12 @@ from typing import Any
 from bylaw.facts.entity import Entity, Fact, Key
 from bylaw.facts.unknown import Unknown, expression_text, opaque_bool
 from bylaw.guard.reading import Spec
-from bylaw.guard.run import Run
+from bylaw.guard.run import GuardRun
 from bylaw.guard.trial import NOT_SURE, Trial
 
 
 def any_seen(
-    run: Run,
+    run: GuardRun,
     entity: Entity,
     match: Mapping[str, Any],
     specs: tuple[Spec, ...],
@@ -48,7 +48,7 @@ def any_seen(
 
 
 def _try_members(
-    run: Run, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
+    run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
     """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
     trials, best = _find_sure(run, question, keys, specs, body, weight)
@@ -64,7 +64,7 @@ def _try_members(
 
 
 def _find_sure(
-    run: Run, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
+    run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> tuple[list[Trial], Trial | None]:
     """Asks member after member until one surely answers yes: that one, and all that were asked.
 
@@ -91,7 +91,7 @@ def _find_sure(
     return trials, best
 
 
-def _try_member(run: Run, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
+def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
     """Asks one member without deciding anything; what it reads is kept apart."""
     before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open

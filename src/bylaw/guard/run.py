@@ -57,7 +57,7 @@ def _tells_origins(source: Any) -> TypeGuard[TellsOrigins]:
     return hasattr(source, "traced")
 
 
-class Run(BuiltIns):
+class GuardRun(BuiltIns):
     """What the compiled code of a guard talks to, as `_`: one call, and a source of facts about it.
 
     Guards are run one after the other: what the source has answered is kept for all of them.

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from bylaw.engine.asking import Answered
+from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation

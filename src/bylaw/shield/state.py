@@ -15,10 +15,10 @@ from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
 from bylaw.consent import standing_of
-from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack

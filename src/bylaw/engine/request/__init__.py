@@ -1,9 +1,9 @@
 """What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
 
 from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
+from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.keeping import Delegating, Keeping, Objection
 from bylaw.engine.request.requests import Granted, ReadRequest, Requests
-from bylaw.engine.request.wording import allowed_by_words
 
 __all__ = [
     "Allowance",

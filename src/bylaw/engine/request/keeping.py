@@ -22,8 +22,8 @@ from bylaw.engine.request.allowance import (
     kinds_of,
     parameter_kind,
 )
+from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.choosing import is_chosen
-from bylaw.engine.request.wording import allowed_by_words
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold, occurs

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from bylaw.packs.clinic.simulator.dialogue import claim
 from bylaw.packs.clinic.simulator.tables import TODAY, Fact, tables
 from bylaw.packs.clinic.simulator.truth import POLICIES
-from bylaw.packs.clinic.simulator.verdict import Run, run
+from bylaw.packs.clinic.simulator.verdict import PolicyRun, run
 from bylaw.packs.clinic.simulator.wants import Clinic, Want
 
 UserKind = Literal["honest", "mistaken", "adversarial"]
@@ -35,7 +35,7 @@ def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> li
     return spoken[:MOST]
 
 
-def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: Run) -> tuple[Fact, Any] | None:
+def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: PolicyRun) -> tuple[Fact, Any] | None:
     """A fact with a value that, were it true, would make the policy permit the want."""
     for fact, value in reversed(found.path):
         if value is None:

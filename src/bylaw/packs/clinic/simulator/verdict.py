@@ -78,14 +78,14 @@ class Truth(Struct, frozen=True):
     calls: tuple[CallTruth, ...]
 
 
-class Run(NamedTuple):
+class PolicyRun(NamedTuple):
     """How one policy ran over the real database: its answer, and what it looked at, with the values."""
 
     permitted: bool
     path: tuple[tuple[Fact, Any], ...]
 
 
-def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: Callable[[Fact], Any]) -> Run:
+def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: Callable[[Fact], Any]) -> PolicyRun:
     """Run a policy over any source. Raises `Unseen` at the first fact the source does not know."""
     path: list[tuple[Fact, Any]] = []
 
@@ -105,7 +105,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
         permitted = policy.permits(arguments, look)
     except Absent:
         permitted = False
-    return Run(permitted, tuple(dict(path).items()))
+    return PolicyRun(permitted, tuple(dict(path).items()))
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
@@ -196,7 +196,7 @@ class Judged(NamedTuple):
     lacking: bool
 
 
-Worlds = dict[str, list[tuple[dict[str, Any], Run]]]
+Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
 """By policy: how it ran on the real database, for every completion of what only the caller knows."""
 
 
@@ -241,11 +241,11 @@ class Judgement:
         self.real = {fact: value for ways in worlds.values() for _, world in ways for fact, value in world.path}
         """True values before the call; None where there is no such thing."""
 
-    def of(self, policy: Policy, worlds: list[tuple[dict[str, Any], Run]]) -> PolicyTruth:
+    def of(self, policy: Policy, worlds: list[tuple[dict[str, Any], PolicyRun]]) -> PolicyTruth:
         strict: dict[str, Verdict] = {}
         determined: dict[str, Verdict] = {}
         missing: dict[str, tuple[Lack, ...]] = {}
-        ways: list[tuple[dict[str, Any], Run, Half]] = [
+        ways: list[tuple[dict[str, Any], PolicyRun, Half]] = [
             (way, world, explore(policy, self.arguments, way, self.seen.source)) for way, world in worlds
         ]
         for mode in MODES:
@@ -262,7 +262,7 @@ class Judgement:
             missing[mode] = self.reasons(relevant(seen_as))
         return PolicyTruth(policy.id, strict, determined, missing)
 
-    def world_half(self, mode: Mode, policy: Policy, way: dict[str, Any], world: Run) -> Half:
+    def world_half(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> Half:
         match mode:
             case "snapshot":
                 return "permit" if world.permitted else "deny"
@@ -271,7 +271,7 @@ class Judgement:
             case "none":
                 return "open"
 
-    def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: Run) -> tuple[Fact, ...]:
+    def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> tuple[Fact, ...]:
         """Facts that strict misses: all on the world's path, or, where no world run goes through, the first unknown."""
         path: Sequence[Fact] | None = None
         if mode == "snapshot":

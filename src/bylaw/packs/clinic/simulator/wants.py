@@ -13,7 +13,7 @@ from bylaw.packs.clinic.simulator.desk import WRITES, Desk
 from bylaw.packs.clinic.simulator.evidence import Absent
 from bylaw.packs.clinic.simulator.tables import TODAY, Fact, Key
 from bylaw.packs.clinic.simulator.truth import POLICIES, late_fee, policies_of
-from bylaw.packs.clinic.simulator.verdict import Run, run
+from bylaw.packs.clinic.simulator.verdict import PolicyRun, run
 from bylaw.packs.clinic.simulator.world import CONSENTS, PARTS, SPECIALTIES
 
 REASONS = ("illness", "bereavement", "clinic_error", "other")
@@ -68,7 +68,7 @@ class Clinic:
     def look(self, entity: str, key: str | Key, field: str) -> Any:
         return self.read((entity, (key,) if isinstance(key, str) else key, field))
 
-    def runs(self, want: Want) -> dict[str, Run]:
+    def runs(self, want: Want) -> dict[str, PolicyRun]:
         """How every policy of the want's tool runs now."""
         told = want.told()
         return {policy.id: run(policy, want.arguments, told, self.read) for policy in policies_of(want.tool)}
@@ -94,7 +94,7 @@ class Store:
         for tool in WRITES:
             for _ in range(DRAWS.get(tool, 1500)):
                 want = propose(clinic, rng, tool, rng.choice(clinic.patients))
-                told, runs, against = want.told(), dict[str, Run](), list[str]()
+                told, runs, against = want.told(), dict[str, PolicyRun](), list[str]()
                 for policy in policies_of(tool):
                     found = runs[policy.id] = run(policy, want.arguments, told, clinic.read)
                     against += () if found.permitted else (policy.id,)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.simulator.tables import NOW, TODAY, Fact, stored, tables
 from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
-from bylaw.packs.clinic.simulator.verdict import Run, run
+from bylaw.packs.clinic.simulator.verdict import PolicyRun, run
 from bylaw.packs.clinic.simulator.wants import Clinic, Want, correct, propose
 from bylaw.packs.clinic.simulator.world import PARTS as RECORD_PARTS
 
@@ -128,7 +128,9 @@ def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
     return run(POLICIES[focus], want.arguments, asked(want, flip).told(), read).permitted
 
 
-def flips(clinic: Clinic, rng: random.Random, want: Want, found: Run, keeps: Callable[[Any], bool]) -> Iterator[Flip]:
+def flips(
+    clinic: Clinic, rng: random.Random, want: Want, found: PolicyRun, keeps: Callable[[Any], bool]
+) -> Iterator[Flip]:
     """Other values of what a policy looked at, in any order."""
     path = [(fact, value) for fact, value in found.path if value is not None]
     rng.shuffle(path)

@@ -62,7 +62,7 @@ class SettlesConsent(Protocol):
         ...
 
 
-class Asking:
+class PredicateValues:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.scan.wording import Wording, stem
+from bylaw.scan.sentence_words import Wording, stem
 
 VERBS = ["move", "cancel", "drop", "book", "refund", "change", "delete", "renew", "charge", "modify", "apply", "ship"]
 
