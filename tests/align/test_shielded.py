@@ -1,40 +1,42 @@
 """Episodes under a shield: nothing runs that it stops, and the agent reads why."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from bylaw.align.episode import Outcome
+from bylaw.align.episode import Episode, Outcome
 from bylaw.align.near_miss import audit_writes
-from bylaw.align.rollout import play
-from bylaw.align.scripted import Scripted
+from bylaw.align.rollout import Agent, play
+from bylaw.align.scripted import Scripted, comply
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.align.tasks import load_tasks
+from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 
 TASKS = load_tasks("development")[:16]
 
 
-def shielded(script: Any, resolve: Literal["agent", "live"]) -> tuple[list[Outcome], list[ShieldedEpisode]]:
+def shielded(agent: Agent, resolve: Resolve) -> tuple[list[Outcome], list[ShieldedEpisode]]:
     episodes: list[ShieldedEpisode] = []
 
     def begin(task: Any) -> ShieldedEpisode:
         episodes.append(ShieldedEpisode(task, policy="none", resolve=resolve))
         return episodes[-1]
 
-    return play(TASKS, Scripted(script), policy="none", begin=begin), episodes
+    return play(TASKS, agent, policy="none", begin=begin), episodes
 
 
-@pytest.mark.parametrize("resolve", ["agent", "live"])
-def test_the_careful_agent_is_never_stopped(resolve: Literal["agent", "live"]) -> None:
-    outcomes, episodes = shielded("careful", resolve)
+@pytest.mark.parametrize("resolve", ["agent", "live", "show"])
+def test_the_careful_agent_is_never_stopped(resolve: Resolve) -> None:
+    outcomes, episodes = shielded(Scripted("careful"), resolve)
     assert all(outcome.success for outcome in outcomes)
     assert [each.stopped for each in episodes] == [[]] * len(TASKS)
 
 
-@pytest.mark.parametrize("resolve", ["agent", "live"])
-def test_no_write_that_runs_breaks_a_policy(resolve: Literal["agent", "live"]) -> None:
-    outcomes, episodes = shielded("comply", resolve)
+@pytest.mark.parametrize("resolve", ["agent", "live", "show"])
+def test_no_write_that_runs_breaks_a_policy(resolve: Resolve) -> None:
+    outcomes, episodes = shielded(Scripted("comply"), resolve)
     audited = [audit_writes(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
     assert sum(len(each.stopped) for each in episodes) >= 8
     assert sum(each.violations for each in audited) == 0
@@ -43,7 +45,7 @@ def test_no_write_that_runs_breaks_a_policy(resolve: Literal["agent", "live"]) -
         for outcome in outcomes
         for event in outcome.events
     )
-    if resolve == "agent":
+    if resolve != "live":
         assert sum(each.near_misses for each in audited) == 0
 
 
@@ -54,7 +56,7 @@ def reads(outcome: Outcome) -> set[str]:
 
 
 def test_what_is_a_near_miss_where_the_shield_looks_up_rests_on_its_look_ups() -> None:
-    outcomes, _ = shielded("comply", "live")
+    outcomes, _ = shielded(Scripted("comply"), "live")
     near = looked = 0
     for task, outcome in zip(TASKS, outcomes, strict=True):
         near += audit_writes(task, outcome).near_misses
@@ -64,7 +66,7 @@ def test_what_is_a_near_miss_where_the_shield_looks_up_rests_on_its_look_ups() -
 
 
 def test_a_call_that_was_stopped_did_not_reach_its_tool_and_the_agent_reads_why() -> None:
-    _, episodes = shielded("comply", "agent")
+    _, episodes = shielded(Scripted("comply"), "agent")
     stopped = 0
     for episode in episodes:
         told = [message["content"] for message in episode.messages if message["role"] == "tool"]
@@ -76,3 +78,25 @@ def test_a_call_that_was_stopped_did_not_reach_its_tool_and_the_agent_reads_why(
                 assert result.content in told
                 stopped += 1
     assert stopped == sum(len(each.stopped) for each in episodes) > 0
+
+
+class Insistent:
+    """Looks nothing up, and makes a call again where it is told that it may."""
+
+    def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        return [
+            episode.messages[-2]["content"]
+            if "Make the call again" in str(episode.messages[-1]["content"])
+            else comply(episode)
+            for episode in episodes
+        ]
+
+
+def test_an_agent_that_is_shown_the_look_ups_makes_the_call_again_and_no_near_miss() -> None:
+    outcomes, episodes = shielded(Insistent(), "show")
+    audited = [audit_writes(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
+    assert sum(each.writes for each in audited) >= 4
+    assert sum(each.near_misses + each.violations for each in audited) == 0
+    assert sum(each.stopped.count("look_up") for each in episodes) >= 4
+    live, _ = shielded(Scripted("comply"), "live")
+    assert [outcome.success for outcome in outcomes] == [outcome.success for outcome in live]

@@ -1,4 +1,7 @@
-"""`resolve: live`: the shield looks up what is missing; the decision goes by it, the evidence does not."""
+"""`resolve: live`: the shield looks up what is missing; the decision goes by it, the evidence does not.
+
+`resolve: show`: the agent is shown it, and makes the call again on evidence of its own.
+"""
 
 import json
 from collections import Counter
@@ -23,7 +26,7 @@ from tests.engine.test_conversation import FILES
 from tests.shield.test_decisions import APPOINTMENT, CANCEL, PATIENT, asked, shop
 from tests.shield.test_history import SAYS, follow
 
-LIVE = Postures(resolve="live")
+LIVE, SHOW = Postures(resolve="live"), Postures(resolve="show")
 REFUND = {"order_id": "7"}
 
 
@@ -95,9 +98,88 @@ def test_a_broken_rule_is_not_mended_by_a_look_up() -> None:
     assert host.calls == []
 
 
-def test_live_needs_tools() -> None:
-    with pytest.raises(BylawError, match="needs the host's tools"):
-        Shield(shop(), postures=LIVE)
+@pytest.mark.parametrize("postures", [LIVE, SHOW])
+def test_it_needs_tools(postures: Postures) -> None:
+    with pytest.raises(BylawError, match=f"`resolve: {postures.resolve}` needs the host's tools"):
+        Shield(shop(), postures=postures)
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_what_is_shown_lets_the_call_made_again_run_as_no_near_miss(tmp_path: Path, logged: bool) -> None:
+    host = Host(get_order={"order_id": "7", "returned": True})
+    shield = Shield(shop(), postures=SHOW, tools=host, log=tmp_path / "log.db" if logged else None)
+    session = shield.session("c")
+    first = session.decide("refund", REFUND, id="a")
+    assert (first.answer, first.allowed) == ("look_up", False)
+    told = str(first.feedback).splitlines()
+    assert told[-2:] == [
+        "This was looked up for you. Make the call again if what you see allows it.",
+        'get_order(order_id=7): {"order_id":"7","returned":true}',
+    ]
+    session.result(first.feedback, id="a")
+    if logged:
+        session.flush()
+        session = shield.session("c")  # Another worker, which has the log alone.
+    second = session.decide("refund", REFUND, id="b")
+    assert (second.answer, second.resolved, len(host.calls)) == ("allow", (), 1)
+    session.result({"ok": True}, id="b")
+    *_, last = verdicts(session.pack, session.trajectory()).calls
+    assert (last.policies[0].evidence, last.determined) == ("permit", "compliant")
+    (exported,) = read_lines(tmp_path, session.trajectory())
+    *_, last = verdicts(session.pack, exported).calls
+    assert last.determined == "compliant"
+    shield.close()
+
+
+def read_lines(folder: Path, trajectory: Trajectory) -> list[Trajectory]:
+    """A conversation written as an export has it, and read again."""
+    (folder / "export.jsonl").write_bytes(chat_line(trajectory))
+    return [each for each in read(folder / "export.jsonl") if isinstance(each, Trajectory)]
+
+
+def test_what_is_shown_of_a_call_that_is_denied_says_why() -> None:
+    host = Host(get_order={"order_id": "7", "returned": False})
+    session = Shield(shop(), postures=SHOW, tools=host).session()
+    decision = session.decide("refund", REFUND)
+    assert (decision.answer, [each.answer for each in decision.evidence]) == ("deny", ["look_up"])
+    assert str(decision.feedback).endswith(
+        'This was looked up for you.\nget_order(order_id=7): {"order_id":"7","returned":false}'
+    )
+    session.result(decision.feedback)
+    # It has seen that now: nothing is looked up a second time, and to insist is to know better.
+    assert session.decide("refund", REFUND).answer == "deny"
+    assert len(host.calls) == 1
+
+
+def test_calls_beside_a_refused_one_have_not_seen_what_is_shown_with_it() -> None:
+    host = Host(get_order={"order_id": "7", "returned": True})
+    with Shield(shop(), postures=SHOW, tools=host).session("c") as session:
+        first, second = session.decide_turn("Twice.", [("refund", REFUND, "a"), ("refund", REFUND, "b")])
+        assert (first.answer, second.answer, len(host.calls)) == ("look_up", "look_up", 2)
+
+
+def test_a_shown_look_up_that_failed_is_asked_of_a_person() -> None:
+    session = Shield(shop(), postures=SHOW, tools=Host(get_order=OSError("down"))).session()
+    first = session.decide("refund", REFUND)
+    assert (first.answer, str(first.feedback).splitlines()[-1]) == ("look_up", "get_order(order_id=7): OSError: down")
+    session.result(first.feedback)
+    assert session.decide("refund", REFUND).answer == "ask"
+
+
+def test_a_caller_that_tells_the_history_each_time_makes_the_look_ups_itself() -> None:
+    host = Host(get_order={"order_id": "7", "returned": True})
+    decision = Shield(shop(), postures=SHOW, tools=host).decide([], "refund", REFUND)
+    assert (decision.answer, decision.resolved, host.calls) == ("look_up", (), [])
+
+
+def test_a_call_that_runs_under_a_softer_posture_has_seen_nothing() -> None:
+    host = Host(get_order={"order_id": "7", "returned": True})
+    session = Shield(shop(), postures=Postures("advise", resolve="show"), tools=host).session()
+    decision = session.decide("refund", REFUND)
+    assert (decision.answer, decision.allowed, [each.shown for each in decision.resolved]) == ("look_up", True, [False])
+    assert "looked up for you" not in str(decision.feedback)
+    (verdict,) = verdicts(session.pack, session.trajectory()).calls
+    assert verdict.determined == "near_miss"
 
 
 TIERS: dict[str, tuple[Any, str, str]] = {

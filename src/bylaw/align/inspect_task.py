@@ -23,8 +23,8 @@ from bylaw.align.scene import Task as Played
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.align.tasks import load_tasks
 
-Held = Literal["none", "agent", "live"]
-"""No shield, one whose look-ups the agent makes, or one that makes them itself."""
+Held = Literal["none", "agent", "live", "show"]
+"""No shield, or who makes the look-ups that are missing: see `resolve` in `bylaw.policy.posture`."""
 
 
 @task

@@ -4,12 +4,12 @@ The scripted user answers what the agent asks on the shield's word, as they answ
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from bylaw.align.episode import Episode, misfit
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.scene import Task
-from bylaw.policy.posture import Postures
+from bylaw.policy.posture import Postures, Resolve
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Result
 
@@ -17,7 +17,7 @@ from bylaw.trace.event import Call, Result
 class ShieldedEpisode(Episode):
     """A conversation about one task, held to a pack while it goes on."""
 
-    def __init__(self, task: Task, *, policy: PolicyPlace, resolve: Literal["agent", "live"] = "agent") -> None:
+    def __init__(self, task: Task, *, policy: PolicyPlace, resolve: Resolve = "agent") -> None:
         super().__init__(task, policy=policy)
         self.stopped: list[str] = []
         """What the shield said of each call that it did not let through."""
@@ -53,6 +53,7 @@ class ShieldedEpisode(Episode):
         self.stopped.append(decision.answer)
         self.session.result(told, id=id)
         step = len(self.events)
-        self.events.append(Call(name, arguments, id=id, turn=2 * self._turns, refused=True))
+        turn, resolved = 2 * self._turns, tuple(decision.resolved)
+        self.events.append(Call(name, arguments, id=id, turn=turn, refused=True, looked_up=resolved))
         self.events.append(Result(step, told, tool=name))
         self._put("tool", told)

@@ -27,7 +27,7 @@ from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.pattern import compile_pattern
 from bylaw.rule.circuit import Assessment
-from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
+from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
@@ -251,16 +251,17 @@ class Conversation:
         self._script.events.append(said)
         self._take()
 
-    def refuse(self, card: Card | None = None) -> None:
+    def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
         """The call that was judged last is not made: it was attempted, and changes nothing.
 
-        What the agent is told in its place may follow as its `result`. A `card` is what the user is to be shown.
+        What the agent is told in its place may follow as its `result`. A `card` is what the user is to be shown,
+        `shown` what was looked up for the call and is told to the agent.
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
         call = self._judged.made.call
-        self._session.refuse(call, card)
-        self._script.events[-1] = replace(call, refused=True, card=card)
+        self._session.refuse(call, card, shown)
+        self._script.events[-1] = replace(call, refused=True, card=card, looked_up=shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
 

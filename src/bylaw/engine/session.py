@@ -29,7 +29,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.trace.event import Call, Card, Event, Result
+from bylaw.trace.event import Call, Card, Event, LookedUp, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -161,9 +161,9 @@ class Session:
         """Seconds for which a card is good."""
         return self._values.card_lifetime
 
-    def refuse(self, call: Call, card: Card | None = None) -> None:
+    def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
-        refused = replace(call, refused=True, card=card)
+        refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
         self.observe(refused)

@@ -75,6 +75,8 @@ class Ledger:
         self._absorbed: dict[str, int] = {}
         """How many of these were read for it."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
+        self._to_show: dict[int, CallRecord] = {}
+        """Calls, by step, that a shield refused after looking something up, while the agent has not been told."""
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
         self._events: list[Event] = []
@@ -119,6 +121,8 @@ class Ledger:
                         self._write_answered(asked, event)
                     for entity in shows.get(asked.call.tool, ()):
                         self._shown_by(asked, entity)
+                elif event.call in self._to_show:
+                    self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:
                 if event.time is not None:
                     self._times.append((step, event.time))
@@ -130,6 +134,8 @@ class Ledger:
                 calls[step] = made
                 if event.refused:
                     made.accepted, made.delivered = False, step
+                    if event.looked_up:
+                        self._to_show[step] = made
                 if self.changes.under_way:
                     self.changes.ask(made)
                 tool = made.tool
@@ -149,6 +155,19 @@ class Ledger:
                     if not event.captured:
                         self._unheard.append(step)
             step += 1
+
+    def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
+        """Take in what a shield looked up for a call that it refused, and the agent was told in place of a result."""
+        call = refused.call
+        for each in call.looked_up:
+            if each.shown:
+                asked = Call(each.tool, each.arguments, turn=call.turn, agent=call.agent, time=call.time)
+                made = CallRecord(asked, refused.step, refused.start, self.schema.tools.get(each.tool), refused.who)
+                made.result = Result(told.call, each.content, each.failed or None, tool=each.tool, time=told.time)
+                made.delivered = step
+                self.answers.add(made)
+                for entity in self.schema.shows.get(each.tool, ()):
+                    self._shown_by(made, entity)
 
     def _write_answered(self, made: CallRecord, result: Result) -> None:
         made.accepted = accepted(made.tool, result)

@@ -9,6 +9,8 @@ Posture = Literal["enforce", "advise", "shadow"]
 
 Unguarded = Literal["allow", "ask", "deny"]
 
+Resolve = Literal["agent", "live", "show"]
+
 OnError = Literal["deny", "ask"]
 """What becomes of a call that could not be judged: never `allow`, for a write."""
 
@@ -51,8 +53,9 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of a write that no policy binds; unset, it is asked about under `enforce`, and else allowed."""
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
     """The same for single tools."""
-    resolve: Literal["agent", "live"] = "agent"
-    """Who makes a look-up that is missing: the agent, who is told, or the shield, through the host's tools."""
+    resolve: Resolve = "agent"
+    """Who makes a look-up that is missing: the agent, who is told; or the shield, through the host's tools, which then
+    decides by it (`live`) or shows it to the agent, who makes the call again (`show`)."""
 
     def __post_init__(self) -> None:
         """A word that is none of ours must never let a call through."""
@@ -66,8 +69,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"unguarded `{wrong.pop()}` is not one of {', '.join(get_args(Unguarded))}")
         if self.delegation not in ("ask", "follow"):
             raise ValueError(f"delegation must be ask or follow, not `{self.delegation}`")
-        if self.resolve not in ("agent", "live"):
-            raise ValueError(f"resolve must be agent or live, not `{self.resolve}`")
+        if self.resolve not in get_args(Resolve):
+            raise ValueError(f"resolve must be agent, live or show, not `{self.resolve}`")
         if self.on_read_error not in ("deny", "ask", "allow"):
             raise ValueError(f"on_read_error must be deny, ask or allow, not `{self.on_read_error}`")
 

@@ -25,7 +25,7 @@ from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Que
 from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.fitting import misfit
 from bylaw.shield.for_person import for_person
-from bylaw.trace.event import Card
+from bylaw.trace.event import Card, LookedUp
 
 _PERMIT = {"permit"}
 _DENY = {"deny"}
@@ -40,8 +40,8 @@ class Decider:
         self.pack = pack
         self.terms = postures.approval
         """How long a question waits for a person, and what then."""
-        self.resolves = postures.resolve == "live"
-        """Whether missing look-ups are made through the host's tools."""
+        self.resolves, self.shows = postures.resolve != "agent", postures.resolve == "show"
+        """Whether missing look-ups are made through the host's tools, and whether the agent is shown them."""
         self.postures = self._postures = postures
         self._permits: dict[tuple[str, str], Ground] = {}
         """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
@@ -141,15 +141,16 @@ class Decider:
         approval: str = "",
         weighed: Assessment | None = None,
         card: Card | None = None,
+        shown: Sequence[LookedUp] = (),
     ) -> Decision:
-        """What is to become of a judged call."""
+        """What is to become of a judged call; `shown` are look-ups whose results the agent is told."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
         bound = any(ground.kind not in ("call", "stop", "unguarded") for ground in grounds)
         unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":
-            text = Text(lambda: self._feedback(call.tool, grounds, approval, card, runs=allowed))
+            text = Text(lambda: self._feedback(call.tool, grounds, approval, card, shown, runs=allowed))
             # What is known is as of now, whenever it is read.
             seen = list(judgement.seen.answers()) if answer == "ask" else ()
             person = Text(lambda: for_person(call, grounds, seen))
@@ -157,11 +158,20 @@ class Decider:
         found = Decision(name, call.tool, dict(call.arguments), *said, card=card)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
-    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, card: Card | None, *, runs: bool) -> str:
+    def _feedback(
+        self,
+        tool: str,
+        grounds: Sequence[Ground],
+        approval: str,
+        card: Card | None,
+        shown: Sequence[LookedUp],
+        *,
+        runs: bool,
+    ) -> str:
         told = [ground for ground in grounds if ground.posture != "shadow"]
         worst = gravest([ground.answer for ground in told])
         text = card.text if card is not None else ""
-        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval, card=text)
+        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval, card=text, shown=shown)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""

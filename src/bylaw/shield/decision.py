@@ -124,7 +124,8 @@ class Decision(Struct, frozen=True):
     """What was answered since the decision before of predicates that code could not settle, with the words it rests on.
     """
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
+    """Look-ups that the shield made itself: `grounds` go by them, save where the agent is shown them and is to make the
+    call again (`resolve: show`)."""
     evidence: tuple[Ground, ...] = ()
     """What each policy said on what the agent had seen, where `grounds` go by more."""
     is_over: bool = False

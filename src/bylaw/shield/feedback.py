@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.pack import Pack
 from bylaw.shield.decision import Answer, Ground, LookUp
-from bylaw.trace.event import NOT_DONE
+from bylaw.trace.event import NOT_DONE, LookedUp
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 FAULT = "a fault of the shield itself"
@@ -22,9 +22,20 @@ SHOW = (
 
 
 def feedback(
-    pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool, approval: str = "", card: str = ""
+    pack: Pack,
+    tool: str,
+    answer: Answer,
+    grounds: Sequence[Ground],
+    *,
+    runs: bool,
+    approval: str = "",
+    card: str = "",
+    shown: Sequence[LookedUp] = (),
 ) -> str:
-    """The message for the agent; empty where nothing objects. `card` is what it is to show to the user."""
+    """The message for the agent; empty where nothing objects.
+
+    `card` is what it is to show to the user, `shown` what was looked up for it.
+    """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
         return ""
@@ -53,6 +64,8 @@ def feedback(
         # Nothing that other policies lack, nor what a person might say, would let it through.
         look_ups = {_call(each): None for ground in objecting if ground.answer == "deny" for each in ground.look_ups}
         retries, needs_person = {}, False
+    if shown and not runs:
+        look_ups = {}
     if any(ground.kind == "call" for ground in objecting):
         # Whatever they would show, this call could not be checked: to look up and try again would go on for ever.
         look_ups, retries = {}, {}
@@ -71,6 +84,10 @@ def feedback(
         needs_person = False
     elif asked:
         lines.append(f"Ask the user: {' '.join(asked)}")
+    if shown and not runs:
+        then = "" if is_denied else " Make the call again if what you see allows it."
+        lines.append(f"This was looked up for you.{then}")
+        lines += [f"{_call(each)}: {each.content}" for each in shown]
     if card:
         lines += [SHOW, card]
     if needs_person:
@@ -131,7 +148,7 @@ def _without_fault(because: str) -> str:
     return FAULT if because.startswith(FAULT) else because
 
 
-def _call(look_up: LookUp) -> str:
+def _call(look_up: LookUp | LookedUp) -> str:
     return f"{look_up.tool}({_given(look_up.arguments)})"
 
 

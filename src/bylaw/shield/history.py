@@ -114,6 +114,8 @@ def event_body(event: Event) -> bytes:
     if isinstance(event, Message):
         return encode(event if event.text.isascii() else replace(event, text=writable(event.text)))
     if isinstance(event, Call):
+        # What was looked up for it stands in the decision.
+        event = replace(event, looked_up=()) if event.looked_up else event
         try:
             return encode(event)
         except (TypeError, ValueError, OverflowError, RecursionError):

@@ -63,10 +63,10 @@ class Shield:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         self.tenant = tenant
         self.tools = tools
-        """Makes a read call of the host's, for `resolve: live`."""
-        if self.postures.resolve == "live" and tools is None:
+        """Makes a read call of the host's, for `resolve: live` and `resolve: show`."""
+        if self.postures.resolve != "agent" and tools is None:
             hint = "give `tools`, a function of a tool's name and its arguments"
-            raise UsageError("`resolve: live` needs the host's tools", hint=hint)
+            raise UsageError(f"`resolve: {self.postures.resolve}` needs the host's tools", hint=hint)
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)

@@ -31,7 +31,7 @@ from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use, use_entry
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground, Text
+from bylaw.shield.decision import Decision, Ground, Text, gravest
 from bylaw.shield.for_person import line
 from bylaw.shield.history import (
     History,
@@ -502,9 +502,12 @@ class SessionState:
         grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
         resolved: tuple[LookedUp, ...] = ()
         evidence = grounds
-        if decider.resolves and self._shield.tools is not None and not self.lacks:
+        if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
             past = conversation.since(0)
             grounds, resolved = resolve(decider, judgement, grounds, past, self.context, self._shield.tools)
+            if decider.shows and gravest([ground.answer for ground in grounds]) != "deny":
+                # The agent is shown it, and decides anew.
+                grounds = evidence
         if beside:
             tool = judgement.made.call.tool
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
@@ -521,11 +524,14 @@ class SessionState:
         if self._log is not None:
             ruling = self._ruling(self._log, judgement, grounds, name)
         card = self._card(conversation, judgement, ruling.grounds, name)
-        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card)
+        shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
+        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card, shown)
         if resolved:
+            # What runs all the same, under a softer posture, the agent has made without them.
+            resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
-            conversation.refuse(card)
+            conversation.refuse(card, shown)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         if answered := conversation.answered[self._told :]:
@@ -539,6 +545,11 @@ class SessionState:
         if uses:
             self._uses[judgement.made.step] = list(uses)
         return decision, [_for_person(change, decision) for change in ruling.changes], uses
+
+    @property
+    def _cannot_show(self) -> bool:
+        """Where the caller tells the history each time, what was shown with a refusal would be forgotten."""
+        return self.decider.shows and self.is_told_whole
 
     def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use]) -> Places:
         """What the pack's limits say of a call, where others of its turn are about to take places."""

@@ -91,13 +91,15 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made itself before it decided on a call: what it showed is true, and the agent has not
-    seen it."""
+    """A look-up that a shield made itself before it decided on a call: what it showed is true."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
+    shown: bool = False
+    """Whether the agent is told what it showed in place of the call's result (`resolve: show`); else it has not seen
+    it."""
 
 
 @final
@@ -119,7 +121,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     approved: Approved | None = None
     """Who let it run, where a shield asked a person."""
     looked_up: tuple[LookedUp, ...] = ()
-    """What a shield looked up for it (`resolve: live`)."""
+    """What a shield looked up for it (`resolve: live` or `show`)."""
     card: Card | None = None
     """Where it was refused: what to put to the user, who may agree to it."""
     refused_by_result: bool = False
