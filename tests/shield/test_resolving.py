@@ -20,6 +20,7 @@ from bylaw.record import Log
 from bylaw.shield import Decision, Shield
 from bylaw.shield.history import read_history
 from bylaw.trace.chat_record import chat_line
+from bylaw.trace.event import Event
 from tests.command import bylaw
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
@@ -255,7 +256,7 @@ def hasty(trajectory: Trajectory) -> Trajectory:
     """The same conversation, and nothing was looked up in it."""
     reads = {name for name, tool in pack().schema.tools.items() if tool.effect == "read"}
     events, steps = trajectory.events, dict[int, int]()
-    kept = []
+    kept: list[Event] = []
     for step, event in enumerate(events):
         if isinstance(event, Call) and event.tool in reads:
             continue
