@@ -8,20 +8,17 @@ import itertools
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from unittest import mock
 
 import anyio
 import anyio.to_thread
-from fastmcp import Client
-from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import McpError, ToolError
-from fastmcp.server import create_proxy
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
 from fastmcp.server.mixins import transport
-from fastmcp.server.providers import proxy as relaying
+from fastmcp.server.providers.proxy import FastMCPProxy
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
@@ -29,8 +26,10 @@ from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower, Heard, Part, Turn
 from bylaw.integrations.mcp_asking import BY, answered, ask_for_yes, ask_in_words, can_ask, question_for_user
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
+from bylaw.integrations.mcp_fronts import Fronts
 from bylaw.integrations.mcp_lines import answering_stdio_server
-from bylaw.integrations.mcp_passing import Fronts, PassingClient
+from bylaw.integrations.mcp_links import Links, by_url
+from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
 from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession, Shield
@@ -66,12 +65,12 @@ class ShieldMiddleware(Middleware):
         context: Mapping[str, Any] | None = None,
         key_argument: str = "",
         conversation: str = "",
-        upstream: Any = None,
         fronts: Fronts | None = None,
+        links: Links | None = None,
     ) -> None:
         self.shield = shield
         self._fronts = fronts or Fronts()
-        self._upstream = upstream
+        self._links = links
         self._sessions = Sessions(shield, context=context)
         self._key_argument = key_argument
         self._conversation = conversation
@@ -84,10 +83,24 @@ class ShieldMiddleware(Middleware):
     async def on_request(self, context: Any, call_next: Any) -> Any:
         """Note who asks, for as long as it takes: what the server asks meanwhile is asked of them."""
         request = _request(context)
-        if request is None:
+        if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
+        if self._links is not None:
+            await self._links.shrink()
         with self._fronts.taking(request):
+            if context.method == "tools/call":
+                return await call_next(context)
+            return await self._passed_on(context, call_next)
+
+    async def _passed_on(self, context: Any, call_next: Any) -> Any:
+        """What the server answers; asked again where it no longer knew the session, since it did nothing then."""
+        try:
             return await call_next(context)
+        except McpError as error:
+            request = _request(context)
+            if self._links is None or request is None or not await self._links.is_begun_anew(request.session, error):
+                raise
+        return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         """Let the call pass, or answer in the server's place."""
@@ -108,7 +121,7 @@ class ShieldMiddleware(Middleware):
             await self._record(session, id, decision.feedback, error=True)
             return ToolResult(content=[TextContent(type="text", text=decision.feedback)], is_error=True)
         try:
-            answer = await call_next(context)
+            answer = await self._passed_on(context, call_next)
         except BaseException as error:
             # It may have been carried out or not.
             with anyio.CancelScope(shield=True):
@@ -163,11 +176,11 @@ class ShieldMiddleware(Middleware):
 
     async def _gone(self) -> str:
         """Why the server cannot be reached; nothing where it answers."""
-        if self._upstream is None:
+        if self._links is None:
             return ""
         try:
             with anyio.fail_after(ANSWER):
-                async with Client(self._upstream) as client:
+                async with self._links.client() as client:
                     await client.list_tools()
         except Exception as error:
             reason = f"the server behind this proxy does not answer ({str(error) or type(error).__name__})"
@@ -335,10 +348,11 @@ def proxy(
     there; `conversation` is the one that all calls belong to which name none.
     """
     fronts = Fronts()
-    with mock.patch.object(relaying, "ProxyClient", partial(PassingClient, fronts=fronts)):
-        server = create_proxy(upstream, name="bylaw", identity="upstream")
+    links = Links(upstream, fronts)
+    server = FastMCPProxy(client_factory=links.client, name="bylaw", identity="upstream")
+    pass_upwards(server, links)
     named = {"key_argument": key_argument, "conversation": conversation}
-    shielded = ShieldMiddleware(shield, context=context, upstream=upstream, fronts=fronts, **named)
+    shielded = ShieldMiddleware(shield, context=context, fronts=fronts, links=links, **named)
     server.add_middleware(shielded)
     return server
 
@@ -346,7 +360,7 @@ def proxy(
 def upstream(where: str | tuple[str, ...]) -> Any:
     """What to stand before: a URL, or the command that starts a server, once for all calls."""
     if isinstance(where, str):
-        return StreamableHttpTransport(where)
+        return by_url(where)
     command, *arguments = where
     return StdioTransport(command, arguments, env=dict(os.environ))
 

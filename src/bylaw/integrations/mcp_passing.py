@@ -1,21 +1,30 @@
-"""What a server asks of its client, and tells it, through the proxy: sampling, roots, elicitation, log messages, lists
-that changed. All of it goes to the client whose request is under way, as it came.
+"""What a server asks of its client, and tells it, through the proxy: sampling, roots, elicitation, progress, log
+messages, lists that changed. All of it goes to the client in front, as it came, and before the answer beside which it
+was told.
 """
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+import copy
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+import anyio
 import mcp_types
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import McpError
-from fastmcp.server.providers.proxy import ProxyClient
-from mcp.shared.message import ServerMessageMetadata
+from fastmcp.server.providers.proxy import (
+    ProxyClient,
+    _ForwardingClientSession,
+    _make_restoring_handler,
+    default_proxy_progress_handler,
+)
 
-MOST = 1000
-"""Clients that are told of what changed at most."""
-NOBODY = -32000
+from bylaw.integrations.mcp_fronts import Front, Fronts
+
+PATIENCE = 5.0
+"""Seconds that an answer waits at most for what its server told before it."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -24,48 +33,39 @@ LISTS = (
 )
 
 
-class Fronts:
-    """The clients of the proxy, and their requests that are under way."""
+class Hearing(_ForwardingClientSession):
+    """A session with a server that knows what is still being passed on."""
 
-    def __init__(self) -> None:
-        self._active: list[Any] = []
-        self._known: dict[int, Any] = {}
-        """By connection, the session of its last request."""
+    passing = 0
+    _done: anyio.Event | None = None
 
-    @contextmanager
-    def taking(self, request: Any) -> Generator[None]:
-        """A client's request, as long as it takes."""
-        self._active.append(request)
-        place = _connection(request)
-        self._known.pop(place, None)
-        self._known[place] = request.session
-        if len(self._known) > MOST:
-            del self._known[next(iter(self._known))]
+    def _intercept_notification(self, method: str, params: Any) -> bool:
+        # Called in the order of the wire; what is passed on is so in a task of its own.
+        is_ours = super()._intercept_notification(method, params)
+        if not is_ours:
+            self.begin()
+        return is_ours
+
+    async def _on_notify(self, dctx: Any, method: str, params: Any) -> None:
         try:
-            yield
+            await super()._on_notify(dctx, method, params)
         finally:
-            self._active.remove(request)
+            self.end()
 
-    def asked(self) -> Any:
-        """The request that a server's question belongs to. Where clients share a server that does not say which, nobody
-        is asked: it may be about another's words."""
-        if not self._active:
-            raise McpError(code=NOBODY, message="no request of a client is under way that this could belong to")
-        if len({_connection(each) for each in self._active}) > 1:
-            raise McpError(code=NOBODY, message="several clients share this server: whom it asks cannot be told")
-        return self._active[-1]
+    def begin(self) -> None:
+        self.passing += 1
 
-    async def tell_all(self, notification: Any) -> None:
-        """Tell every client: those with a request under way beside its answer, others on a stream of their own."""
-        asking = {_connection(each): each for each in self._active}
-        for place, session in list(self._known.items()):
-            request = asking.get(place)
-            try:
-                number = request.request_id if request is not None else None
-                await (request.session if request is not None else session).send_notification(notification, number)
-            except Exception:
-                # It has hung up.
-                self._known.pop(place, None)
+    def end(self) -> None:
+        self.passing -= 1
+        if self.passing == 0 and self._done is not None:
+            self._done.set()
+
+    async def passed_on(self) -> None:
+        """Wait until all is passed on that came so far."""
+        with anyio.move_on_after(PATIENCE):
+            while self.passing:
+                self._done = anyio.Event()
+                await self._done.wait()
 
 
 class PassingClient(ProxyClient):
@@ -75,53 +75,129 @@ class PassingClient(ProxyClient):
         self.fronts = fronts
         self.is_shared = isinstance(transport, StdioTransport)
         """One server process, and one session with it, for all clients."""
+        self.connection: Any = None
+        """That of the client in front, where the session with the server is its own for as long as it stays."""
         super().__init__(transport, **settings)
+        assert self._transport_options is not None
+        self._transport_options = replace(self._transport_options, session_class=Hearing)
+
+    def for_one_request(self) -> "PassingClient":
+        """The same session, by a client that tells progress to one request only."""
+        mine: Any = copy.copy(self)
+        mine._proxy_rc_ref = [None]
+        mine._progress_handler = _make_restoring_handler(default_proxy_progress_handler, mine._proxy_rc_ref)
+        mine.count_progress()
+        return mine
+
+    async def __aenter__(self) -> Any:
+        if self.connection is not None and not self.is_connected():
+            self._offer_what_the_front_has()
+        return await super().__aenter__()
+
+    def _offer_what_the_front_has(self) -> None:
+        """Leave out what the client in front cannot be asked, so that the server does not count on it."""
+        with suppress(McpError):
+            has = self._front().session.client_capabilities
+            handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
+            for name, callback in (
+                ("sampling", "sampling_callback"),
+                ("elicitation", "elicitation_callback"),
+                ("roots", "list_roots_callback"),
+            ):
+                if has is not None and getattr(has, name) is None:
+                    handlers[callback] = None
+            if has is not None and has.sampling is not None:
+                handlers["sampling_capabilities"] = has.sampling
+
+    async def __aexit__(self, *failure: Any) -> None:
+        with anyio.CancelScope(shield=True):
+            session = self._session_state.session
+            if isinstance(session, Hearing):
+                await session.passed_on()
+            if self.connection is None:
+                await super().__aexit__(*failure)
+                return
+            async with self._session_state.lock:
+                self._session_state.nesting_counter = max(0, self._session_state.nesting_counter - 1)
 
     def _bind_restoring_handlers(self) -> None:
         super()._bind_restoring_handlers()
         handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
         heard = handlers.get("message_handler")
 
-        async def sample(_: Any, params: Any) -> Any:
-            return await self._ask(mcp_types.CreateMessageRequest(params=params), mcp_types.CreateMessageResult)
+        async def sample(context: Any, params: Any) -> Any:
+            kind = mcp_types.CreateMessageResultWithTools if params.tools else mcp_types.CreateMessageResult
+            return await self._ask(context, mcp_types.CreateMessageRequest(params=params), kind)
 
-        async def elicit(_: Any, params: Any) -> Any:
-            return await self._ask(mcp_types.ElicitRequest(params=params), mcp_types.ElicitResult)
+        async def elicit(context: Any, params: Any) -> Any:
+            return await self._ask(context, mcp_types.ElicitRequest(params=params), mcp_types.ElicitResult)
 
-        async def roots(_: Any) -> Any:
-            return await self._ask(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
+        async def roots(context: Any) -> Any:
+            return await self._ask(context, mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
 
         async def log(params: Any) -> None:
             with suppress(McpError):
-                front = self._front()
-                message = mcp_types.LoggingMessageNotification(params=params)
-                await front.session.send_notification(message, front.request_id)
+                await self._front().tell(mcp_types.LoggingMessageNotification(params=params))
 
         handlers["sampling_callback"] = _told_why(sample)
         handlers["elicitation_callback"] = _told_why(elicit)
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
+        # Without sessions, a request says itself which it wants; fastmcp would ask for all.
+        handlers["log_level"] = None
+        self.count_progress()
+
+    def count_progress(self) -> None:
+        """Have progress told to the request that this client makes its calls for."""
+        tell = self._progress_handler
+
+        async def counted(*progress: Any) -> None:
+            session = self._session_state.session
+            if not isinstance(session, Hearing):
+                await tell(*progress)
+                return
+            session.begin()
+            try:
+                await tell(*progress)
+            finally:
+                session.end()
+
+        self._progress_handler = counted
 
     def _hearing(self, heard: Any) -> Any:
         async def hear(message: Any) -> None:
             if heard is not None:
                 await heard(message)
-            if isinstance(message, LISTS):
+            if not isinstance(message, LISTS):
+                return
+            if self.connection is None:
                 await self.fronts.tell_all(message)
+            else:
+                with suppress(McpError):
+                    await self._front().tell(message)
 
         return hear
 
-    def _front(self) -> Any:
-        """The request of the client in front that a call of this client was made for."""
-        stashed = None if self.is_shared else self._proxy_rc_ref[0]
-        return stashed[0] if stashed is not None else self.fronts.asked()
+    def _front(self) -> Front:
+        """The client in front that a call of this client was made for."""
+        if self.is_shared:
+            return self.fronts.asked()
+        if self.connection is not None:
+            return self.fronts.of(self.connection)
+        stashed = self._proxy_rc_ref[0]
+        if stashed is None or (request := stashed[0]) is None:
+            return self.fronts.asked()
+        return Front(request.session, request.request_id)
 
-    async def _ask(self, request: Any, kind: Any) -> Any:
-        front = self._front()
-        return await front.session.send_request(
-            request, kind, metadata=ServerMessageMetadata(related_request_id=front.request_id)
-        )
+    async def _ask(self, context: Any, request: Any, kind: Any) -> Any:
+        token = (context.meta or {}).get("progress_token")
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            await context.session.send_progress_notification(token, done, total, message)
+
+        told = {} if token is None else {"progress_callback": progress}
+        return await self._front().ask(request, kind, **told)
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -134,7 +210,3 @@ def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
             return error.error
 
     return told
-
-
-def _connection(request: Any) -> int:
-    return id(getattr(request.session, "_connection", request.session))

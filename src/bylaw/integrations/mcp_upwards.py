@@ -1,0 +1,91 @@
+"""What a client asks of the server, and tells it, beside its tools: which log messages it wants, that its roots have
+changed, which resources it watches, how an argument may go on.
+"""
+# pyright: basic, reportMissingImports=false
+
+from typing import Any
+
+import anyio
+import mcp_types
+from fastmcp.exceptions import McpError
+from fastmcp.server.dependencies import bind_request_context
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
+
+from bylaw.integrations.mcp_links import Links
+
+
+def pass_upwards(server: Any, links: Links) -> None:
+    """Have the proxy pass on what fastmcp would answer itself, or not at all."""
+
+    async def level(context: Any, params: Any) -> Any:
+        try:
+            return await _asked(context, mcp_types.SetLevelRequest(params=params), mcp_types.EmptyResult)
+        except McpError as error:
+            if error.error.code != METHOD_NOT_FOUND:
+                raise
+            # A server that writes no log messages has none to leave out.
+            return mcp_types.EmptyResult()
+
+    async def subscribe(context: Any, params: Any) -> Any:
+        return await _asked(context, mcp_types.SubscribeRequest(params=params), mcp_types.EmptyResult)
+
+    async def unsubscribe(context: Any, params: Any) -> Any:
+        return await _asked(context, mcp_types.UnsubscribeRequest(params=params), mcp_types.EmptyResult)
+
+    async def complete(context: Any, params: Any) -> Any:
+        return await _asked(context, mcp_types.CompleteRequest(params=params), mcp_types.CompleteResult)
+
+    async def roots_changed(context: Any, _: Any) -> None:
+        with bind_request_context(context):
+            async with links.client() as client:
+                await client.session.send_roots_list_changed()
+
+    async def heard(context: Any, params: Any) -> Any:
+        with bind_request_context(context):
+            return await _listened(links, context, params)
+
+    async def _asked(context: Any, request: Any, kind: Any) -> Any:
+        with bind_request_context(context):
+            async with links.client() as client:
+                return await client.session.send_request(request, kind)
+
+    inner = server._mcp_server
+    inner.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, level)
+    inner.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, subscribe)
+    inner.add_request_handler("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, unsubscribe)
+    inner.add_request_handler("completion/complete", mcp_types.CompleteRequestParams, complete)
+    inner.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, heard)
+    inner.add_notification_handler("notifications/roots/list_changed", mcp_types.NotificationParams, roots_changed)
+
+
+async def _listened(links: Links, context: Any, params: Any) -> Any:
+    """What the server tells of changes, for as long as the client listens (2026-07-28)."""
+    wanted, bus = params.notifications, InMemorySubscriptionBus()
+    async with links.client() as client:
+        telling = listen(
+            client.session,
+            tools_list_changed=bool(wanted.tools_list_changed),
+            prompts_list_changed=bool(wanted.prompts_list_changed),
+            resources_list_changed=bool(wanted.resources_list_changed),
+            resource_subscriptions=wanted.resource_subscriptions or (),
+        )
+        async with telling as changes, anyio.create_task_group() as tasks:
+            handler, lost = ListenHandler(bus), False
+
+            async def pass_on() -> None:
+                nonlocal lost
+                try:
+                    async for change in changes:
+                        await bus.publish(change)
+                except SubscriptionLost:
+                    lost = True
+                handler.close()
+
+            tasks.start_soon(pass_on)
+            result = await handler(context, params)
+            tasks.cancel_scope.cancel()
+    if lost:
+        raise McpError(code=CONNECTION_CLOSED, message="the server behind this proxy has stopped telling of changes")
+    return result
