@@ -1,6 +1,7 @@
 """A real Chromium in front of real servers; where there is none, these tests skip."""
 
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -85,6 +86,17 @@ class Visit:
         self.page.goto(self.home + path)
         self.page.wait_for_selector("html[data-ready]")
         return self
+
+    def sign_in(self, key: str) -> None:
+        self.go("/sign-in").page.locator("input[name=key]").fill(key)
+        self.page.locator("form button.do").click()
+        self.page.wait_for_url("**/inbox")
+
+    def photograph(self, name: str) -> None:
+        """Keep a picture of the whole page, if somebody wants to look at it."""
+        if folder := os.environ.get("SCREENSHOTS"):
+            path = Path(folder) / f"{re.sub(r'[^0-9A-Za-z]+', '-', name).strip('-')}.png"
+            self.page.screenshot(path=path, full_page=True)
 
     def has_no_sideways_scroll(self) -> bool:
         return self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

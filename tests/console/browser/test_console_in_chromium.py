@@ -3,12 +3,13 @@
     uv run --with playwright pytest tests/console/browser
 
 It needs `chromium` on the path (or its path in CHROMIUM) and, for the accessibility checks, npm (or the path of
-axe.min.js in AXE_CORE). Without them these tests skip.
+axe.min.js in AXE_CORE). Without them these tests skip. A folder in SCREENSHOTS gets a picture of every page, at both sizes, light and dark.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from bylaw.pack.review import read_signatures
 from bylaw.record import Log
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
+from tests.console.browser.conftest import SIZES
+from tests.console.browser.worlds import World, airline_audit, card_pack, of_audit, of_service
 from tests.console.test_inbox import waiting
 from tests.shield.test_decisions import shop
 
@@ -36,24 +39,6 @@ def home(out: Path, pack: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(out.parent)
     shutil.copytree(out, out.parent / "before")
     return serve(view_app(View(out, pack=str(pack))))
-
-
-def pages(out: Path) -> list[str]:
-    row = open_index(out).findings(Wanted(), limit=1)[0]
-    return [
-        "/",
-        f"/findings?reason={row.reason}&open={row.id}",
-        f"/finding/{row.id}",
-        "/findings?state=open",
-        "/conversations",
-        f"/c/{row.conversation}#step-{row.step}",
-        "/policy",
-        f"/policy/{row.policy}",
-        "/policy/confirm-before-change",
-        "/try/reschedule-notice",
-        "/try/confirm-before-change",
-        "/compare?base=before",
-    ]
 
 
 def test_a_finding_is_found_opened_and_waived_without_a_mouse(visit: Open, home: str, out: Path) -> None:
@@ -177,16 +162,39 @@ def test_a_decision_appears_as_it_is_made_and_opens_its_conversation(
         here.page.close()
 
 
-@pytest.mark.parametrize("size", ["phone", "desktop"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.chdir(tmp_path)
+    match request.param:
+        case "clinic":
+            out, pack = request.getfixturevalue("out"), request.getfixturevalue("pack")
+            yield of_audit(request.param, out, pack, ["reschedule-notice", "confirm-before-change"])
+        case "airline":
+            out, pack = airline_audit(tmp_path)
+            yield of_audit(request.param, out, pack, ["cancel-ground", "confirm-before-change"])
+        case _:
+            with Log(str(tmp_path / "decisions.db")) as log:
+                # In a thread of its own: this one has the browser's event loop.
+                with ThreadPoolExecutor(1) as elsewhere:
+                    made = elsewhere.submit(of_service, log, card_pack(tmp_path / "pack")).result()
+                yield made
+
+
+@pytest.mark.parametrize("world", ["clinic", "airline", "service"], indirect=True)
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    visit: Open, axe: str, home: str, out: Path, size: str, scheme: str
+    visit: Open, axe: str, serve: Serve, world: World
 ) -> None:
-    here = visit(home, size, scheme)
+    home = serve(world.app)
     found: dict[str, list[str]] = {}
-    for path in pages(out):
-        here.go(path)
-        if faults := here.serious(axe):
-            found[path] = faults
-        assert here.has_no_sideways_scroll(), path
+    for size, scheme in product(SIZES, ("light", "dark")):
+        here = visit(home, size, scheme)
+        for path in world.paths:
+            if path == world.paths[1] and world.sign_in:
+                here.sign_in(world.sign_in)
+            here.go(path)
+            here.photograph(f"{world.name}{path}-{size}-{scheme}")
+            if faults := here.serious(axe):
+                found[f"{path} {size} {scheme}"] = faults
+            assert here.has_no_sideways_scroll(), path
+        here.page.close()
     assert found == {}
