@@ -147,10 +147,8 @@ def test_another_site_answers_nothing(log: Log, keys: dict[str, Key], headers: d
 
 
 def test_what_comes_to_wait_is_told_to_an_open_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bylaw.console import inbox
-
-    monkeypatch.setattr(inbox, "STREAM", 0.2)
-    monkeypatch.setattr(inbox, "EVERY", 0.05)
+    monkeypatch.setattr("bylaw.console.stream.STREAM", 0.2)
+    monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
     known = re.search(r"known=(\w+)", person.get("/inbox"))

@@ -27,9 +27,9 @@ def test_the_last_decisions_are_listed_with_answer_posture_and_time(log: Log) ->
     assert re.search(r'<b class="answer ask">ask</b>', page)
     assert re.search(r"\d\.\d ms", page)
     assert "enforce" in page
-    assert "No decision of late matches" in person.get("/live?answer=deny")
+    assert "No recent decision matches" in person.get("/live?answer=deny")
     assert "chat-1" in person.get("/live?answer=ask&q=CHAT-1")
-    assert "No decision of late matches" in person.get("/live?q=other")
+    assert "No recent decision matches" in person.get("/live?q=other")
 
 
 def test_a_decision_opens_its_conversation(log: Log) -> None:
@@ -46,8 +46,8 @@ def test_a_decision_opens_its_conversation(log: Log) -> None:
 
 
 def test_events_say_when_something_was_decided(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.console.live.STREAM", 0.2)
-    monkeypatch.setattr("bylaw.console.live.EVERY", 0.05)
+    monkeypatch.setattr("bylaw.console.stream.STREAM", 0.2)
+    monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
     assert "changed" not in person.get("/live/events?after=0")

@@ -65,7 +65,7 @@ def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: Vi
 
 def test_editing_shows_failing_cases_and_changed_calls(reader: Reader, view: View) -> None:
     first = reader.get(f"/try/{NOTICE}")
-    assert "as it is saved" in first
+    assert "as saved" in first
     strict = guard_text(view).replace("hours(24)", "hours(600)")
     tried = reader.send(f"/try/{NOTICE}", text=strict)
     assert "gets <bdi>undetermined" in tried

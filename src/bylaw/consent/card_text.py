@@ -37,8 +37,7 @@ def card_text(
 ) -> str:
     """The text of a card; empty where it would be too long to be read."""
     parameters = tool.parameters if tool is not None else {}
-    title = tool.title if tool is not None else ""
-    lines = [f"{words.heading} {title or _named(name)}"]
+    lines = [f"{words.heading} {title_of(tool, name)}"]
     for key, value in arguments.items():
         if key not in spared:
             lines += [f"- {label}: {told}" for label, told in _told(key, value, parameters.get(key), words, spared)]
@@ -47,13 +46,24 @@ def card_text(
     return text if len(text) <= _LONGEST else ""
 
 
+def title_of(tool: Tool | None, name: str) -> str:
+    """What a tool does, in the pack's words or by its name."""
+    return (tool.title if tool is not None else "") or _named(name)
+
+
+def label_of(key: str, schema: Any) -> str:
+    """What an argument is called, in the pack's words or by its name."""
+    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+    title = declared.get("title")
+    return title if isinstance(title, str) and title else _named(key)
+
+
 def _told(
     key: str, value: Any, schema: Any, words: CardWords, spared: frozenset[str], above: str = ""
 ) -> Iterator[tuple[str, str]]:
     """What an argument says, by its name in words; one without a value says nothing."""
     declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
-    title = declared.get("title")
-    label = f"{above} {title if isinstance(title, str) and title else _named(key)}".strip()
+    label = f"{above} {label_of(key, declared)}".strip()
     if isinstance(value, dict):
         fields: Any = declared.get("properties")
         known: Mapping[str, Any] = cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else {}

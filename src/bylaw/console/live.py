@@ -1,29 +1,26 @@
 """Decisions as they happen, out of the log of a service; and the conversation that a decision is part of."""
 # pyright: basic, reportMissingImports=false
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, get_args
 
 from msgspec import Struct
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from bylaw.audit.line import conversation_line
-from bylaw.audit.redaction import Redaction
 from bylaw.audit.report.folder import cut, spelled
 from bylaw.console.app import shown, streamed
 from bylaw.console.door import Refused
 from bylaw.console.page import page
+from bylaw.console.service_log import ServiceLog
+from bylaw.console.stream import changes
 from bylaw.console.visitor import Asked, Visitor
-from bylaw.pack import Pack
+from bylaw.console.waiting import in_words
 from bylaw.policy.posture import Posture
-from bylaw.record import Log
 from bylaw.record.entry import Entry
-from bylaw.shield.decision import Answer, Decision
+from bylaw.shield.decision import Answer, Decision, Ground
 from bylaw.shield.history import read_decision, read_history
 
 LOOKED_AT = 2_000
@@ -31,10 +28,6 @@ LOOKED_AT = 2_000
 LISTED = 100
 SHOWN = 400
 """Entries of a conversation that its page shows, the last ones."""
-EVERY = 0.5
-"""Seconds between two looks whether anything was decided."""
-STREAM = 8.0
-"""Seconds that a browser listens at a time."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
@@ -87,10 +80,8 @@ class Happened(Struct, frozen=True):
 class LivePages:
     """What a service decides."""
 
-    def __init__(self, log: Log, pack: Pack) -> None:
-        self._log = log
-        self._pack = pack
-        self._redaction = Redaction(pack)
+    def __init__(self, service: ServiceLog) -> None:
+        self._service = service
 
     def routes(self) -> list[Route]:
         """What they are found under."""
@@ -103,13 +94,13 @@ class LivePages:
     def listed(self, asked: Asked) -> Response:
         """The last decisions that are wanted."""
         wish, tenant = Wish.of(asked.request), asked.visitor.tenant
-        every = [_row(entry) for entry in self._log.latest(tenant, "decision", limit=LOOKED_AT)]
+        every = [_row(entry) for entry in self._service.log.latest(tenant, "decision", limit=LOOKED_AT)]
         rows = [row for row in every if wish.takes(row)]
         return page(
             "live.html",
             asked=asked,
             section="live",
-            pack=self._pack,
+            pack=self._service.pack,
             wish=wish,
             rows=rows[:LISTED],
             found=len(rows),
@@ -126,26 +117,16 @@ class LivePages:
         given = request.query_params.get("after", "")
         after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
 
-        async def lines() -> AsyncIterator[str]:
-            yield "retry: 500\n\n"
-            known, end = after, time.monotonic() + STREAM
-            while time.monotonic() < end:
-                last = await run_in_threadpool(self._last, visitor.tenant, known)
-                if last > known:
-                    known = last
-                    yield f"event: changed\ndata: {last}\n\n"
-                await asyncio.sleep(EVERY)
-
-        return StreamingResponse(lines(), media_type="text/event-stream")
+        return changes(lambda known: self._last(visitor.tenant, known), after)
 
     def _last(self, tenant: str, after: int) -> int:
-        found = self._log.latest(tenant, "decision", after=after, limit=1)
+        found = self._service.log.latest(tenant, "decision", after=after, limit=1)
         return found[0].number if found else after
 
     def conversation(self, asked: Asked) -> Response:
         """One conversation with what was decided in it."""
         name = asked.request.path_params["name"]
-        entries = self._log.conversation(asked.visitor.tenant, name)
+        entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
         if not happened:
             raise Refused("there is no such conversation", status=404)
@@ -153,7 +134,7 @@ class LivePages:
             "live_conversation.html",
             asked=asked,
             section="live",
-            pack=self._pack,
+            pack=self._service.pack,
             name=name,
             happened=happened[-SHOWN:],
             before=max(0, len(happened) - SHOWN),
@@ -163,10 +144,8 @@ class LivePages:
         history = read_history(entries)
         if history is None:
             return
-        trajectory = history.trajectory("")
-        told = conversation_line(trajectory, trajectory.agent, None)
-        cover = self._redaction.cover(trajectory.events, None, ()) if self._redaction else None
-        events = iter((cover.conversation(told) if cover is not None else told)["events"])
+        told = self._service.told(history)
+        events = iter(told.events)
         for entry in entries:
             if entry.kind == "event":
                 event = next(events, None)
@@ -174,8 +153,8 @@ class LivePages:
                     yield _told(event)
             elif entry.kind == "decision" and entry.body is not None:
                 made = read_decision(entry.body)
-                grounds = [(each.policy, each.because) for each in made.grounds if each.answer != "allow"]
-                because = tuple((name, cover.scrubbed(why) if cover is not None else why) for name, why in grounds)
+                against = [each for each in made.grounds if each.answer != "allow"]
+                because = tuple((each.policy, told.scrubbed(each.because or _unseen(each))) for each in against)
                 yield Happened("decision", "", made.tool, made, because)
 
 
@@ -193,6 +172,10 @@ def _row(entry: Entry) -> Row:
         made.policies,
         made.seconds * 1000,
     )
+
+
+def _unseen(ground: Ground) -> str:
+    return f"{', '.join(map(in_words, ground.missing))} was never looked up" if ground.missing else ""
 
 
 def _told(event: dict[str, Any]) -> Happened:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from bylaw.audit.report.page import ELEMENTS, joined_scripts
-from bylaw.console.text import plain, said, seen
+from bylaw.console.text import marked, plain, said, seen
 
 VERDICTS = {
     "violation": "violation",
@@ -48,8 +48,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {"said": said, "seen": seen, "plain": plain, "json": as_json, "times": times}
-    made.filters.update(filters, percent=percent)
+    texts: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain}
+    values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span}
+    made.filters.update(texts | values)
     known: dict[str, Any] = {"VERDICTS": VERDICTS, "STATES": STATES, "static": static_address}
     made.globals.update(known)
     return made
@@ -80,6 +81,15 @@ def as_json(data: Any) -> Markup:
 def times(count: int, one: str, many: str = "") -> str:
     """A number with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def span(seconds: float) -> str:
+    """A time in words that are short enough for a phone."""
+    if seconds < 90:
+        return f"{max(0, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h" if seconds < 172_800 else f"{round(seconds / 86_400)} days"
 
 
 def percent(value: float | None) -> str:

@@ -11,6 +11,7 @@ from bylaw.console.inbox import InboxPages
 from bylaw.console.live import LivePages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
+from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
 from bylaw.console.trying import TryPages
 from bylaw.console.view import View
@@ -25,6 +26,7 @@ def view_app(view: View) -> ASGIApp:
     return application([route for pages in PAGES for route in pages(view).routes()])
 
 
+SERVICE_PAGES = (InboxPages, LivePages)
 SERVED = ("/inbox", "/live", "/sign-in", "/sign-out", "/static/")
 """How the addresses of a service's pages begin, beside `/` itself."""
 
@@ -33,7 +35,8 @@ def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
     """The pages of a service; without `sign_in`, for anybody on this machine."""
-    routes = [*InboxPages(log, pack).routes(), *LivePages(log, pack).routes()]
+    service = ServiceLog(log, pack)
+    routes = [route for pages in SERVICE_PAGES for route in pages(service).routes()]
     if sign_in is None:
         return application(routes, hosts=hosts, secret=secret)
     return application([*routes, *sign_in.routes()], find=sign_in.visitor, hosts=hosts, secret=secret)

@@ -15,10 +15,11 @@ from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
-from bylaw.console.index.wanted import STATES, Wanted
+from bylaw.console.index.wanted import Wanted
 from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
 from bylaw.console.record_file import Written
+from bylaw.console.shown import sentence_of
 from bylaw.console.signing import sign
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
@@ -44,8 +45,8 @@ class Margin(Struct, frozen=True):
     """What stands beside a sentence."""
 
     covered: Covered
-    notes: tuple[tuple[Policy, str, int], ...]
-    """Each policy that cites it, how it stands, and how many findings it has."""
+    notes: tuple[tuple[Policy, str], ...]
+    """Each policy that cites it, and how it was reviewed."""
 
 
 class ShownCase(Struct, frozen=True):
@@ -78,13 +79,16 @@ class PolicyPages:
         """The document as prose; without one, the policies in their order."""
         counts = self._counts()
         if self._view.root is None:
-            return self._page("policy.html", asked, groups=[], states={}, counts=counts, rest=self._stated())
+            return self._document(asked, groups=[], states={}, counts=counts, rest=self._stated())
         now = self._now()
         states = standings(self._view.root, now.sides)
-        margins = [_margin(each, states, counts) for each in now.covered]
+        margins = [_margin(each, states) for each in now.covered]
         cited = {policy.id for margin in margins for policy in margin.covered.policies}
         rest = [(name, policy) for name, policy in self._stated() if name not in cited]
-        return self._page("policy.html", asked, groups=_grouped(margins), states=states, counts=counts, rest=rest)
+        return self._document(asked, groups=_grouped(margins), states=states, counts=counts, rest=rest)
+
+    def _document(self, asked: Asked, **values: Any) -> Response:
+        return self._page("policy.html", asked, sentence=lambda name: sentence_of(self._view, name, 1000), **values)
 
     def one(self, asked: Asked) -> Response:
         """One policy, by itself."""
@@ -185,13 +189,8 @@ class PolicyPages:
         return page(template, headers=asked.headers, **given)
 
 
-def _margin(covered: Covered, states: Any, counts: dict[str, dict[str, int]]) -> Margin:
-    notes = [(policy, str(states.get(policy.id, "")), _to_see(counts.get(policy.id))) for policy in covered.policies]
-    return Margin(covered, tuple(notes))
-
-
-def _to_see(counts: dict[str, int] | None) -> int:
-    return sum(counts[state] for state in STATES if state in ("new", "still", "open")) if counts else 0
+def _margin(covered: Covered, states: Any) -> Margin:
+    return Margin(covered, tuple((policy, str(states.get(policy.id, ""))) for policy in covered.policies))
 
 
 def _grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:

@@ -67,5 +67,9 @@ def whole_conversation(view: View, index: Index, name: str) -> JsonRecord | None
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
     """What a policy says, in the words of its document where they are at hand."""
     stated: JsonRecord = view.policies.get(policy) or {}
-    quoted = next((cite["text"] for cite in stated.get("citations", ()) if cite.get("text")), "")
+    quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
+    # What ends in a colon says nothing without the list that follows.
+    quoted = next(iter(quotes), "")
+    if quoted.endswith(":"):
+        quoted += " " + "; ".join(quotes[1:])
     return cut(quoted or stated.get("definition", ""), limit)

@@ -1,6 +1,7 @@
 """Text of logs and packs in a page: escaped, isolated in its direction, with what cannot be seen made visible."""
 # pyright: basic, reportMissingImports=false
 
+import re
 import unicodedata
 from itertools import groupby
 from typing import Any
@@ -8,13 +9,26 @@ from typing import Any
 from markupsafe import Markup, escape
 
 _SPACES = ("Zs",)
+_MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
+"""What our own reasons put in backticks, and what documents in Markdown put in bold."""
 
 
 def said(value: Any, limit: int = 300) -> Markup:
     """A text as part of a page: nothing in it is markup, turns what surrounds it round, or hides."""
-    whole = "" if value is None else str(value).replace("\r\n", "\n")
-    shown = whole if len(whole) <= limit else whole[: limit - 1] + "…"
-    return Markup("<bdi>{}</bdi>").format(seen(shown))
+    return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
+
+
+def marked(value: Any, limit: int = 300) -> Markup:
+    """The same for reasons and sentences: a name in backticks is shown as code, bold in Markdown as bold."""
+    shown = _cut(value, limit)
+    parts: list[Markup] = []
+    end = 0
+    for found in _MARKED.finditer(shown):
+        parts.append(seen(shown[end : found.start()]))
+        name = "code" if found[1] else "strong"
+        parts.append(Markup(f"<{name}>{{}}</{name}>").format(seen(found[1] or found[2])))
+        end = found.end()
+    return Markup("<bdi>{}</bdi>").format(Markup("").join([*parts, seen(shown[end:])]))
 
 
 def seen(text: str) -> Markup:
@@ -35,6 +49,11 @@ def plain(value: Any, limit: int = 80) -> str:
     text = str(value)[: limit + 1]
     clean = "".join(each if _is_seen(each) else f"U+{ord(each):04X}" for each in text).replace("\n", " ")
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def _cut(value: Any, limit: int) -> str:
+    whole = "" if value is None else str(value).replace("\r\n", "\n")
+    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 
 
 def _is_seen(character: str) -> bool:

@@ -14,6 +14,7 @@ from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_
 from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
 from bylaw.console.record_file import Written
+from bylaw.console.shown import sentence_of
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import BylawError, UsageError
@@ -121,7 +122,7 @@ class TryPages:
             "is_changed": text != draft.text,
             "patch": self._patch(draft, text) if text != draft.text and not tried.faults else "",
             "others": [each for each in drafts_of(now, draft.policy) if each.name != draft.name],
-            "policy": now.pack.policies[draft.policy],
+            "sentence": sentence_of(self._view, draft.policy, 2000) or now.pack.policies[draft.policy].definition,
             "can_write": self._view.own_root is not None,
             "listed": LISTED,
             "written": written,

@@ -51,6 +51,8 @@ class CaseResult(Struct, frozen=True):
     want: str
     got: str
     passed: bool
+    wanted: str = ""
+    """What it wants, in a word."""
 
 
 def run_cases(
@@ -100,7 +102,7 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
         got = "open"
     if got == "kept" and want == "broken" and name in session.open_rules:
         got = OPEN
-    return CaseResult(place, str(body.note), rule.policy, want, got, got == want)
+    return CaseResult(place, str(body.note), rule.policy, want, got, got == want, want)
 
 
 def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
@@ -172,7 +174,7 @@ class _Case:
                 raise CaseError(f"`{expected[name]}` is not a verdict", place=self._place, hint=hint)
             expected[name] = said
         got_part = {name: found[name] for name in expected}
-        return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
+        return self._outcome(_told(expected), _told(got_part), expected == got_part, verdict)
 
     def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
         if not passed:
@@ -182,7 +184,7 @@ class _Case:
                 got = f"{got}; the guard reads {names}: give {'it' if len(lacking) == 1 else 'them'} under `call`"
             elif verdict.because:
                 got = f"{got} ({verdict.because})"
-        return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed)
+        return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed, self._body.wanted)
 
     def _by_facts(self, taken: set[int] | None) -> PolicyVerdict:
         body = self._body
@@ -348,6 +350,16 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
             yield from waiting
             step += len(waiting)
             waiting.clear()
+
+
+def _told(parts: Mapping[str, Any]) -> str:
+    """The parts of a verdict in words; one that is alone, by itself."""
+    if list(parts) == ["verdict"]:
+        return str(parts["verdict"])
+    return ", ".join(
+        f"{name} {', '.join(map(str, cast(list[Any], value))) if isinstance(value, list) else value}"
+        for name, value in parts.items()
+    )
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:

@@ -3,7 +3,8 @@
     uv run --with playwright pytest tests/console/browser
 
 It needs `chromium` on the path (or its path in CHROMIUM) and, for the accessibility checks, npm (or the path of
-axe.min.js in AXE_CORE). Without them these tests skip. A folder in SCREENSHOTS gets a picture of every page, at both sizes, light and dark.
+axe.min.js in AXE_CORE). Without them these tests skip. A folder named in SCREENSHOTS gets a
+picture of every page, at both sizes, light and dark.
 """
 
 import shutil

@@ -16,9 +16,9 @@ from bylaw.record import Log
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
+from tests.airline.test_pack import DATA as AIRLINE
 from tests.service.asgi import post
 from tests.shield.test_decisions import APPOINTMENT, CANCEL, PATIENT
-from tests.airline.test_pack import DATA as AIRLINE
 
 RUN = AIRLINE / "tau2" / "runs" / "grok-3.stock.2.json.gz"
 

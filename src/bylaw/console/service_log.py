@@ -1,0 +1,47 @@
+"""The decision log of a service as its pages read it: what the pack calls private is covered."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.audit.line import conversation_line
+from bylaw.audit.redaction import Redaction
+from bylaw.pack import Pack
+from bylaw.record import Log
+from bylaw.record.entry import Entry
+from bylaw.shield.history import History, read_history
+
+
+class Told(Struct, frozen=True):
+    """A conversation as it may be shown."""
+
+    events: list[dict[str, Any]]
+    scrubbed: Callable[[str], str]
+    """Takes the conversation's private values out of another text."""
+
+
+class ServiceLog:
+    """A log, and the pack that says what in it is private."""
+
+    def __init__(self, log: Log, pack: Pack) -> None:
+        self.log = log
+        self.pack = pack
+        self._redaction = Redaction(pack)
+
+    def entries(self, tenant: str, conversation: str) -> list[Entry]:
+        """All that is kept of a conversation."""
+        return self.log.conversation(tenant, conversation)
+
+    def history(self, tenant: str, conversation: str) -> History | None:
+        """A conversation; None where there is none of that name."""
+        return read_history(self.entries(tenant, conversation))
+
+    def told(self, history: History) -> Told:
+        """What may be shown of a conversation."""
+        trajectory = history.trajectory("")
+        line = conversation_line(trajectory, trajectory.agent, None)
+        if not self._redaction:
+            return Told(line["events"], str)
+        cover = self._redaction.cover(trajectory.events, None, ())
+        return Told(cover.conversation(line)["events"], cover.scrubbed)

@@ -1,0 +1,153 @@
+"""What waits at a service, as a person reads it: calls that need a yes or a no, and cards put to customers."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.audit.report.folder import cut, spelled
+from bylaw.consent.card_text import label_of, title_of
+from bylaw.console.service_log import ServiceLog, Told
+from bylaw.pack import Pack
+from bylaw.record.approval import Approval
+from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.history import History, read_decision
+from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Card as PutCard
+
+DECISIONS = 500
+"""Recent decisions that are looked through for cards."""
+LOOKED_UP = 6
+_FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
+
+
+class Card(Struct, frozen=True):
+    """One call that waits, as a person reads it."""
+
+    approval: Approval
+    title: str
+    words: str
+    """All that the decision says to a person, in one text."""
+    questions: list[str]
+    arguments: list[tuple[str, str]]
+    customer: list[tuple[str, str]]
+    said: list[tuple[str, str]]
+    """The last exchange: who, and what."""
+    looked_up: list[tuple[str, str]]
+    missing: list[str]
+    sentences: list[tuple[str, str, str]]
+    """What stands against it: the policy, its sentence, and why."""
+    left: float | None
+    """Seconds until nobody waits any more."""
+
+
+class Put(Struct, frozen=True):
+    """A card that waits for a customer's answer: nobody else's counts."""
+
+    conversation: str
+    card: str
+    title: str
+    text: str
+    asked: float
+    left: float | None
+
+
+def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) -> Card:
+    """A call that waits for a person."""
+    history = service.history(tenant, approval.conversation)
+    told = service.told(history) if history is not None else Told([], str)
+    decision = _decision(history, approval.id)
+    grounds = [ground for ground in decision.grounds if ground.answer != "allow"] if decision else []
+    request, tool = approval.request, service.pack.schema.tools.get(approval.request.tool)
+    parameters = tool.parameters if tool is not None else {}
+    return Card(
+        approval=approval,
+        title=title_of(tool, request.tool),
+        words=cut(request.for_person or request.question, 4000),
+        questions=_questions(grounds) or ([cut(request.question, 600)] if request.question else []),
+        arguments=[
+            (label_of(name, parameters.get(name)), spelled(value, 300))
+            for name, value in (request.arguments or {}).items()
+        ],
+        customer=[(name, spelled(value, 120)) for name, value in _context(history).items()][:8],
+        said=_said(told),
+        looked_up=_looked_up(service.pack, told),
+        missing=[in_words(fact) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
+        sentences=[_sentence(service.pack, ground) for ground in grounds],
+        left=approval.expires - now if approval.expires else None,
+    )
+
+
+def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
+    """Recent cards that customers have not answered yet."""
+    seen: set[str] = set()
+    for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
+        card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
+        if card is None or card.id in seen or (card.expires is not None and card.expires <= now):
+            continue
+        seen.add(card.id)
+        history = service.history(tenant, entry.conversation or "")
+        if history is None or not _is_open(history, card):
+            continue
+        call = next(event for event in history.events if isinstance(event, Call) and event.card == card)
+        title = title_of(service.pack.schema.tools.get(call.tool), call.tool)
+        text = service.told(history).scrubbed(card.text)
+        left = card.expires - now if card.expires is not None else None
+        yield Put(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left)
+
+
+def in_words(text: str) -> str:
+    """A text with its facts in words: `Membership[M878].tier` is the tier of Membership M878."""
+    return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
+
+
+def _is_open(history: History, card: PutCard) -> bool:
+    """Whether nothing was said since the card was put that could be an answer to it."""
+    places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
+    if not places:
+        return False
+    later = [event for event in history.events[places[-1] + 1 :] if isinstance(event, Message)]
+    return not any(event.by == "user" or event.confirmation is not None for event in later)
+
+
+def _decision(history: History | None, approval: str) -> Decision | None:
+    made = history.decisions if history is not None else []
+    return next((each for each in reversed(made) if each.approval == approval), None)
+
+
+def _questions(grounds: list[Ground]) -> list[str]:
+    """What a person is asked, each once."""
+    asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
+    texts = [in_words(cut(each.text, 600)) for each in asked]
+    return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]
+
+
+def _context(history: History | None) -> dict[str, Any]:
+    return dict(history.opening.context or {}) if history is not None else {}
+
+
+def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:
+    policy = pack.policies.get(ground.policy)
+    citations = ground.citations or (policy.citations if policy is not None else ())
+    text = next((cite.text for cite in citations if cite.text), policy.definition if policy is not None else "")
+    return ground.policy, cut(text or "", 2000), cut(ground.because, 400)
+
+
+def _said(told: Told) -> list[tuple[str, str]]:
+    messages = [each for each in told.events if each["type"] == "message"]
+    return [(str(each.get("by") or "agent"), cut(each["text"], 600)) for each in messages[-2:]]
+
+
+def _looked_up(pack: Pack, told: Told) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for event in told.events:
+        made: Any = event.get("call") if event["type"] == "result" else None
+        call = told.events[made] if isinstance(made, int) and made < len(told.events) else None
+        if call is not None and call["type"] == "call":
+            tool = pack.schema.tools.get(call["tool"])
+            if tool is not None and tool.effect == "read":
+                given = cast("dict[str, Any]", call["arguments"])
+                arguments = ", ".join(f"{name}: {spelled(value, 60)}" for name, value in given.items())
+                found.append((f"{title_of(tool, call['tool'])} ({cut(arguments, 100)})", cut(event["text"], 400)))
+    return found[-LOOKED_UP:]
