@@ -31,9 +31,9 @@ def found(*written: dict[str, Any]) -> Consent:
     "said",
     [
         "cancel it",
-        "You're a lifesaver, yes!",
+        "You're a lifesaver! Yes!",
         "oh brilliant yes thanks",
-        "Yes please, I'm in no rush.",
+        "Yes please. I'm in no rush.",
         "damn. yeah ok cancel it, nobody's coming",
         "\U0001f44d",
     ],
@@ -51,6 +51,26 @@ def test_a_short_answer_to_a_clear_offer_is_a_yes(said: str) -> None:
         "Yes, R 1002",
         "yes, order 1002",
         "go ahead with 1002",
+        "Yeah right",
+        "Yes I know",
+        "Yes that is my order",
+        "Yes, I have a question",
+        "go ahead and explain",
+        "Yes please call me",
+        "Yes, given a full refund",
+        "Yes. Subject to a full refund.",
+        "Yes, cancel my subscription",
+        "yes, exchange it",
+        "yes dnt cancel",
+        "Yes, to a manager",
+        "confirm with my wife",
+        "exactly what I feared",
+        "y u do this",
+        "yes, in two weeks",
+        "he'd say yes",
+        "Tell him yes",
+        "Yes!? Are you serious",
+        "yes to the newsletter",
         "the other one, yes",
         "ok I see",
         "yes, let me ask my wife first",
@@ -117,7 +137,7 @@ def test_a_question_about_another_deed_is_not_about_what_was_told(question: str)
     [
         ("Yes.", "yes"),
         ("ok", "yes"),
-        ("Yes please, and then book me a taxi.", "yes"),
+        ("Yes please. And then book me a taxi.", "yes"),
         ("No!", "no"),
         ("No, yes", "other"),
         ("Yes, not the blue one", "other"),
@@ -134,7 +154,7 @@ def test_a_card_wants_a_yes_that_denies_nothing(answer: str, says: str) -> None:
 
 def test_a_no_to_one_of_several_is_no_plain_yes() -> None:
     assert said("Yes, not the blue one.", "shall i order the lamp?") == "other"
-    assert said("Yes, I'm in no rush.", "shall i order the lamp?") == "yes"
+    assert said("Yes. I'm in no rush.", "shall i order the lamp?") == "yes"
 
 
 def test_one_yes_to_three_alike_is_not_spent_by_the_first() -> None:

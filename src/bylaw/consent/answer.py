@@ -32,7 +32,8 @@ _PLAIN_YES = (
     r"(?:please )?(?:do (?:it|that|so)|go ahead|proceed|go for it|go on|continue|make it so)|(?:please|pls) do|"
     r"let's (?:do|go|proceed)|(?:i'd|i would) like (?:to (?:proceed|go ahead|do|confirm)|that|you to)|"
     r"please (?:proceed|go|do)|"
-    r"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds| seems)? (?:all )?(?:right|correct|good to go)|y)\b"
+    r"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds| seems)? (?:all )?(?:right|correct|good to go)|"
+    r"y(?=\W*(?:$|please|pls|go|do it)))\b"
 )
 _WEAK_YES = (
     r"(?:sure(?: thing)?|ok(?:ay)?|k|alright|all right|fine|sounds (?:good|great|perfect|fine|right)|"
@@ -51,7 +52,8 @@ _BACK = re.compile(
     r"forget|never ?mind|leav\w+|keep\w*|skip\w*|ignor\w+|undo|hypothetical\w*|would have|could have|should have|"
     r"was going|tomorrow|tonight|decide|wish|kidding|joking|as if|half|part of|some of|one of|\w+n't|dont|wont|cant|"
     r"didnt|doesnt|without|once|or|either|apart|provided|providing|when|after(?! all)|while|ask|talk|said|says|told|"
-    r"declin\w*|bad|next|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|understand\W*$|"
+    r"declin\w*|bad|next|yeah,? right$|(?:is|'s) (?:my|mine)|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|understand\W*$|"
     r"just(?! (?:to|want|wanted|go|do|make|get|wrap|let|confirm|proceed|process|please)\b))\b"
 )
 """Words that may take the yes of their own sentence back, put it off, hang it on something or change what it is to."""
@@ -64,6 +66,7 @@ _LATER_BACK = re.compile(
     r"^\W*(?:but|however|although|though|except|wait|hold|hang on|stop|actually|never ?mind|no\b(?! \w+ing\b)"
     r"(?=\W*$|,| not| wait| don't| actually| to\b| i\b)|scratch|correction|forget|second thought|unless|only|instead|"
     r"not |don't|do not|just (?:kidding|joking)|or\b)|"
+    r"^\W*(?:pending|subject to|contingent|given|upon|following|in case)\b|"
     r"\b(?:unless|only if|only when|as long as|so long as|on (?:the )?condition|provided that|providing|assuming|"
     r"depend(?:s|ing) on|on second thought\w*|changed my mind|kidding|joking|hold off|rather than|instead|"
     r"not yet|think (?:it|this|that) over|think about (?:it|this|that)|hypothetical\w*|"
@@ -83,7 +86,7 @@ _AGREEING = re.compile(
     r"\b(?:yes|yeah|yep|please|pls|plz|thanks|thank|you|so|very|much|again|a|lot|go|ahead|proceed|do|it|that|this|"
     r"them|"
     r"all|both|now|right|away|with|the|and|i|i'm|i'd|am|is|are|to|me|my|for|that's|it's|of|course|sure|ok|okay|fine|"
-    r"good|great|perfect|correct|everything|looks|sounds|works|confirm|confirmed|agree|want|like|would|happy|then|"
+    r"good|great|perfect|correct|looks|sounds|works|confirm|confirmed|agree|want|like|would|happy|then|"
     r"your|help|appreciate|on|in|as|these|those|thing|be|let's|book|sir|dear|cheers|absolutely|definitely|well|done|"
     r"asap|immediately|quickly|here|sweet|lovely|brilliant|thats|continue)\b|[^\w\s]|\s+"
 )
@@ -116,6 +119,21 @@ _NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
 _COUNT = re.compile(r"\b(?:both|two|three|four|five|all|one)\b")
 _LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_PHRASE = re.compile(rf"\b(?:{_PLAIN_YES}|{_WEAK_YES})")
+_AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
+_NEUTRAL = re.compile(
+    r"as|(?:out|above-)?(?:lined|mentioned|described|listed|proposed|discussed|detailed|stated|suggested|specified)|"
+    r"summari[sz]ed|above|per|exactly|same|chang(?:es?|ing)|updat(?:es?|ing)|modifications?|details?|options?|requests?|"
+    r"amount|balance|charg(?:es?|ing)|pay(?:ing|ments?)?|method|us(?:e|es|ing)|finali[sz](?:e|ing)|complet(?:e|ing)|"
+    r"process(?:ing)?|mak(?:e|ing)|perform(?:ing)?|submit|reservations?|bookings?|orders?|account|id|number|can|could|"
+    r"will|we|we're|you've|i've|i'll|we'll|us|our|he|she|his|her|their|they|an|at|am|pm|may|by|from|ones?|two|three|"
+    r"entire|whole|also|too|its|really|just|kindly|perfectly|wanna|gonna|going|get|thank|thx|ty|u|love|man|mate|buddy|"
+    r"god|awesome|amazing|fantastic|wonderful|excellent|cool|nice|spot|thing|after|hope|decided|sound"
+)
+"""Words that turn no yes: they refer to what was told, name no deed, or are said in passing."""
+_STEM = 4
+_NUMBERED = re.compile(r"\S*\d\S*")
+"""A word with a number in it; whether the number was put is asked of the call."""
 _FIGURE = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})|\.0+\b")
 _FOREIGN = 3
@@ -135,12 +153,15 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
         if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
             others = (each for at, each in enumerate(told) if at != place)
             is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
-            return "other" if is_back or _is_foreign(whole, put) else "yes"
+            return "other" if is_back or _says_more(sentence, put) or _is_foreign(whole, put) else "yes"
     if whole.endswith("?") or _takes_back(_BACK, whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
     words = set(_WORD.findall(put))
-    if any(_is_command(clause, asked, words) and _is_remark(before, words) for before, clause in _clauses(told)):
+    if any(
+        _is_command(clause, asked, words) and _is_remark(before + own, words) and not _says_more(own, put)
+        for before, own, clause in _clauses(told)
+    ):
         return "other" if _is_foreign(whole, put) else "yes"
     # An "ok", or the deed told back, says yes only where it says nothing that was not put.
     new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - words
@@ -164,15 +185,19 @@ def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
     return "yes" if is_yes and not any(map(_NEGATION.fullmatch, _WORD.findall(words))) else "other"
 
 
-def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The clauses of an answer, each with all that stands before it; of what it quotes none."""
+def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The clauses of an answer, each with the sentences before it and what stands before it in its own; of what it
+    quotes or asks none."""
     before = ""
     for sentence in told:
+        own = ""
         for clause in _JOINT.split(sentence):
-            if '"' not in sentence:
+            if '"' not in sentence and not sentence.endswith("?"):
                 found = _LAST_YES.search(clause)
-                yield (before + clause[: found.start()], clause[found.start() :]) if found else (before, clause.strip())
-            before += f"{clause} "
+                start = found.start() if found else 0
+                yield before, own + clause[:start], clause[start:].strip()
+            own += f"{clause} "
+        before += f"{sentence} "
 
 
 def _is_remark(before: str, words: set[str]) -> bool:
@@ -196,6 +221,23 @@ def _is_command(clause: str, asked: str, words: set[str]) -> bool:
         for each in asked.split("\n")
         if each
     )
+
+
+def _says_more(sentence: str, put: str) -> bool:
+    """Whether the sentence of a yes has a word that neither agrees nor was put: such a yes may be to something else,
+    on a condition, or none at all ("Yes, to a manager", "Yes, given a full refund", "Yes I know")."""
+    known = frozenset(_WORD.findall(put))
+    return any(
+        not (_NEUTRAL.fullmatch(each) or _AGREES.fullmatch(each) or any(_are_alike(each, it) for it in known))
+        for each in _WORD.findall(_NUMBERED.sub(" ", _PHRASE.sub(" ", sentence)))
+    )
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two words are forms of one: "cancel" and "cancellation", "bags" and "bag"."""
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    is_form = long.startswith(short) or (len(short) > _STEM + 1 and short[:6] == long[:6])
+    return one == other or (len(short) >= _STEM and is_form)
 
 
 def _is_foreign(whole: str, put: str) -> bool:
