@@ -8,6 +8,7 @@ import pytest
 
 from bylaw.cli.serve import pages_of
 from bylaw.record import Log
+from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
@@ -41,15 +42,13 @@ def waiting(app: Service, conversation: str = "c", key: str = "") -> str:
 
 
 class Person(Reader):
-    kept = ""
-
     @property
     def token(self) -> str:
         """That of a page with a form, which lasts as long as the session."""
-        found = re.search(r'name="token" value="([0-9a-f]+)"', self.client.get("/inbox").text)
-        self.kept = found[1] if found is not None else self.kept
-        assert self.kept
-        return self.kept
+        for path in ("/inbox", "/stops", "/sign-in"):
+            if found := re.search(r'name="token" value="([0-9a-f]+)"', self.client.get(path).text):
+                return found[1]
+        raise AssertionError("no page has a form")
 
     def sign_in(self, key: str, status: int = 303) -> "Person":
         token = re.search(r'name="token" value="([0-9a-f]+)"', self.get("/sign-in"))
@@ -82,6 +81,7 @@ def keys() -> dict[str, Key]:
     return {
         hash_of("agent"): Key("acme"),
         hash_of("ann"): Key("acme", "approve", "ann"),
+        hash_of("rob"): Key("acme", "review", "rob"),
         hash_of("vic"): Key("acme", "view", "vic"),
         hash_of("bob"): Key("other", "approve", "bob"),
     }
@@ -101,10 +101,11 @@ def test_a_key_opens_the_inbox_of_its_tenant_and_signs_with_its_name(log: Log, k
     assert (answered.status, answered.answer.by) == ("rejected", "ann")
 
 
-def test_who_only_looks_does_not_answer(log: Log, keys: dict[str, Key]) -> None:
+@pytest.mark.parametrize("key", ["vic", "rob"])
+def test_who_only_looks_or_reviews_does_not_answer(log: Log, keys: dict[str, Key], key: str) -> None:
     app = service(log, keys)
     name = waiting(app, key="agent")
-    vic = Person(app).sign_in("vic")
+    vic = Person(app).sign_in(key)
     page = vic.get("/inbox")
     assert "refund" in page
     assert "Approve" not in page
@@ -177,3 +178,91 @@ def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tm
     assert 'value="approve"' not in page
     assert confirm(app, asked["card"]["id"]).status == 200
     assert "Waiting for the customer" not in person.get("/inbox")
+
+
+def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(log: Log, tmp_path: Path) -> None:
+    (tmp_path / "bank").mkdir()
+    bank = write(tmp_path / "bank")
+    app = Service(Desk(bank, log), {}, **pages_of(log, bank, {}, HOME, b"s" * 32))
+    person = Person(app)
+    card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
+    form = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
+    assert "needs a name and a reason" in person.send("/inbox/attest", status=422, **form | {"reason": " "})
+    assert "no such card" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
+    page = person.send("/inbox/attest", **form)
+    assert "Mara (unverified)" in page
+    assert "by phone at noon" in page
+    assert "<script>alert" not in page
+    (entry,) = [each for each in log.conversation("default", "c") if each.kind == "attestation"]
+    assert entry.body is not None
+    assert b"by phone at noon" in entry.body
+    asked = decide(app)
+    assert (asked["answer"], asked["allowed"]) == ("ask", False)
+    assert "says that the customer confirmed it" in person.get("/live/c/c")
+    # The customer's own answer still counts, in a session that began before the attestation and in a new one.
+    assert confirm(app, asked["card"]["id"]).status == 200
+    assert decide(app)["allowed"]
+    assert verify(log.journal.store, "default").faults == ()
+
+
+def test_a_reviewer_attests_and_a_viewer_does_not(log: Log, tmp_path: Path, keys: dict[str, Key]) -> None:
+    (tmp_path / "bank").mkdir()
+    bank = write(tmp_path / "bank")
+    app = Service(Desk(bank, log), keys, **pages_of(log, bank, keys, HOME, b"s" * 32))
+    call = {"conversation": "c", "tool": "transfer", "arguments": {"to": "AC-22", "amount": 250}}
+    asked = post(app, "/v1/decide", call | {"events": [{"user": "Send 250 to AC-22."}]}, key="agent").json
+    form = {"conversation": "c", "card": asked["decisions"][0]["card"]["id"], "reason": "by phone"}
+    vic, rob, bob = (Person(app).sign_in(name) for name in ("vic", "rob", "bob"))
+    assert "The customer confirmed to me" not in vic.get("/inbox")
+    assert "not write" in vic.send("/inbox/attest", status=403, **form)
+    assert "no such card" in bob.send("/inbox/attest", status=422, **form)
+    assert "rob says that the customer" in re.sub("<[^>]+>", "", rob.send("/inbox/attest", **form))
+
+
+class TestProxy:
+    """Names that a proxy vouches for."""
+
+    @pytest.fixture
+    def app(self, log: Log) -> Service:
+        keys = {
+            "- acme ann": Key("acme", "approve", "ann"),
+            "- acme vic": Key("acme", "view", "vic"),
+            "- acme pat": Key("acme", "view", "pat"),
+            "- other pat": Key("other", "approve", "pat"),
+            hash_of("agent"): Key("acme"),
+        }
+        pages = pages_of(log, shop(), keys, HOME, b"s" * 32, ("x-user", "10.0.0.5"))
+        return Service(Desk(shop(), log), keys, **pages)
+
+    def person(self, app: Service, address: str = "10.0.0.5", **headers: str) -> Person:
+        from starlette.testclient import TestClient
+
+        made = Person(app)
+        made.client = TestClient(app, base_url=HOME, client=(address, 1), headers=headers)
+        return made
+
+    def test_whom_the_proxy_names_is_signed_in_with_the_role_of_the_file(self, app: Service, log: Log) -> None:
+        name = waiting(app, key="agent")
+        assert "role `approve`" in self.person(app, **{"x-user": "vic"}).send(
+            "/inbox/answer", status=403, id=name, word="approve"
+        )
+        self.person(app, **{"x-user": "ann"}).send("/inbox/answer", id=name, word="approve", by="somebody")
+        (answered,) = log.approvals("acme")
+        assert answered.answer is not None
+        assert (answered.status, answered.answer.by) == ("approved", "ann")
+
+    @pytest.mark.parametrize("headers", [{"x-user": "eve"}, {"x-user": ""}, {"x-user": "pat"}, {}])
+    def test_a_name_that_the_file_does_not_tell_is_nobody(self, app: Service, headers: dict[str, str]) -> None:
+        answer = self.person(app, **headers).client.get("/inbox", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+
+    def test_only_the_proxy_vouches_and_with_one_name(self, app: Service) -> None:
+        stranger = self.person(app, address="10.0.0.6", **{"x-user": "ann"})
+        assert stranger.client.get("/inbox", follow_redirects=False).status_code == 303
+        twice = [("x-user", "vic"), ("x-user", "ann")]
+        answer = self.person(app).client.get("/inbox", headers=twice, follow_redirects=False)
+        assert answer.status_code == 303
+
+    def test_no_key_opens_a_line_without_one(self, app: Service) -> None:
+        for key in ("-", "- acme ann", "ann", ""):
+            self.person(app).sign_in(key, status=401)

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log
 from bylaw.service import keys as keys_of_service
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from bylaw.service.keys import KeyFile, hash_of, key_line, new_key, read_keys
+from bylaw.service.keys import Key, KeyFile, hash_of, key_line, new_key, person_named, read_keys
 from bylaw.service.run import check_address
 from tests.command import bylaw
 from tests.service.asgi import ask, get, post
@@ -74,6 +74,18 @@ def test_a_key_counts_while_its_line_is_in_the_file(
     assert f"{path}:1" in capsys.readouterr().err
     path.write_text(key_line("ann", first) + "\n")
     assert statuses() == [200, 401]
+
+
+def test_a_person_without_a_key_is_known_by_name_alone(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("acme - approve ann\nacme - view vic\nother - view vic\n")
+    keys = read_keys(path)
+    assert person_named("ann", keys) == Key("acme", "approve", "ann")
+    assert [person_named(name, keys) for name in ("vic", "eve", "")] == [None, None, None]
+    for line in ("acme - approve", "acme - decide ann", "acme -"):
+        path.write_text(line)
+        with pytest.raises(UsageError, match="not a key"):
+            read_keys(path)
 
 
 def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None:

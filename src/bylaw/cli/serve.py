@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -40,10 +41,18 @@ if TYPE_CHECKING:
 )
 @click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
 @click.option(
-    "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
+    "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and makes stops."
 )
+@click.option("--reviewer", is_flag=True, help="For --new-key: a person's key that looks and leaves notes.")
 @click.option("--viewer", is_flag=True, help="For --new-key: a person's key that only looks.")
 @click.option("--name", "holder", metavar="NAME", default="", help="For a person's key: who holds it, for the log.")
+@click.option(
+    "--proxy-header",
+    metavar="NAME",
+    default="",
+    help="A header in which a proxy names who it has signed in, such as X-Forwarded-User. Their roles are in --keys.",
+)
+@click.option("--proxy-address", metavar="IP", default="", help="Where that proxy connects from; needed with it.")
 @click.option(
     "--webhook",
     metavar="URL",
@@ -74,8 +83,11 @@ def serve_command(
     public_url: str,
     new_key: str | None,
     approver: bool,
+    reviewer: bool,
     viewer: bool,
     holder: str,
+    proxy_header: str,
+    proxy_address: str,
     webhook: str,
     anchors: Path | None,
     connections: int,
@@ -92,7 +104,7 @@ def serve_command(
     from bylaw.service.keys import new_key as make_key
 
     if new_key is not None:
-        key, role = make_key(), "approve" if approver else "view" if viewer else "decide"
+        key, role = make_key(), "approve" if approver else "review" if reviewer else "view" if viewer else "decide"
         print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
@@ -114,6 +126,7 @@ def serve_command(
 
     known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
     check_address(host, known)
+    proxy = _checked_proxy(proxy_header, proxy_address, known)
     check_url(public_url)
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
@@ -150,7 +163,7 @@ def serve_command(
                     url=public_url,
                     limits=limits,
                     webhook=Webhook(webhook, os.environ.get("BYLAW_WEBHOOK_SECRET", "")) if webhook else None,
-                    **pages_of(log, loaded, known, public_url, secret),
+                    **pages_of(log, loaded, known, public_url, secret, proxy),
                 )
             finally:
                 if kept is not None:
@@ -162,25 +175,45 @@ def serve_command(
     return supervise(workers, serve)
 
 
-def pages_of(log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes) -> dict[str, Any]:
-    """The pages for people; none where what they need is not installed."""
+def pages_of(
+    log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """The pages for people; none where what they need is not installed. `proxy` is its header and its address."""
     try:
         from bylaw.console.pages import is_page, service_app
-        from bylaw.console.sign_in import SignIn
+        from bylaw.console.sign_in import Proxy, SignIn
     except ImportError:
         return {}
     from bylaw.console.visitor import Visitor
-    from bylaw.service.keys import hash_of
+    from bylaw.service.keys import hash_of, person_named
 
-    def whose(name: str) -> Visitor | None:
-        key = keys.get(name)
+    def visitor(key: "Key | None", *, by_key: bool) -> Visitor | None:
         if key is None or key.role == "decide":
             return None
-        return Visitor(key.name, bool(key.name), key.tenant, key.role == "approve", is_signed_in=True)
+        return Visitor(key.name, bool(key.name), key.tenant, key.role, is_signed_in=by_key)
 
-    known = SignIn(whose, hash_of, secret=secret, is_secure=url.startswith("https:")) if keys else None
+    def whose(name: str) -> Visitor | None:
+        return visitor(keys.get(name), by_key=True)
+
+    vouching = Proxy(*proxy, lambda name: visitor(person_named(name, keys), by_key=False)) if proxy else None
+    is_secure = url.startswith("https:")
+    known = SignIn(whose, hash_of, secret=secret, is_secure=is_secure, proxy=vouching) if keys else None
     hosts = (urlsplit(url).netloc,) if url else ()
     return {"pages": service_app(log, pack, sign_in=known, hosts=hosts, secret=secret), "is_page": is_page}
+
+
+def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tuple[str, str] | None:
+    """The proxy whose word on names counts; None for none."""
+    if not header and not address:
+        return None
+    if not header or not address:
+        raise UsageError("a proxy needs both", hint="give --proxy-header and --proxy-address")
+    if not keys:
+        raise UsageError("whom a proxy names has a role in --keys", hint="a line `TENANT - approve NAME` for each")
+    try:
+        return header, str(ip_address(address))
+    except ValueError:
+        raise UsageError(f"`{address}` is not an address", hint="such as 10.0.0.5") from None
 
 
 def _tell(line: str) -> None:

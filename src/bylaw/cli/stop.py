@@ -15,7 +15,7 @@ from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
 from bylaw.cli.log import existing, refuse_stranger
 from bylaw.cli.visible import clean, visible
-from bylaw.errors import UsageError, meant
+from bylaw.errors import UsageError
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import Stopped, Target
@@ -58,10 +58,7 @@ _pack = click.option("--pack", metavar="PACK", help="Refuse a name that this pac
 @click.argument("name")
 def tool_command(name: str, pack: str | None, **given: Any) -> None:
     """Stop every call of a tool that may change something."""
-    if pack is not None:
-        from bylaw.pack import load_pack
-
-        _refuse_unknown("tool", name, load_pack(pack).schema.tools)
+    _check(pack, "tool", name)
     _stop("tool", name, **given)
 
 
@@ -79,10 +76,7 @@ def agent_command(name: str, **given: Any) -> None:
 @click.argument("name")
 def policy_command(name: str, pack: str | None, **given: Any) -> None:
     """Stop every write that a policy binds, whatever its posture."""
-    if pack is not None:
-        from bylaw.pack import load_pack
-
-        _refuse_unknown("policy", name, load_pack(pack).policies)
+    _check(pack, "policy", name)
     _stop("policy", name, **given)
 
 
@@ -160,9 +154,12 @@ def _told(each: Stopped, now: float) -> str:
     return f"{subject} {what}, {end}; by {clean(stop.by, 200)}: {clean(stop.reason, 500)}"
 
 
-def _refuse_unknown(kind: str, name: str, known: Any) -> None:
-    if name not in known:
-        raise UsageError(f"the pack knows no {kind} `{name}`", hint=meant(name, known))
+def _check(pack: str | None, what: Target, name: str) -> None:
+    if pack is not None:
+        from bylaw.pack import load_pack
+        from bylaw.shield.stopping import check_target
+
+        check_target(load_pack(pack), what, name)
 
 
 def _at(moment: float) -> str:

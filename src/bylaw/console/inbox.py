@@ -12,11 +12,12 @@ from starlette.routing import Route
 from bylaw.console.app import changed, shown, streamed
 from bylaw.console.page import page, span
 from bylaw.console.service_log import ServiceLog
-from bylaw.console.sign_in import needs_answering
+from bylaw.console.sign_in import needs_answering, needs_noting
 from bylaw.console.stream import changes
 from bylaw.console.visitor import Asked, Visitor
 from bylaw.console.waiting import card_of, put_cards
 from bylaw.errors import UsageError
+from bylaw.record.attestation import Attestation
 
 ANSWERED = 20
 """Recent answers that are listed."""
@@ -35,6 +36,7 @@ class InboxPages:
             shown("/inbox", self.listed),
             shown("/inbox/cards", self.cards),
             changed("/inbox/answer", self.answer),
+            changed("/inbox/attest", self.attest),
             streamed("/inbox/events", self.events),
         ]
 
@@ -57,6 +59,17 @@ class InboxPages:
         note = " ".join(asked.form.get("note", "").split())[:1000]
         done = say(id, by=asked.signed(), note=note, tenant=asked.visitor.tenant)
         return self._after(asked, f"{done.status}: {done.request.tool}, {done.conversation}")
+
+    def attest(self, asked: Asked) -> Response:
+        """Keep a person's word that the customer confirmed it to them; the card stays open."""
+        needs_noting(asked.visitor)
+        conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
+        put = put_cards(self._service, asked.visitor.tenant, time.time())
+        if not any((each.conversation, each.card) == (conversation, card) for each in put):
+            raise UsageError("no such card waits for its customer", hint="load the page again")
+        given = Attestation(card, asked.signed(), " ".join(asked.form.get("reason", "").split()))
+        self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
+        return self._after(asked, "Your word is in the log. The card still waits for the customer's own answer.")
 
     async def events(self, request: Request, visitor: Visitor) -> Response:
         """A line whenever something comes to wait, or waits no more."""

@@ -19,6 +19,7 @@ from bylaw.console.stream import changes
 from bylaw.console.visitor import Asked, Visitor
 from bylaw.console.waiting import in_words
 from bylaw.policy.posture import Posture
+from bylaw.record.attestation import read_attestation
 from bylaw.record.entry import Entry
 from bylaw.shield.decision import Answer, Decision, Ground
 from bylaw.shield.history import read_decision, read_history
@@ -151,6 +152,9 @@ class LivePages:
                 event = next(events, None)
                 if event is not None:
                     yield _told(event)
+            elif entry.kind == "attestation" and entry.body is not None:
+                word = read_attestation(entry.body)
+                yield Happened("attestation", word.by, told.scrubbed(word.reason))
             elif entry.kind == "decision" and entry.body is not None:
                 made = read_decision(entry.body)
                 against = [each for each in made.grounds if each.answer != "allow"]

@@ -13,6 +13,7 @@ from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
+from bylaw.console.stopping import StopPages
 from bylaw.console.trying import TryPages
 from bylaw.console.view import View
 from bylaw.pack import Pack
@@ -26,8 +27,8 @@ def view_app(view: View) -> ASGIApp:
     return application([route for pages in PAGES for route in pages(view).routes()])
 
 
-SERVICE_PAGES = (InboxPages, LivePages)
-SERVED = ("/inbox", "/live", "/sign-in", "/sign-out", "/static/")
+SERVICE_PAGES = (InboxPages, LivePages, StopPages)
+SERVED = ("/inbox", "/live", "/stops", "/sign-in", "/sign-out", "/static/")
 """How the addresses of a service's pages begin, beside `/` itself."""
 
 

@@ -1,4 +1,7 @@
-"""People sign in to a service's pages with a key of their own; a signed cookie then stands for it, for a day."""
+"""People sign in to a service's pages with a key of their own; a signed cookie then stands for it, for a day.
+
+Or a proxy in front has signed them in, and says in a header who they are.
+"""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -6,6 +9,7 @@ import hmac
 import time
 from collections.abc import Callable
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -20,6 +24,23 @@ DAY = 24 * 3600
 """Seconds that a sign-in holds; a key that is taken out of the file ends it at once."""
 
 
+class Proxy(Struct, frozen=True):
+    """A proxy whose word on who somebody is counts: what it says in this header, from this address."""
+
+    header: str
+    address: str
+    whose: Callable[[str], Visitor | None]
+    """Finds somebody by name."""
+
+    def visitor(self, request: Request) -> Visitor | None:
+        """Whom the proxy vouches for; None for nobody, and where it is not the proxy that speaks."""
+        names = request.headers.getlist(self.header)
+        # Two names: the proxy added its own to one that came from outside.
+        if len(names) != 1 or request.client is None or request.client.host != self.address:
+            return None
+        return self.whose(names[0].strip())
+
+
 class SignIn:
     """Knows visitors by their keys."""
 
@@ -30,8 +51,10 @@ class SignIn:
         *,
         secret: bytes,
         is_secure: bool = False,
+        proxy: Proxy | None = None,
     ) -> None:
         """`whose` finds a visitor by a key's hash, as keys are now. `is_secure` where browsers come by HTTPS."""
+        self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
         self._secret = secret
@@ -39,6 +62,8 @@ class SignIn:
 
     def visitor(self, request: Request) -> Visitor | None:
         """Who is signed in; None for nobody."""
+        if self._proxy is not None and (vouched := self._proxy.visitor(request)) is not None:
+            return vouched
         name, _, rest = cookie_of(request, COOKIE).partition(".")
         until, _, mac = rest.partition(".")
         if not hmac.compare_digest(mac, self._mac(name, until)) or not until.isdigit() or int(until) < time.time():
@@ -72,6 +97,12 @@ class SignIn:
 
 
 def needs_answering(visitor: Visitor) -> None:
-    """Refuse who may look but not answer."""
+    """Refuse those who may not decide for the tenant."""
     if not visitor.may_answer:
-        raise Refused("your key lets you look, not answer")
+        raise Refused("you may look, not answer: it takes the role `approve`")
+
+
+def needs_noting(visitor: Visitor) -> None:
+    """Refuse those who may only look."""
+    if not visitor.may_note:
+        raise Refused("you may look, not write: it takes the role `approve` or `review`")

@@ -1,6 +1,7 @@
 """Who looks at a page, and what is asked."""
 # pyright: basic, reportMissingImports=false
 
+from typing import Literal
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -17,6 +18,10 @@ UNVERIFIED = " (unverified)"
 """Stands behind a name that somebody gave and nobody checked."""
 
 
+Role = Literal["approve", "review", "view"]
+"""What somebody may do on a service's pages: answer what waits and stop agents; leave notes; or only look."""
+
+
 class Visitor(Struct, frozen=True):
     """Somebody at a browser."""
 
@@ -24,8 +29,19 @@ class Visitor(Struct, frozen=True):
     is_verified: bool = False
     """Whether the name is that of a key, and not one that somebody gave."""
     tenant: str = DEFAULT_TENANT
-    may_answer: bool = True
+    role: Role = "approve"
     is_signed_in: bool = False
+    """By a key of their own, which they may put away again."""
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether they may answer what waits, and stop and lift."""
+        return self.role == "approve"
+
+    @property
+    def may_note(self) -> bool:
+        """Whether they may leave their word where it decides nothing."""
+        return self.role in ("approve", "review")
 
     @property
     def signature(self) -> str:
@@ -40,7 +56,7 @@ def visitor_of(request: Request) -> Visitor:
 
 def given_name(request: Request) -> str:
     """The name that a visitor once gave; empty where none was."""
-    return _clean(unquote(cookie_of(request, NAME), errors="replace"))
+    return clean_name(unquote(cookie_of(request, NAME), errors="replace"))
 
 
 class Asked:
@@ -52,7 +68,7 @@ class Asked:
         self.visitor = visitor
         self.headers: dict[str, str] = {}
         """For the answer."""
-        name = _clean(form.get("by", ""))
+        name = clean_name(form.get("by", ""))
         if name and not visitor.is_verified and name != visitor.name:
             self.visitor = replace(visitor, name=name)
             kept = f"{NAME}={quote(name)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=31536000"
@@ -75,5 +91,6 @@ class Asked:
         return self.visitor.signature
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
+    """A name as it is kept and shown."""
     return " ".join("".join(each for each in name if each.isprintable()).split())[:LONGEST]

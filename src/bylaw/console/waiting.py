@@ -11,8 +11,9 @@ from bylaw.consent.card_text import label_of, title_of
 from bylaw.console.service_log import ServiceLog, Told
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval
+from bylaw.record.attestation import Attestation, read_attestation
 from bylaw.shield.decision import Decision, Ground
-from bylaw.shield.history import History, read_decision
+from bylaw.shield.history import History, read_decision, read_history
 from bylaw.trace.event import Call, Message
 from bylaw.trace.event import Card as PutCard
 
@@ -51,6 +52,8 @@ class Put(Struct, frozen=True):
     text: str
     asked: float
     left: float | None
+    attested: list[Attestation]
+    """Who says that the customer confirmed it to them."""
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) -> Card:
@@ -87,14 +90,24 @@ def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
         if card is None or card.id in seen or (card.expires is not None and card.expires <= now):
             continue
         seen.add(card.id)
-        history = service.history(tenant, entry.conversation or "")
+        entries = service.entries(tenant, entry.conversation or "")
+        history = read_history(entries)
         if history is None or not _is_open(history, card):
             continue
+        words = [read_attestation(each.body) for each in entries if each.kind == "attestation" and each.body]
         call = next(event for event in history.events if isinstance(event, Call) and event.card == card)
         title = title_of(service.pack.schema.tools.get(call.tool), call.tool)
         text = service.told(history).scrubbed(card.text)
         left = card.expires - now if card.expires is not None else None
-        yield Put(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left)
+        yield Put(
+            entry.conversation or "",
+            card.id,
+            title,
+            cut(text, 2000),
+            entry.time,
+            left,
+            [word for word in words if word.card == card.id],
+        )
 
 
 def in_words(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "removal"]
+Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "attestation", "removal"]
 
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""

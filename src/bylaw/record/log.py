@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
+from bylaw.record.attestation import WORDS as ATTESTED
+from bylaw.record.attestation import Attestation, attestation_draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
@@ -229,6 +231,18 @@ class Log:
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         """A person says no."""
         return self._answer(tenant, Change(id, "rejected", by, note))
+
+    def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Keep a person's word in a conversation; nothing is decided by it."""
+        if not given.by or not given.reason.strip():
+            raise UsageError(
+                "an attestation needs a name and a reason", hint="say who you are, and what you rest it on"
+            )
+        if len(given.reason) > ATTESTED:
+            raise UsageError(f"a reason is longer than {ATTESTED} characters")
+        (entry,) = self.append([attestation_draft(tenant, conversation, given)])
+        if isinstance(entry, Conflict):
+            raise UsageError(entry.message)
 
     def _answer(self, tenant: str, change: Change) -> Approval:
         if not change.by:

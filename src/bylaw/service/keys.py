@@ -14,12 +14,15 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.record.entry import DEFAULT_TENANT
 
 PREFIX = "bylaw_"
+NO_KEY = "-"
+"""Stands in place of a hash for somebody whom only a proxy vouches for."""
 LOOK = 1.0
 """Seconds after which it is looked whether a file of keys was changed."""
 
-Role = Literal["decide", "approve", "view"]
-"""What a key is for: an agent's decisions and events, a person's answers to what waits, or only looking. No key is for
-both of the first two, so no agent can approve its own calls."""
+Role = Literal["decide", "approve", "review", "view"]
+"""What a key is for: an agent's decisions and events; a person's answers to what waits, and stops; a person's notes and
+drafts, which decide nothing; or only looking. No key is for both of the first two, so no agent can approve its own
+calls."""
 
 
 class Key(Struct, frozen=True):
@@ -47,13 +50,13 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
     if name and role == "decide":
-        raise UsageError("only a person's key has a name", hint="give --approver or --viewer too")
+        raise UsageError("only a person's key has a name", hint="give --approver, --reviewer or --viewer too")
     return " ".join([tenant, hash_of(key), *([role] if role != "decide" else []), *([name] if name else [])])
 
 
 def read_keys(path: Path) -> dict[str, Key]:
     """A file of keys, one a line: the tenant, the key's hash, for a person's the role and their name. By hash whose it
-    is."""
+    is. A person whom only a proxy vouches for has `-` in place of a hash."""
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         words = line.split()
@@ -62,6 +65,9 @@ def read_keys(path: Path) -> dict[str, Key]:
         if len(words) == 2:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
+        if len(words) == 4 and words[1] == NO_KEY:
+            # No hash of a key looks like this, so no key opens it.
+            words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
             hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, maybe a role and a name"
@@ -118,6 +124,12 @@ def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:
     """The key that an `Authorization` header bears; None for nobody's."""
     scheme, _, key = header.partition(" ")
     return keys.get(hash_of(key.strip())) if scheme.lower() == "bearer" else None
+
+
+def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
+    """The person of that name; None where there is none, or where the file does not tell one from another."""
+    found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
+    return found.pop() if len(found) == 1 else None
 
 
 def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:

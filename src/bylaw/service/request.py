@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import one_waits, writable
-from bylaw.errors import BylawError, UsageError, meant
+from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.history import Named
 from bylaw.shield.state import Happening
+from bylaw.shield.stopping import check_target
 from bylaw.trace.event import Card
 
 NAME = 300
@@ -191,9 +192,8 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
         """Refuse what is not one of the two, and names that the pack does not know."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
-        known = {"tool": pack.schema.tools, "policy": pack.policies}.get(self.what or "")
-        if known is not None and self.name not in known:
-            raise UsageError(f"the pack knows no {self.what} `{self.name}`", hint=meant(self.name, known))
+        if self.what is not None:
+            check_target(pack, self.what, self.name)
 
 
 class StopList(Struct, frozen=True):

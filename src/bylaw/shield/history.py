@@ -192,7 +192,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             use: Use = read_use(body)
             if use.status == "taken":
                 history.uses.setdefault(len(history.events) - 1, []).append(use)
-        case "opening" | "removal" | "stop":
+        case "opening" | "removal" | "stop" | "attestation":
             pass
     history.length = (entry.position or 0) + 1
     return history

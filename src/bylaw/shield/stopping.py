@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable
 
 from bylaw.engine.judgement import Judgement
+from bylaw.errors import UsageError, meant
 from bylaw.pack import Pack
-from bylaw.record.stop import Stop, Stops
+from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 
@@ -34,6 +35,13 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             policy = pack.policies.get(stop.name)
             # A rule that names no tools binds whatever the agent does.
             return policy is not None and (not policy.tools or tool in policy.tools)
+
+
+def check_target(pack: Pack, what: Target, name: str) -> None:
+    """Refuse to stop a tool or a policy that the pack does not know: nothing would be stopped."""
+    known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
+    if known is not None and name not in known:
+        raise UsageError(f"the pack knows no {what} `{name}`", hint=meant(name, known))
 
 
 def told(stop: Stop) -> str:

@@ -143,6 +143,48 @@ def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: P
         here.page.close()
 
 
+def test_an_agent_is_stopped_and_a_word_is_left_on_a_phone(visit: Open, serve: Serve, tmp_path: Path) -> None:
+    with Log(str(tmp_path / "decisions.db")) as log:
+        with ThreadPoolExecutor(1) as elsewhere:
+            world = elsewhere.submit(of_service, log, card_pack(tmp_path / "pack")).result()
+        here = visit(serve(world.app), "phone")
+        here.sign_in(world.sign_in)
+        card = here.page.locator(".card.put").first
+        card.locator("summary").click()
+        card.locator("input[name=reason]").fill("by phone at noon")
+        card.locator("button").click()
+        here.page.locator(".card.put .standing").wait_for()
+        here.page.get_by_role("link", name="Stops").click()
+        form = here.page.locator("form.stopping")
+        form.locator("select[name=what]").select_option("policy")
+        form.locator("input[name=name]").fill("late-cancel-fee")
+        form.locator("input[name=reason]").fill("fees are wrong")
+        form.locator("button.do").click()
+        here.page.locator("#told .told").wait_for()
+        stop = here.page.locator("article.card", has_text="late-cancel-fee")
+        stop.locator("input[name=reason]").fill("mended")
+        stop.locator("button").click()
+        here.page.locator("#told", has_text="goes on").wait_for()
+        assert here.has_no_sideways_scroll()
+        here.page.close()
+        found = {each.stop.name: each.lift for each in log.every_stop("acme")}
+        assert found["waive_invoice"] is None
+        assert found["late-cancel-fee"] is not None
+
+
+def test_two_audits_are_compared(visit: Open, home: str, out: Path) -> None:
+    lines = (out.parent / "before" / "calls.jsonl").read_text().splitlines(keepends=True)
+    row = next(row for row in open_index(out).findings(Wanted(verdict="violation"), limit=1))
+    (out.parent / "before" / "calls.jsonl").write_text("".join(line for line in lines if row.id not in line))
+    page = visit(home).go("/").page
+    page.get_by_role("link", name="Compare").click()
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("Compared with before").wait_for()
+    page.locator(".numbers a").first.click()
+    page.locator(f"#detail[data-finding='{row.id}']").wait_for()
+    assert page.locator(".reasons > li").count() == 1
+
+
 @pytest.mark.parametrize("size", ["phone", "desktop"])
 def test_a_decision_appears_as_it_is_made_and_opens_its_conversation(
     visit: Open, serve: Serve, axe: str, tmp_path: Path, size: str

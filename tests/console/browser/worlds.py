@@ -1,6 +1,7 @@
 """What the console is looked at on: an audit of the clinic, one of recorded airline runs, and a live service."""
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,7 +91,10 @@ def of_service(log: Log, pack: Pack) -> World:
     app = Service(Desk(pack, log), KEYS, **pages_of(log, pack, KEYS, "", b"s" * 32))
     call_the_desk(app, "chat-1", membership={"membership_id": "M878"})
     call_the_desk(app, "chat-2", membership={"membership_id": "M878", "tier": "gold"})
-    return World("service", app, ["/sign-in", "/inbox", "/live", "/live/c/chat-1", "/live?answer=deny"], "ann")
+    log.stop("tool", "waive_invoice", by="ann", reason="waived twice", until=time.time() + 7200, tenant="acme")
+    return World(
+        "service", app, ["/sign-in", "/inbox", "/live", "/live/c/chat-1", "/live?answer=deny", "/stops"], "ann"
+    )
 
 
 def call_the_desk(app: Service, name: str, membership: dict[str, Any]) -> dict[str, Any]:

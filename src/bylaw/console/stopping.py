@@ -1,0 +1,106 @@
+"""What a service's people have stopped: seen, made and lifted on one page."""
+# pyright: basic, reportMissingImports=false
+
+import time
+from typing import Any, cast, get_args
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.console.app import changed, shown
+from bylaw.console.page import page, span
+from bylaw.console.service_log import ServiceLog
+from bylaw.console.sign_in import needs_answering
+from bylaw.console.visitor import Asked
+from bylaw.errors import UsageError
+from bylaw.record.stop import Target
+from bylaw.shield.history import read_opening
+from bylaw.shield.stopping import check_target
+from bylaw.text.duration import read_duration
+
+TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "Whatever a policy binds", "all": "Every write"}
+SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
+OVER = 50
+"""Stops that are over and still listed at most."""
+RECENT = 7 * 86_400
+"""Seconds back that agents are suggested from."""
+
+
+class StopPages:
+    """Stops of a tenant."""
+
+    def __init__(self, service: ServiceLog) -> None:
+        self._service = service
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        return [
+            shown("/stops", self.listed),
+            changed("/stops/make", self.make),
+            changed("/stops/lift", self.lift),
+        ]
+
+    def listed(self, asked: Asked) -> Response:
+        """What stands, and what stood."""
+        return self._page(asked)
+
+    def make(self, asked: Asked) -> Response:
+        """Stop something from now on."""
+        needs_answering(asked.visitor)
+        what, name = asked.form.get("what", ""), asked.form.get("name", "").strip()
+        if what not in get_args(Target):
+            raise UsageError("say what to stop: a tool, an agent, a policy or every write")
+        if what == "all" and name:
+            raise UsageError("every write is stopped without a name", hint="leave the name empty")
+        check_target(self._service.pack, cast("Target", what), name)
+        seconds = read_duration(asked.form.get("span", ""))
+        if seconds is None:
+            raise UsageError("say how long it stands", hint="such as 30m, 2h or 7d")
+        made = self._service.log.stop(
+            cast("Target", what),
+            name,
+            by=asked.signed(),
+            reason=asked.form.get("reason", ""),
+            until=time.time() + seconds,
+            answer="ask" if asked.form.get("answer") == "ask" else "deny",
+            tenant=asked.visitor.tenant,
+        )
+        return self._page(asked, f"{made.id}: {made.stopped} is stopped until {made.end}.")
+
+    def lift(self, asked: Asked) -> Response:
+        """End a stop before its time."""
+        needs_answering(asked.visitor)
+        reason = asked.form.get("reason", "")
+        if not reason.strip():
+            raise UsageError("say why it may go on")
+        id, tenant = asked.form.get("id", ""), asked.visitor.tenant
+        lifted = self._service.log.lift(id, by=asked.signed(), reason=reason[:500], tenant=tenant)
+        return self._page(asked, f"{lifted.stop.id}: {lifted.stop.stopped} goes on.")
+
+    def _page(self, asked: Asked, told: str = "") -> Response:
+        now, tenant = time.time(), asked.visitor.tenant
+        every = self._service.log.every_stop(tenant)
+        tools = self._service.pack.schema.tools
+        values: dict[str, Any] = {
+            "asked": asked,
+            "section": "stops",
+            "pack": self._service.pack,
+            "told": told,
+            "standing": [each.stop for each in reversed(every) if each.stands(now)],
+            "over": [each for each in reversed(every) if not each.stands(now)][:OVER],
+            "targets": TARGETS,
+            "spans": SPANS,
+            "names": {
+                "tool": sorted(name for name, tool in tools.items() if tool.effect == "write")[:300],
+                "agent": self._agents(tenant, now),
+                "policy": sorted(self._service.pack.policies)[:300],
+            },
+            "ago": lambda then: span(now - then),
+            "left": lambda then: span(then - now),
+        }
+        return page("stops.html", headers=asked.headers, **values)
+
+    def _agents(self, tenant: str, now: float) -> list[str]:
+        """Agents that were heard of recently."""
+        bodies = self._service.log.openings(tenant, since=now - RECENT)[-1000:]
+        return sorted({agent for body in bodies if (agent := read_opening(body).agent)})[:300]
