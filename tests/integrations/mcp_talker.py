@@ -44,12 +44,14 @@ def note(text: str) -> None:
 async def get_order(order_id: str, ctx: Context) -> str | InputRequiredResult:
     """Ask the client's model and its roots; tell of progress, log lines and a new tool.
 
-    Order `count` is how often this session asked for it, `authorization` who the caller is taken for.
+    Order `count` is how often this session asked for it, `authorization` who the caller is taken for, and 41 a plain one.
     """
     if order_id == "count":
         place = id(ctx.session._connection)
         calls[place] = calls.get(place, 0) + 1
         return str(calls[place])
+    if order_id == "41":
+        return '{"order_id": "41", "returned": true}'
     if order_id == "authorization":
         return (ctx.headers or {}).get("authorization", "nobody")
     if ctx.protocol_version >= "2026":
@@ -88,8 +90,10 @@ async def tell_later(session: ServerSession) -> None:
 
 
 @server.tool()
-async def refund(order_id: str) -> str:
-    """Pay an order back."""
+async def refund(order_id: str, ctx: Context) -> str:
+    """Pay an order back, step by step."""
+    for step in range(3):
+        await ctx.report_progress(step, 3, f"paying {step}")
     note(f"refund {order_id}")
     return "refunded"
 

@@ -25,6 +25,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(params=["legacy", "2026-07-28"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """The protocol in which a server asks its client, and that in which it only answers."""
+    return request.param
+
+
 class User:
     """Answers what is put to them, in order; None for a form that is closed without an answer."""
 
@@ -53,11 +59,11 @@ def told(result: Any) -> str:
     return "\n".join(part.text for part in result.content)
 
 
-async def test_the_user_is_asked_once_by_a_card_and_their_yes_lets_the_call_run(tmp_path: Path) -> None:
+async def test_the_user_is_asked_once_by_a_card_and_their_yes_lets_the_call_run(tmp_path: Path, mode: str) -> None:
     user, (tools, server) = User(True, True), rentals()
     with desk(tmp_path, log=tmp_path / "log.db") as shield:
         between = proxy(shield, server, context=CUSTOMER)
-        async with Client(between._mcp_server, mode="legacy", elicitation_callback=user.elicit) as client:
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             done = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (done.is_error, tools.ran) == (False, ["extend R1"]), told(done)
@@ -72,21 +78,21 @@ async def test_the_user_is_asked_once_by_a_card_and_their_yes_lets_the_call_run(
         assert verify(shield.log.journal.store, "default").faults == ()
 
 
-async def test_a_no_is_a_no_and_nobody_is_asked_on(tmp_path: Path) -> None:
+async def test_a_no_is_a_no_and_nobody_is_asked_on(tmp_path: Path, mode: str) -> None:
     user, (tools, server) = User(False), rentals()
     with desk(tmp_path, log=tmp_path / "log.db") as shield:
         between = proxy(shield, server, context=CUSTOMER)
-        async with Client(between._mcp_server, mode="legacy", elicitation_callback=user.elicit) as client:
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], 1)
 
 
-async def test_what_only_the_user_can_say_is_asked_in_a_form(tmp_path: Path) -> None:
+async def test_what_only_the_user_can_say_is_asked_in_a_form(tmp_path: Path, mode: str) -> None:
     user, (tools, server) = User("The car was dirty.", True), rentals()
     with desk(tmp_path, log=tmp_path / "log.db") as shield:
         between = proxy(shield, server, context=CUSTOMER)
-        async with Client(between._mcp_server, mode="legacy", elicitation_callback=user.elicit) as client:
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             done = await client.call_tool("refund", REFUND, meta=KEY)
             assert (done.is_error, tools.ran) == (False, ["refund 20.00"]), told(done)
@@ -95,13 +101,15 @@ async def test_what_only_the_user_can_say_is_asked_in_a_form(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("asks", [True, False])
-async def test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one(tmp_path: Path, asks: bool) -> None:
+async def test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one(
+    tmp_path: Path, mode: str, asks: bool
+) -> None:
     user, (tools, server) = User(None), rentals()
     firmness = Postures(approval=ApprovalTerms(stands_in=("confirm",)))
     with desk(tmp_path, log=tmp_path / "log.db", postures=firmness) as shield:
         between = proxy(shield, server, context=CUSTOMER)
         answering = {"elicitation_callback": user.elicit} if asks else {}
-        async with Client(between._mcp_server, mode="legacy", **answering) as client:
+        async with Client(between._mcp_server, mode=mode, **answering) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], int(asks))
@@ -115,10 +123,10 @@ async def test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one(
             assert (done.is_error, tools.ran) == (False, ["extend R1"]), told(done)
 
 
-async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Path) -> None:
+async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Path, mode: str) -> None:
     tools, server = rentals()
     with desk(tmp_path, log=tmp_path / "log.db") as shield:
-        async with Client(proxy(shield, server, context=CUSTOMER)._mcp_server, mode="legacy") as client:
+        async with Client(proxy(shield, server, context=CUSTOMER)._mcp_server, mode=mode) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran) == (True, [])

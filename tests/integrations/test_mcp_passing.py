@@ -129,6 +129,22 @@ async def test_what_a_server_asks_and_tells_reaches_the_client(tmp_path: Path, d
                         assert type(await anext(changes)).__name__ == "ToolsListChanged"
 
 
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_call_that_streams_is_held_like_any_other(tmp_path: Path, mode: str) -> None:
+    heard = Heard()
+    async with talking(tmp_path, "http", "http", mode, heard) as client:
+        for refused in (True, False):
+            answer = await client.call_tool("refund", {"order_id": "41"}, meta=KEY, progress_callback=heard.progress)
+            assert answer.is_error is refused
+            if refused:
+                assert "get_order(order_id=41)" in answer.content[0].text
+                assert heard.heard == []
+                assert not (tmp_path / "ran.txt").exists()
+                await client.call_tool("get_order", {"order_id": "41"}, meta=KEY)
+    assert heard.of("progress") == [(step, 3.0, f"paying {step}") for step in range(3)]
+    assert (tmp_path / "ran.txt").read_text() == "refund 41\n"
+
+
 @pytest.mark.parametrize(("down", "up"), WAYS)
 async def test_what_a_client_asks_and_tells_reaches_the_server(tmp_path: Path, down: str, up: str) -> None:
     notes = tmp_path / "ran.txt"

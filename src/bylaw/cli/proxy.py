@@ -17,6 +17,8 @@ from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
 
+SECRET = 32
+
 
 @click.command("proxy")
 @click.option(
@@ -39,6 +41,12 @@ from bylaw.shield import Shield
 @click.option(
     "--context", metavar="NAME=VALUE", multiple=True, help="A fact that you vouch for, such as `caller=P121`."
 )
+@click.option(
+    "--state-key",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
+)
 @answers_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
@@ -52,6 +60,7 @@ def proxy_command(
     conversation: str | None,
     posture: Posture | None,
     context: tuple[str, ...],
+    state_key: Path | None,
     command: tuple[str, ...],
     llm: str | None,
     memory: Path | None,
@@ -73,7 +82,7 @@ def proxy_command(
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
-    named = {"key_argument": key_argument or "", "conversation": conversation or ""}
+    named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
     with open_answers(llm, memory, operations) as models:
         older = [load_pack(each) for each in earlier]
         firmness = Postures(posture) if posture else None
@@ -125,6 +134,15 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise UsageError(f"`--context {text}` is not NAME=VALUE")
     return name, value
+
+
+def _secret(file: Path | None) -> str:
+    if file is None:
+        return ""
+    secret = file.read_text(encoding="utf-8").strip()
+    if len(secret.encode()) < SECRET:
+        raise UsageError(f"`--state-key {file}` holds fewer than {SECRET} bytes", hint="such as `openssl rand -hex 32`")
+    return secret
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -7,7 +7,9 @@ What is not a tool call passes through: the list of tools, resources, prompts, w
 import itertools
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -20,35 +22,25 @@ from fastmcp.server.middleware import Middleware
 from fastmcp.server.mixins import transport
 from fastmcp.server.providers.proxy import FastMCPProxy
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+from mcp.server.request_state import RequestStateSecurity
 from mcp_types import TextContent
+from msgspec import Struct
 
-from bylaw.errors import UsageError
-from bylaw.integrations.follower import Follower, Heard, Part, Turn
-from bylaw.integrations.mcp_asking import BY, answered, ask_for_yes, ask_in_words, can_ask, question_for_user
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
+from bylaw.integrations.mcp_asking import can_ask, elicited, take
 from bylaw.integrations.mcp_fronts import Fronts
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
+from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
+from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
 from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
 from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession, Shield
 
-CONVERSATION = "bylaw/conversation"
-"""In `_meta` of a call: the conversation it belongs to."""
-TURN = "bylaw/turn"
-"""In `_meta`: the agent's turn that asked for it, a number or a text; 1 and "1" are the same turn. Calls of one turn do
-not count on each other's results."""
-MESSAGES = "bylaw/messages"
-"""In `_meta`: what user and assistant said since the last call, as chat messages; what was told before may be told
-again. Without it, rules about what was said stay open. Calls and results are no talk: those the proxy sees itself, and
-it takes nobody's word for them."""
-_TALK = {"role", "content", "name", "id", "timestamp", "type"}
-"""What a message that only says something may hold."""
 HEADER = "bylaw-conversation"
 """The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
-NAME = 300
-"""Characters in the name of a conversation at most."""
 NO_SERVER = -32000
 """What the client is told by number, of those that JSON-RPC leaves to servers."""
 ANSWER = 15.0
@@ -75,6 +67,8 @@ class ShieldMiddleware(Middleware):
         self._key_argument = key_argument
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
+        self._under_way: Counter[str] = Counter()
+        """By conversation, how many calls of its main agent the server is carrying out."""
         self._followers: dict[str, Follower] = {}
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
@@ -105,15 +99,22 @@ class ShieldMiddleware(Middleware):
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         """Let the call pass, or answer in the server's place."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
-        id = f"{self._name}-{next(self._numbers)}"
+        request, round, id, agent = _request(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
         try:
-            meta = _meta(context)
+            meta = (request.meta if request is not None else None) or {}
+            agent = agent_in(meta)
+            round, answer = take_round(request)
             session = self._sessions.get(self._key(meta, arguments))
-            asks = MESSAGES not in meta and can_ask(_request(context))
-            decision = await anyio.to_thread.run_sync(self._decide, session, meta, tool, arguments, id, asks)
-            if asks and decision.answer == "ask" and not decision.allowed:
-                decision, id = await self._asked(_request(context), session, decision, arguments, id)
+            # An inner agent's client may have a model answer for the user.
+            call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
+            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id)
+            if call.can_ask and not decision.allowed:
+                if not needs_rounds(request):
+                    decision, id = await self._asked(request, call, decision, id)
+                elif session.puts_cards and (question := round.asks(decision)) is not None:
+                    await self._record(session, id, decision.feedback, error=True)
+                    return question
         except Exception as error:
             decision = undecided(self.shield, tool, arguments, error)
             session = None
@@ -121,7 +122,8 @@ class ShieldMiddleware(Middleware):
             await self._record(session, id, decision.feedback, error=True)
             return ToolResult(content=[TextContent(type="text", text=decision.feedback)], is_error=True)
         try:
-            answer = await self._passed_on(context, call_next)
+            with self._carrying_out(session, agent):
+                answer = await self._passed_on(context, call_next)
         except BaseException as error:
             # It may have been carried out or not.
             with anyio.CancelScope(shield=True):
@@ -129,42 +131,65 @@ class ShieldMiddleware(Middleware):
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
             raise
-        captured, content, error = _shown(answer)
-        await self._record(session, id, content, error=error, captured=captured)
+        if isinstance(answer, InputRequiredToolResult):
+            await self._interrupt(session, id, decision)
+            return round.goes_on(id, answer)
+        content, error = _shown(answer)
+        await self._record(session, id, content, error=error)
         return _with_note(answer, decision)
 
-    async def _asked(
-        self, request: Any, session: LiveSession, decision: Decision, arguments: dict[str, Any], id: str
-    ) -> tuple[Decision, str]:
-        """What is decided once the user was asked by elicitation, and the id of the call; one who does not answer is
-        not asked again."""
-        tool = decision.tool
-        for _ in range(MOST_ASKED):
-            if decision.answer != "ask" or decision.allowed:
-                break
-            question, card = question_for_user(decision), decision.card
-            puts_cards = True
-            if question and (said := await ask_in_words(request, question)) is not None:
-                await anyio.to_thread.run_sync(answered, session, question, said)
-            elif not question and card is not None and (yes := await ask_for_yes(request, card.text)) is not None:
-                await anyio.to_thread.run_sync(lambda card=card, yes=yes: session.confirm(card, yes, by=BY))
-            elif question or card is not None:
-                puts_cards = False
-            else:
-                break
-            await self._record(session, id, decision.feedback, error=True)
-            id = f"{self._name}-{next(self._numbers)}"
-            again = (session, tool, arguments, id, puts_cards)
-            decision = await anyio.to_thread.run_sync(self._decide_again, *again)
-            if not puts_cards:
-                break
-        return decision, id
+    @contextmanager
+    def _carrying_out(self, session: LiveSession | None, agent: str) -> Generator[None]:
+        if session is None or agent:
+            yield
+            return
+        self._under_way[session.id] += 1
+        try:
+            yield
+        finally:
+            self._under_way[session.id] -= 1
+            self._under_way += Counter()
 
-    def _decide_again(
-        self, session: LiveSession, tool: str, arguments: dict[str, Any], id: str, puts_cards: bool
-    ) -> Decision:
-        session.puts_cards = puts_cards
-        return session.decide(tool, self._own(tool, arguments), id=id)
+    def _new_id(self) -> str:
+        return f"{self._name}-{next(self._numbers)}"
+
+    def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
+        """The decision on a call and its id, that of an earlier round where it goes on."""
+        # What an inner agent hears was said by the main one.
+        session, said = call.session, None if call.agent else said_in(call.meta)
+        session.puts_cards = call.can_ask
+        if round.question or round.card:
+            session.puts_cards = take(session, answer, question=round.question, card=round.card)
+            return self._decide_now(call, id), id
+        turn = turn_in(call.meta)
+        is_same = turn is not None and self._turns.get(session.id) == turn
+        self._turns[session.id] = turn
+        if is_same:
+            session.resume_turn()
+        elif said is not None:
+            self._follower(session).follow(said)
+        elif not (round.call or (call.agent and self._under_way[session.id])):
+            # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
+            session.unheard()
+        if round.call and (before := session.resume(round.call, call.tool, call.arguments)) is not None:
+            return before, round.call
+        return self._decide_now(call, id), id
+
+    def _decide_now(self, call: "_Call", id: str) -> Decision:
+        return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
+
+    async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
+        """What is decided once the user was asked while the call waits, and the id of the call; one who does not
+        answer is not asked again."""
+        session = call.session
+        for _ in range(MOST_ASKED):
+            round = Round().asking(decision)
+            if decision.allowed or not session.puts_cards or round is None:
+                break
+            answer = await elicited(request, round.form(decision))
+            await self._record(session, id, decision.feedback, error=True)
+            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, self._new_id())
+        return decision, id
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
         """The server's tools, as it tells of them."""
@@ -192,26 +217,7 @@ class ShieldMiddleware(Middleware):
         # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
         given = get_http_headers(include={HEADER}).get(HEADER) or meta.get(CONVERSATION)
         given = given or arguments.get(self._key_argument) or self._conversation
-        if not given:
-            return None
-        if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
-            raise UsageError(f"the name of the conversation is not a text of at most {NAME} characters")
-        return str(given)
-
-    def _decide(
-        self, session: LiveSession, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str, asks: bool
-    ) -> Decision:
-        turn, said = _turn(meta), _said(meta)
-        session.puts_cards = asks
-        is_same = turn is not None and self._turns.get(session.id) == turn
-        self._turns[session.id] = turn
-        if is_same:
-            session.resume_turn()
-        elif said is not None:
-            self._follower(session).follow(said)
-        else:
-            session.unheard()
-        return session.decide(tool, self._own(tool, arguments), id=id)
+        return name_in(given, "the conversation") if given else None
 
     def _follower(self, session: LiveSession) -> Follower:
         """Tells what is new in what a client says was said: some send all of it each time."""
@@ -230,6 +236,16 @@ class ShieldMiddleware(Middleware):
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
+    async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
+        """The server asks for more before it goes on: until then the call is neither done nor refused."""
+        if session is None:
+            return
+        try:
+            await anyio.to_thread.run_sync(session.interrupt, id, decision)
+        except Exception as error:
+            # Made again it is decided anew, and its own yes is spent.
+            tell(error, f"that `{decision.tool}` waits for an answer is not in the log")
+
     async def _record(self, session: LiveSession | None, id: str, content: Any, **told: Any) -> None:
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
@@ -243,6 +259,19 @@ class ShieldMiddleware(Middleware):
         except Exception as error:
             # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
             tell(error, f"the answer to call {id} is not in the log")
+
+
+class _Call(Struct, frozen=True):
+    """A call of a client's, in the conversation that it belongs to."""
+
+    session: LiveSession
+    tool: str
+    arguments: dict[str, Any]
+    meta: Mapping[str, Any]
+    agent: str
+    """The inner agent that makes it; empty for the main one."""
+    can_ask: bool
+    """Whether the user can be asked by way of the client."""
 
 
 class _AsGiven(Tool):
@@ -259,76 +288,20 @@ def _request(context: Any) -> Any:
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None
 
 
-def _meta(context: Any) -> Mapping[str, Any]:
-    request = _request(context)
-    return (request.meta if request is not None else None) or {}
-
-
-def _turn(meta: Mapping[str, Any]) -> str | None:
-    """The name of the turn, where the call says one."""
-    turn = meta.get(TURN)
-    if turn is None:
-        return None
-    if isinstance(turn, bool) or not isinstance(turn, int | str):
-        raise UsageError(f"`{TURN}` is neither a whole number nor a text")
-    return str(turn)
-
-
-def _said(meta: Mapping[str, Any]) -> list[Part] | None:
-    """What user and agent said to each other, and nothing else; None where the call does not tell."""
-    if MESSAGES not in meta:
-        return None
-    messages = meta[MESSAGES]
-    if not isinstance(messages, list):
-        raise UsageError(f"`{MESSAGES}` is not a list")
-    said: list[Part] = []
-    for place, message in enumerate(messages):
-        text = _talk(message)
-        if text is None:
-            raise UsageError(
-                f"message {place} of `{MESSAGES}` is not a plain message from `user` or `assistant`",
-                hint="leave out calls and results: the proxy has seen those itself",
-            )
-        key = str(message.get("id") or "")
-        said.append(Heard(text, key) if message["role"] == "user" else Turn(text, (), key))
-    return said
-
-
-def _talk(message: Any) -> str | None:
-    """The text of a message that does nothing but say it; None for any other."""
-    if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant"):
-        return None
-    if (
-        any(value for name, value in message.items() if name not in _TALK)
-        or message.get("type", "message") != "message"
-    ):
-        return None
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [None]
-    texts: list[Any] = [part["text"] for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
-    is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
-    return "\n".join(texts) if is_text else None
-
-
-def _shown(answer: Any) -> tuple[bool, Any, bool | None]:
-    """What the agent is shown: whether that is known, the content, and whether it failed."""
-    if isinstance(answer, InputRequiredToolResult):
-        # The server asks for more before it goes on.
-        return False, "", None
+def _shown(answer: Any) -> tuple[Any, bool | None]:
+    """What the agent is shown, and whether it failed."""
     structured = answer.structured_content
     if structured is not None:
         # A tool that returns no object has what it returns under this name.
         wrapped = structured.get("result") if structured.keys() == {"result"} else structured
-        return True, wrapped, answer.is_error
+        return wrapped, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
-    return True, "\n".join(texts), answer.is_error
+    return "\n".join(texts), answer.is_error
 
 
 def _with_note(answer: Any, decision: Decision) -> Any:
     """The answer, with what the agent is advised of beside it."""
-    if not decision.feedback or isinstance(answer, InputRequiredToolResult):
+    if not decision.feedback:
         return answer
     note = TextContent(type="text", text=decision.feedback)
     return answer.model_copy(update={"content": [*answer.content, note]})
@@ -341,15 +314,20 @@ def proxy(
     context: Mapping[str, Any] | None = None,
     key_argument: str = "",
     conversation: str = "",
+    state_key: str = "",
 ) -> Any:
     """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
 
     A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
-    there; `conversation` is the one that all calls belong to which name none.
+    there; `conversation` is the one that all calls belong to which name none. `state_key`, the same for several
+    proxies and at least 32 bytes long, lets each of them go on with a call that waits for an answer of the user.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
-    server = FastMCPProxy(client_factory=links.client, name="bylaw", identity="upstream")
+    security = RequestStateSecurity(keys=[state_key], audience="bylaw") if state_key else None
+    server = FastMCPProxy(
+        client_factory=links.client, name="bylaw", identity="upstream", request_state_security=security
+    )
     pass_upwards(server, links)
     named = {"key_argument": key_argument, "conversation": conversation}
     shielded = ShieldMiddleware(shield, context=context, fronts=fronts, links=links, **named)

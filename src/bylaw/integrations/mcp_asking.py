@@ -1,5 +1,6 @@
-"""Asks the user by MCP's elicitation, where a client does not tell what is said: a card for their yes, a form for what
-only they can say. The client puts it to the user; the agent neither sees the question nor answers it.
+"""Asks the user by MCP's elicitation, where a client has it: a card for their yes, a form for what only they can say.
+
+The client puts it to the user; the agent neither sees the question nor answers it.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -14,12 +15,12 @@ BY = "elicitation"
 """How the user's answer to a card was given, as the log tells it."""
 MOST = 4
 """Questions to the user over one call at most."""
-_CARD = {
+CARD = {
     "type": "object",
     "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}},
     "required": ["agree"],
 }
-_FORM = {
+FORM = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "Your answer", "maxLength": 2000}},
     "required": ["answer"],
@@ -51,32 +52,39 @@ def question_for_user(decision: Decision) -> str:
     return asked[0] if asked else ""
 
 
-async def ask_for_yes(request: Any, text: str) -> bool | None:
+def as_yes(answer: Any) -> bool | None:
     """The user's answer to a card; None where they gave none."""
-    answer = await _elicited(request, text, _CARD)
     if answer is None or answer.action == "cancel":
         return None
     return answer.action == "accept" and (answer.content or {}).get("agree") is True
 
 
-async def ask_in_words(request: Any, question: str) -> str | None:
-    """What the user answers to a question; None where they did not."""
-    answer = await _elicited(request, question, _FORM)
+def as_words(answer: Any) -> str | None:
+    """What the user answered to a question; None where they did not."""
     if answer is None or answer.action != "accept":
         return None
     said = (answer.content or {}).get("answer")
     return said.strip() or None if isinstance(said, str) else None
 
 
-async def _elicited(request: Any, message: str, schema: dict[str, Any]) -> Any:
+async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any:
+    """The user's answer, while the call waits; None where the client could not ask."""
     try:
-        return await request.session.elicit_form(message, schema, request.request_id)
+        return await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
     except Exception as error:
         log.warning("the client could not put a question to its user: %s", error)
         return None
 
 
-def answered(session: LiveSession, question: str, said: str) -> None:
-    """Take in what the user answered: they were asked, and these are their words."""
-    session.agent(question)
-    session.user(said)
+def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
+    """Take in what the user answered: to a question in their own words, to a card with yes or no. Whether they did."""
+    if question:
+        if (said := as_words(answer)) is None:
+            return False
+        session.agent(question)
+        session.user(said)
+        return True
+    if (yes := as_yes(answer)) is None:
+        return False
+    session.confirm(card, yes, by=BY)
+    return True

@@ -1,0 +1,93 @@
+"""What a call says of itself in `_meta`: which conversation and turn it belongs to, who makes it, what was said."""
+# pyright: basic, reportMissingImports=false
+
+from collections.abc import Mapping
+from typing import Any
+
+from bylaw.errors import UsageError
+from bylaw.integrations.follower import Heard, Part, Summary, Turn
+
+CONVERSATION = "bylaw/conversation"
+"""The conversation that the call belongs to."""
+TURN = "bylaw/turn"
+"""The agent's turn that asked for it, a number or a text; 1 and "1" are the same turn. Calls of one turn do not count
+on each other's results."""
+AGENT = "bylaw/agent"
+"""The inner agent that makes it for the main one: it has seen only what was shown to itself, and what it was told is
+not the user's word."""
+MESSAGES = "bylaw/messages"
+"""What user and assistant said since the last call, as chat messages; what was told before may be told again. Without
+it, rules about what was said stay open. Calls and results are no talk: those the proxy sees itself, and it takes
+nobody's word for them."""
+NAME = 300
+"""Characters in the name of a conversation, or of an agent, at most."""
+_TALK = {"role", "content", "name", "id", "timestamp", "type"}
+"""What a message that only says something may hold."""
+_NOTES = ("system", "developer")
+"""Who writes what nobody has said: instructions, or a summary in the place of earlier messages."""
+
+
+def name_in(given: Any, of: str) -> str:
+    """A name that was given, as text."""
+    if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
+        raise UsageError(f"the name of {of} is not a text of at most {NAME} characters")
+    return str(given)
+
+
+def agent_in(meta: Mapping[str, Any]) -> str:
+    """The inner agent that makes the call; empty for the main one."""
+    return name_in(meta[AGENT], "the agent") if meta.get(AGENT) else ""
+
+
+def turn_in(meta: Mapping[str, Any]) -> str | None:
+    """The name of the turn, where the call says one."""
+    turn = meta.get(TURN)
+    if turn is None:
+        return None
+    if isinstance(turn, bool) or not isinstance(turn, int | str):
+        raise UsageError(f"`{TURN}` is neither a whole number nor a text")
+    return str(turn)
+
+
+def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
+    """What user and agent said to each other, and nothing else; None where the call does not tell."""
+    if MESSAGES not in meta:
+        return None
+    messages = meta[MESSAGES]
+    if not isinstance(messages, list):
+        raise UsageError(f"`{MESSAGES}` is not a list")
+    said: list[Part] = []
+    for place, message in enumerate(messages):
+        text = _talk(message)
+        if text is None:
+            raise UsageError(
+                f"message {place} of `{MESSAGES}` is not a plain message from `user` or `assistant`",
+                hint="leave out calls and results: the proxy has seen those itself",
+            )
+        key = str(message.get("id") or "")
+        match message["role"]:
+            case "user":
+                said.append(Heard(text, key))
+            case "assistant":
+                said.append(Turn(text, (), key))
+            case _:
+                said.append(Summary())
+    return said
+
+
+def _talk(message: Any) -> str | None:
+    """The text of a message that does nothing but say it; None for any other."""
+    if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
+        return None
+    if (
+        any(value for name, value in message.items() if name not in _TALK)
+        or message.get("type", "message") != "message"
+    ):
+        return None
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [None]
+    texts: list[Any] = [part["text"] for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
+    is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
+    return "\n".join(texts) if is_text else None
