@@ -44,7 +44,7 @@ def note(text: str) -> None:
 async def get_order(order_id: str, ctx: Context) -> str | InputRequiredResult:
     """Ask the client's model and its roots; tell of progress, log lines and a new tool.
 
-    Order `count` is how often this session asked for it, `authorization` who the caller is taken for, and 41 a plain one.
+    Order `count` is how often this session asked for it, `authorization` who calls, and 41 a plain one.
     """
     if order_id == "count":
         place = id(ctx.session._connection)
