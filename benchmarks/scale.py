@@ -2,6 +2,7 @@
 
     uv run python benchmarks/scale.py logs --count 100000 [--distinct 20000]      writes the logs once
     uv run python benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds beside a plain loop
+    uv run python benchmarks/scale.py watch [--engine local|ray] [--workers 2]    one run: CPU, wall and memory
     uv run python benchmarks/scale.py kills [--kills 10]                          driver and workers killed at random
     python benchmarks/scale.py kills --engine ray --kills 2                       the same in an environment with Ray
     uv run python benchmarks/scale.py sql [--rows 10000000]                       rates by agent, tool and policy
@@ -9,16 +10,17 @@
 All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
 command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
 they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the
-driver and all its workers: on a machine that others use, wall time says little. The
-plain loop reads, judges and writes the same tables in one process, without a driver.
+driver and all processes below it, their start included: on a machine that others use, wall time says little.
+
+The plain loop is one process that reads, judges and writes the same tables and the same summary: no driver, no shards,
+no parts, nothing to take up again. It runs beside the engine, since the cores of such a machine are not as fast in one
+minute as in the next.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -29,22 +31,27 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from family import Family, children
 
-from bylaw.audit.batch.counts import add_counts
 from bylaw.audit.batch.local import LocalEngine
 from bylaw.audit.batch.on_ray import RayEngine
-from bylaw.audit.batch.part import Job, Judge, read_entry
+from bylaw.audit.batch.part import HELD, severities_of
 from bylaw.audit.batch.query import Tables, ready_queries
+from bylaw.audit.batch.rows import Rows
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.batch.schema import TABLES
-from bylaw.audit.batch.shard import Shard
-from bylaw.audit.batch.tables import place_parts, write_table
+from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow
+from bylaw.audit.batch.tables import table_schema, write_batches
 from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.examine import open_examiner
+from bylaw.audit.line import writable
 from bylaw.audit.request import Request
+from bylaw.audit.run import dump
+from bylaw.audit.summary import summarise
+from bylaw.errors import RecordError
 from bylaw.packs.clinic.simulator.generate import simulated
 from bylaw.packs.clinic.simulator.world import build
 from bylaw.trace import Identities
+from bylaw.trace.log_file import size_of
 
 EACH = 5000
 """Conversations of a seed, and of a file."""
@@ -53,12 +60,13 @@ OPENING = b'"messages":[{'
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("logs", "cost", "kills", "sql", "run"))
+    parser.add_argument("what", choices=("logs", "cost", "watch", "kills", "sql", "run", "plain"))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "bylaw-scale")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--distinct", type=int, default=20_000)
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--shard", type=int, default=4 << 20)
@@ -71,8 +79,13 @@ def main() -> int:
             return cost(given)
         case "kills":
             return kills(given)
+        case "watch":
+            return watch(given)
         case "run":
             return run(given, given.out)
+        case "plain":
+            plain_loop(request_for(given.folder, given.count), given.out)
+            return 0
         case _:
             return sql(given)
 
@@ -118,94 +131,92 @@ def request_for(folder: Path, count: int) -> Request:
     return Request(files, "clinic", folder / "clinic.sqlite")
 
 
+def shards_of(given: Any) -> int:
+    """About how many shards a run has."""
+    return sum(map(size_of, request_for(given.folder, given.count).files)) // int(given.shard)
+
+
 def run(given: Any, out: Path) -> int:
-    """One run by an engine, for `cost` and `kills`, which start it as a process of its own."""
+    """One run by an engine, for the other commands, which start it as a process of its own."""
     engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
     audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
-    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(json.dumps({"driver": own.ru_maxrss / 1024, "worker": workers.ru_maxrss / 1024}))
     return 0
 
 
-def started(given: Any, out: Path, *, engine: str = "") -> "subprocess.Popen[str]":
+def started(given: Any, out: Path, *, engine: str = "", what: str = "run") -> "subprocess.Popen[str]":
     options = ["--folder", given.folder, "--count", given.count, "--engine", engine or given.engine]
     options += ["--workers", given.workers]
-    command = [sys.executable, __file__, "run", *map(str, options), "--shard", str(given.shard), "--out", str(out)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, __file__, what, *map(str, options), "--shard", str(given.shard), "--out", str(out)]
+    return subprocess.Popen(command, text=True)
 
 
 def cost(given: Any) -> int:
-    """CPU seconds of an engine beside those of a plain loop over the same logs."""
-    before = spent()
-    start = time.monotonic()
-    plain_loop(request_for(given.folder, given.count), given.folder / "plain")
-    plain, plain_wall = spent() - before, time.monotonic() - start
+    """CPU seconds of an engine beside those of a plain loop, both begun at once, and whether they write the same."""
+    plain, out = given.folder / "out-plain", given.folder / f"out-{given.engine}"
+    is_same = True
+    for _ in range(given.rounds):
+        shutil.rmtree(plain, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
+        loop = Family(started(given, plain, what="plain"))
+        engine = Family(started(given, out))
+        while loop.look() | engine.look():
+            time.sleep(0.25)
+        over = engine.total / loop.total - 1
+        print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, {loaded()}")
+        print(f"plain loop  {loop.total:8.1f} CPU s  {loop.wall:7.1f} s wall")
+        print(f"engine      {engine.total:8.1f} CPU s  {engine.wall:7.1f} s wall, {over:+.1%} CPU; {engine.told()}")
+        same = [same_rows(plain, out, table)[0] for table in TABLES]
+        same.append((plain / "summary.json").read_bytes() == (out / "summary.json").read_bytes())
+        print(f"tables and summary: {'the same' if all(same) else 'NOT THE SAME'}", flush=True)
+        is_same = is_same and all(same)
+    return 0 if is_same else 1
+
+
+def watch(given: Any) -> int:
+    """One run, taken up where an earlier one was left: what it took after every tenth of the shards."""
     out = given.folder / f"out-{given.engine}"
-    shutil.rmtree(out, ignore_errors=True)
-    start = time.monotonic()
-    process = started(given, out)
-    family = Family(process.pid)
-    while process.poll() is None:
-        family.look()
-        time.sleep(0.25)
-    wall = time.monotonic() - start
-    engine = sum(family.seconds.values())
-    print(
-        f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, load {os.getloadavg()[0]:.1f}"
-    )
-    print(f"plain loop  {plain:8.1f} CPU s  {plain_wall:7.1f} s wall")
-    print(f"engine      {engine:8.1f} CPU s  {wall:7.1f} s wall, {engine / plain - 1:+.1%} CPU")
-    driver = family.seconds[process.pid]
-    workers = sum(seconds for pid, seconds in family.seconds.items() if pid in family.workers)
-    rest = engine - driver - workers
-    print(f"of these    driver {driver:.1f}, workers {workers:.1f}, the engine's own processes {rest:.1f} CPU s")
-    memory = max((family.memory[pid] for pid in family.workers), default=0.0)
-    print(f"peak memory: driver {family.memory[process.pid]:.0f} MB, worker {memory:.0f} MB")
-    return process.returncode
+    shards = shards_of(given) + 1
+    engine = Family(started(given, out))
+    tenth = 0
+    while engine.look():
+        if (made := made_parts(out)) * 10 // shards > tenth:
+            tenth = made * 10 // shards
+            print(f"{made} parts of about {shards}: {engine.total:.0f} CPU s, {engine.told()}; {loaded()}", flush=True)
+        time.sleep(1)
+    print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, {loaded()}")
+    print(f"{engine.total:.1f} CPU s, {engine.wall:.1f} s wall; {engine.told()}")
+    return engine.status
 
 
-class Family:
-    """A driver and all below it: what they took, as last seen, those that are gone included."""
-
-    def __init__(self, driver: int) -> None:
-        self._driver = driver
-        self.seconds: dict[int, float] = {}
-        self.memory: dict[int, float] = {}
-        """The peak of each, in MB."""
-        self.workers: set[int] = set()
-
-    def look(self) -> None:
-        for pid in family_of(self._driver):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-                self.seconds[pid] = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
-                status = Path(f"/proc/{pid}/status").read_text()
-                self.memory[pid] = int(status.partition("VmHWM:")[2].split()[0]) / 1024
-                if is_worker(pid):
-                    self.workers.add(pid)
-
-
-def spent() -> float:
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    return own.ru_utime + own.ru_stime
+def loaded() -> str:
+    return f"load {os.getloadavg()[0]:.1f}"
 
 
 def plain_loop(request: Request, out: Path) -> None:
-    """Every file one after the other, in this process, then the tables."""
-    shutil.rmtree(out, ignore_errors=True)
-    job = Job(request, out / "parts")
-    judge, total = Judge(job), open_examiner(request)
-    folders: list[Path] = []
-    counts: list[int] = []
+    """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
+    examiner = open_examiner(request, heads=True)
+    names = Identities()
+    rows = Rows(severities_of(examiner))
+    held: dict[str, list[Any]] = {table: [] for table in TABLES}
+    by = PARTITIONED
+
+    def flush() -> None:
+        for table, gathered in rows.tables.items():
+            found = gathered.arrow()
+            internal = [name for name in INTERNAL if name in found.column_names]
+            held[table] += found.drop_columns(internal).cast(table_schema(table, by)).to_batches()
+        rows.clear()
+
     with rarely_collecting():
-        for number, file in enumerate(request.files):
-            shard = Shard(number, number, f"{number:04}", file.stat().st_size)  # type: ignore[union-attr]
-            counts.append(judge.judge(shard))
-            folders.append(job.part(shard))
-            add_counts(total, (read_entry(folders[-1]) or {})["counts"])
-    parts = list(place_parts(folders, counts, Identities()))
-    for table in TABLES:
-        write_table(table, parts, out / table, ("day", "agent"))
+        for ordinal, part in enumerate(examiner.examine_all(request)):
+            assert not isinstance(part, RecordError)
+            rows.add(part, names.unique(writable(part.id)), ordinal)
+            if len(rows) == HELD:
+                flush()
+        flush()
+    for table, batches in held.items():
+        write_batches(iter(batches), table_schema(table, by), out / "tables" / table, by)
+    dump(out / "summary.json", summarise(examiner, request, [], 0))
 
 
 def kills(given: Any) -> int:
@@ -221,7 +232,7 @@ def kills(given: Any) -> int:
             return 1
     draw = random.Random(11)
     done = {"driver": 0, "worker": 0}
-    shards = sum(file.stat().st_size for file in request_for(given.folder, given.count).files) // given.shard  # type: ignore[union-attr]
+    shards = shards_of(given)
     while not (out / "summary.json").is_file():
         process = started(given, out)
         while process.poll() is None:
@@ -260,37 +271,11 @@ def made_parts(out: Path) -> int:
     return len(list(out.glob(".run/parts/[0-9a-f]*")))
 
 
-def children(pid: int) -> list[int]:
-    """The workers below a driver, of either engine; its helpers are none."""
-    return [each for each in family_of(pid) if is_worker(each)]
-
-
-def family_of(pid: int) -> list[int]:
-    """A process and all below it."""
-    parents: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-    below = [pid]
-    for each in below:
-        below += parents.get(each, [])
-    return below
-
-
-def is_worker(pid: int) -> bool:
-    try:
-        told = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"spawn_main" in told or told.startswith(b"ray::RayWorker")
-
-
 def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
     """Whether two audits have the same rows in a table, and how many."""
-    import pyarrow.dataset as ds
 
     def rows(out: Path) -> Any:
-        found = ds.dataset(out / "tables" / table, partitioning="hive").to_table()
+        found = arrow("dataset").dataset(out / "tables" / table, partitioning="hive").to_table()
         order = [("ordinal", "ascending"), *([("step", "ascending")] if "step" in found.column_names else [])]
         return found.sort_by(order).combine_chunks()
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from bylaw.audit.batch.engine import TRIES, Outcome, told
 from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.without_pandas import spare_pandas
 from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.parallel import WorkerError, deaf_to_interrupts
 
@@ -139,6 +140,7 @@ def _work(job: Job, pipe: Connection) -> None:
     """A worker's life: load everything once, then judge what comes through the pipe until it is closed."""
     threading.Thread(target=_end_with_driver, daemon=True).start()
     try:
+        spare_pandas()
         judge = Judge(job)
     except BaseException as error:
         pipe.send(("stop", told(error)))

@@ -13,6 +13,7 @@ from typing import Any
 from bylaw.audit.batch.engine import TRIES, Outcome, told
 from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.without_pandas import spare_pandas
 from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.parallel import WorkerError
 from bylaw.errors import UsageError
@@ -25,6 +26,7 @@ class RayWorker:
     """An actor: judges shards one after the other."""
 
     def __init__(self, job: Job) -> None:
+        spare_pandas()
         self._judge = Judge(job)
         self._collecting = rarely_collecting()
         self._collecting.__enter__()

@@ -76,7 +76,7 @@ class Judge:
         faults: list[RecordError] = []
         count = 0
         apart = Apart(examiner) if request.adds else None
-        with PartFiles(folder, _severities(examiner)) as files:
+        with PartFiles(folder, severities_of(examiner)) as files:
             for part in examiner.examine_source(source, shard.look):
                 if isinstance(part, RecordError):
                     faults.append(part)
@@ -158,7 +158,8 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _severities(examiner: Examiner) -> dict[str, str]:
+def severities_of(examiner: Examiner) -> dict[str, str]:
+    """The severity of every policy."""
     return {policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()}
 
 

@@ -72,11 +72,7 @@ def write_table(
 
     `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
     """
-    pa, ds = arrow(), arrow("dataset")
-    schema = arrow_schema(table)
-    if "agent" in by:
-        # What names a folder is no code but the text itself.
-        schema = schema.set(schema.get_field_index("agent"), pa.field("agent", pa.string()))
+    schema = table_schema(table, by)
     rows = 0
 
     def every() -> Iterator[Any]:
@@ -90,8 +86,27 @@ def write_table(
                 rows += found.num_rows
                 yield from found.cast(schema).to_batches()
 
+    write_batches(every(), schema, target, by, name=name)
+    if not rows and not any(target.rglob("*.parquet")):
+        _write_empty(target, schema, by)
+    return rows
+
+
+def table_schema(table: str, by: Sequence[str]) -> Any:
+    """The columns of a table whose folders go by some of them."""
+    pa = arrow()
+    schema = arrow_schema(table)
+    if "agent" not in by:
+        return schema
+    # What names a folder is no code but the text itself.
+    return schema.set(schema.get_field_index("agent"), pa.field("agent", pa.string()))
+
+
+def write_batches(rows: Iterator[Any], schema: Any, target: Path, by: Sequence[str], *, name: str = "part") -> None:
+    """Write the files of a table, its rows in the order in which they come."""
+    pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
-        pa.RecordBatchReader.from_batches(schema, every()),
+        pa.RecordBatchReader.from_batches(schema, rows),
         target,
         format=ds.ParquetFileFormat(),
         file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
@@ -104,9 +119,6 @@ def write_table(
         max_rows_per_file=FILE,
         max_rows_per_group=GROUP,
     )
-    if not rows and not any(target.rglob("*.parquet")):
-        _write_empty(target, schema, by)
-    return rows
 
 
 def _write_empty(target: Path, schema: Any, by: Sequence[str]) -> None:

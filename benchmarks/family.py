@@ -1,0 +1,81 @@
+"""What a process and all below it take: CPU seconds and memory, looked up while they run."""
+
+import contextlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+
+class Family:
+    """A driver that was started and all below it: what they took, as last seen, those that are gone included."""
+
+    def __init__(self, driver: "subprocess.Popen[str]") -> None:
+        self._driver = driver
+        self._start = time.monotonic()
+        self.wall = 0.0
+        self._seconds: dict[int, float] = {}
+        self._memory: dict[int, float] = {}
+        """The peak of each, in MB."""
+        self._workers: set[int] = set()
+
+    def look(self) -> bool:
+        """Look up what all have taken by now; whether the driver still runs."""
+        if self._driver.poll() is not None:
+            self.wall = self.wall or time.monotonic() - self._start
+            return False
+        for pid in family_of(self._driver.pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+                self._seconds[pid] = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+                status = Path(f"/proc/{pid}/status").read_text()
+                self._memory[pid] = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+                if is_worker(pid):
+                    self._workers.add(pid)
+        return True
+
+    @property
+    def total(self) -> float:
+        """CPU seconds of all."""
+        return sum(self._seconds.values())
+
+    @property
+    def status(self) -> int:
+        """How the driver ended."""
+        return self._driver.wait()
+
+    def told(self) -> str:
+        """Whose seconds they were, and the peaks of memory."""
+        driver = self._seconds.get(self._driver.pid, 0.0)
+        workers = sum(seconds for pid, seconds in self._seconds.items() if pid in self._workers)
+        rest = self.total - driver - workers
+        memory = max((self._memory[pid] for pid in self._workers), default=0.0)
+        peaks = (
+            f"peak memory of the driver {self._memory.get(self._driver.pid, 0.0):.0f} MB, of a worker {memory:.0f} MB"
+        )
+        return f"driver {driver:.1f}, workers {workers:.1f}, other processes {rest:.1f} CPU s; {peaks}"
+
+
+def children(pid: int) -> list[int]:
+    """The workers below a driver, of either engine; its helpers are none."""
+    return [each for each in family_of(pid) if is_worker(each)]
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and all below it."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    below = [pid]
+    for each in below:
+        below += parents.get(each, [])
+    return below
+
+
+def is_worker(pid: int) -> bool:
+    try:
+        told = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"spawn_main" in told or told.startswith(b"ray::RayWorker")
