@@ -76,7 +76,7 @@ def test_a_repeated_no_is_heard_after_the_history_was_trimmed(tmp_path: Path, ke
     talk.trim(keep)
     for text in ("Hm", "Extend R1", "Yes, please."):
         talk.say(text)
-    assert "refuses" in talk.say("No, stop.")
+    assert "Not done" in talk.say("No, stop.")
     assert talk.rentals.ran == []
     assert talk.heard() == ["Hello", "No, stop.", "Hm", "Extend R1", "Yes, please.", "No, stop."]
 
@@ -90,7 +90,7 @@ def test_a_repeated_no_is_heard_after_a_summary(tmp_path: Path) -> None:
     texts = ["Hello", "No, stop.", "Hm", "Let me think", "Extend R1", "Yes, please."]
     for text in texts:
         talk.say(text)
-    assert "refuses" in talk.say("No, stop.")
+    assert "Not done" in talk.say("No, stop.")
     assert talk.rentals.ran == []
     assert talk.heard() == [*texts, "No, stop."]
 

@@ -19,9 +19,10 @@ import msgspec
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield

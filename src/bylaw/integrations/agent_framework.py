@@ -25,9 +25,10 @@ from agent_framework import (
     FunctionMiddleware,
 )
 
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.speaking import Context
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack

@@ -8,52 +8,27 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bylaw.integrations.alignment import Mark, align
+from bylaw.integrations.parts import (
+    Answered,
+    Asked,
+    Heard,
+    Part,
+    Summary,
+    Turn,
+    as_object,
+    function_of,
+    has_answers,
+    is_same,
+    mark_of,
+    plain,
+)
 from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import Call, Message, Result
-
-
-class Asked(Struct, frozen=True):
-    """A call that the agent asks for."""
-
-    id: str
-    tool: str
-    arguments: dict[str, Any] | str
-
-
-class Heard(Struct, frozen=True):
-    """The user said something."""
-
-    text: str
-    key: str = ""
-    """The framework's id for the message."""
-
-
-class Turn(Struct, frozen=True):
-    """What the agent says and asks for at once."""
-
-    text: str
-    calls: tuple[Asked, ...] = ()
-    key: str = ""
-
-
-class Answered(Struct, frozen=True):
-    """What a tool answered, or what the agent was told in its place."""
-
-    id: str
-    content: Any
-    error: bool | None = None
-
-
-class Summary(Struct, frozen=True):
-    """What a model or a framework wrote in the place of earlier messages: nobody said it."""
-
-
-Part = Heard | Turn | Answered | Summary
 
 INNER = " / "
 """Between the name of an inner agent and the id of its call."""
@@ -86,6 +61,8 @@ class Follower:
         self._given: dict[str, str] = {}
         """The session's name for the last call of an id."""
         self._names: set[str] = set()
+        self._before: dict[str, str] = {}
+        """By the name of a call that was asked about and is made again with the answer, its name before."""
         self._answered: set[str] = set()
         """Names of calls whose answers were told."""
         self._unannounced: set[str] = set()
@@ -98,46 +75,64 @@ class Follower:
     def _recall(self) -> None:
         """What a log has brought back of the conversation, or another worker has added to it, was told already."""
         events = self.session.trajectory().events
-        turns: dict[int, tuple[list[str], dict[str, str]]] = {}
-        order: list[Mark | int] = []
-        names: dict[int, str] = {}
+        calls: dict[str, Call] = {}
+        turns: dict[int, _Known] = {}
+        confirmed = -1
+        """The turn in which the user last answered a card that the host put to them."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
-                self._answered.add(names.get(-1 if event.call is None else event.call, ""))
+                made = events[event.call] if event.call is not None else None
+                self._answered.add(made.id if isinstance(made, Call) else "")
                 continue
+            if isinstance(event, Message) and event.confirmation is not None:
+                confirmed = event.turn
+            elif step < self._events:
+                pass
+            elif isinstance(event, Message):
+                self._recall_message(event, turns)
+            elif event.by == "agent":
+                self._recall_call(event, turns, calls, confirmed)
             if isinstance(event, Call):
-                names[step] = event.id
-            if step < self._events:
-                continue
-            if event.by == "user":
-                if isinstance(event, Message) and event.captured:
-                    order.append(Mark("user", event.text))
-                continue
-            if isinstance(event, Call) and event.agent:
-                # Of an inner agent: no part of the history that is handed over.
-                self._names.add(event.id)
-                self._given[event.id.partition("#")[0]] = event.id
-                continue
-            if event.turn not in turns:
-                order.append(event.turn)
-            texts, ids = turns.setdefault(event.turn, ([], {}))
-            if isinstance(event, Message) and event.captured:
-                texts.append(event.text)
-            elif isinstance(event, Call):
-                id = event.id.partition("#")[0]
-                ids[id] = self._given[id] = event.id
-                self._names.add(event.id)
-        for each in order:
-            if isinstance(each, Mark):
-                self._known.append(_Known(each))
-                continue
-            texts, ids = turns[each]
-            if texts or ids:
-                self._known.append(_Known(Mark("agent", "".join(texts[-1:]), tuple(ids)), ids))
-        said = [event for event in events[self._events :] if isinstance(event, Message)]
+                calls[event.id] = event
+        said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
         # Another worker has left it, for somebody else to go on.
         self._is_passing = self._is_passing or bool(said and not said[-1].captured)
         self._events = len(events)
+
+    def _recall_message(self, event: Message, turns: dict[int, _Known]) -> None:
+        if not event.captured:
+            return
+        if event.by == "user":
+            self._known.append(_Known(Mark("user", event.text)))
+            return
+        known = self._of_turn(event.turn, turns)
+        known.mark = replace(known.mark, text=event.text)
+
+    def _recall_call(self, event: Call, turns: dict[int, _Known], calls: Mapping[str, Call], confirmed: int) -> None:
+        id = event.id.partition("#")[0]
+        before, self._given[id] = self._given.get(id, ""), event.id
+        self._names.add(event.id)
+        if _goes_on(calls.get(before), event, confirmed):
+            self._made_again(id, before, event.id)
+        elif not event.agent:
+            # What an inner agent calls is no part of the history that is handed over.
+            known = self._of_turn(event.turn, turns)
+            known.names[id] = event.id
+            known.mark = replace(known.mark, calls=tuple(known.names))
+
+    def _of_turn(self, turn: int, turns: dict[int, _Known]) -> _Known:
+        if turn not in turns:
+            turns[turn] = _Known(Mark("agent", ""))
+            self._known.append(turns[turn])
+        return turns[turn]
+
+    def _made_again(self, id: str, before: str, name: str) -> None:
+        """A call that was asked about is made again, with the answer: to the framework it is the same call."""
+        self._before[name] = before
+        for known in reversed(self._known):
+            if known.names.get(id) == before:
+                known.names[id] = name
+                return
 
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
@@ -171,14 +166,14 @@ class Follower:
         for part in parts[:last]:
             if isinstance(part, Answered):
                 self._answered.add(self._given.get(part.id, part.id))
-            elif (mark := _mark(part)) is not None:
+            elif (mark := mark_of(part)) is not None:
                 self._known.append(_Known(mark, {call: self._given.get(call, call) for call in mark.calls}))
         self.session.unheard()
 
     def _follow(self, parts: Sequence[Part]) -> None:
         if self._is_passing:
             self._pass_over(parts)
-        marks = [mark for part in parts if (mark := _mark(part)) is not None]
+        marks = [mark for part in parts if (mark := mark_of(part)) is not None]
         found, told, gap = self._place(marks)
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
         names: dict[str, str] = {}
@@ -196,7 +191,7 @@ class Follower:
                 if known is None:
                     known = found[at] = _Known(marks[at])
                     if at in told:
-                        is_open = at == last and not _has_answers(parts[place + 1 :], marks[at].calls)
+                        is_open = at == last and not has_answers(parts[place + 1 :], marks[at].calls)
                         known.names = self._tell(part, is_open=is_open)
                 elif marks[at].key:
                     known.mark = marks[at]
@@ -252,17 +247,48 @@ class Follower:
         with self._lock:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
-                if decision is None or not _is_same(decision, tool, arguments):
+                if decision is None or not is_same(decision, tool, arguments):
                     # A call nobody told of before, one that another hand has changed, or the same once more.
+                    _, waiting = self._put(id, tool, arguments)
+                    before = self._given.get(id, "")
                     self.session.resume_turn()
                     given = arguments if isinstance(arguments, str) else dict(arguments)
-                    self._unannounced.add(id)
+                    if waiting is None:
+                        self._unannounced.add(id)
                     decision = self._decide(Asked(id, tool, given), agent)
+                    if waiting is not None:
+                        self._made_again(id, before, self._given[id])
                     self._events = self.session.length
             except Exception as error:
                 self._given.pop(id, None)
                 return undecided(self.session.shield, tool, arguments, error)
             return decision
+
+    def asked(
+        self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = ""
+    ) -> tuple[list[Decision], Decision | None]:
+        """What this call was asked about and has been made again since, and what it waits for now."""
+        with self._lock:
+            self.session.catch_up()
+            if self.session.length != self._events:
+                self._recall()
+            return self._put(_inner(agent, id), tool, arguments)
+
+    def _put(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> tuple[list[Decision], Decision | None]:
+        if id in self._planned:
+            return [], None
+        name = self._given.get(id, "")
+        waiting = self.session.asked(name)
+        found: list[Decision] = []
+        while (name := self._before.get(name, "")) and (before := self.session.asked(name)) is not None:
+            found.insert(0, before)
+        is_open = waiting is not None and is_same(waiting, tool, arguments)
+        return found, waiting if is_open else None
+
+    def pause(self, id: str, *, agent: str = "") -> None:
+        """A call that was asked about stops until there is an answer: made again, it is decided anew."""
+        with self._lock:
+            self._planned.pop(_inner(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
         """The decision on a call that was asked for and not made yet."""
@@ -282,7 +308,7 @@ class Follower:
 
     def _resumed(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> Decision | None:
         """The decision on a call that was interrupted and goes on now."""
-        name, given = self._given.get(id), _as_object(arguments)
+        name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
     def answered(
@@ -296,7 +322,7 @@ class Follower:
                 return
             self._answered.add(name)
             try:
-                self.session.result(_plain(content), id=name, error=error, captured=captured)
+                self.session.result(plain(content), id=name, error=error, captured=captured)
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
                 self.session.lacks = f"the result of a call could not be kept: {fault}"
@@ -341,7 +367,7 @@ class Follower:
                 with self.session.turn(text):
                     self._planned |= {call.id: self._decide(call) for call in calls}
             case Turn(text, calls):
-                told = [{"id": self._named(call.id), "function": _function(call)} for call in calls]
+                told = [{"id": self._named(call.id), "function": function_of(call)} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
@@ -351,54 +377,16 @@ class Follower:
         if name in self._answered:
             return
         self._answered.add(name or part.id)
-        told = {"role": "tool", "tool_call_id": name or part.id, "content": _plain(part.content)}
+        told = {"role": "tool", "tool_call_id": name or part.id, "content": plain(part.content)}
         self.session.messages([told if part.error is None else {**told, "is_error": part.error}])
+
+
+def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
+    """Whether a call is one that was refused before, made again once its question was answered."""
+    if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
+        return False
+    return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
 
 
 def _inner(agent: str, id: str) -> str:
     return f"{agent}{INNER}{id}" if agent else id
-
-
-def _mark(part: Part) -> Mark | None:
-    match part:
-        case Heard(text, key):
-            return Mark("user", text, key=key)
-        case Turn(text, calls, key):
-            return Mark("agent", text, tuple(call.id for call in calls), key)
-        case _:
-            return None
-
-
-def _has_answers(parts: Sequence[Part], ids: Sequence[str]) -> bool:
-    return any(isinstance(part, Answered) and part.id in ids for part in parts)
-
-
-def _function(call: Asked) -> dict[str, str]:
-    given = call.arguments
-    return {"name": call.tool, "arguments": given if isinstance(given, str) else msgspec.json.encode(given).decode()}
-
-
-def _is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
-    given = _as_object(arguments)
-    if given is None:
-        return decision.tool == tool and not decision.allowed
-    return decision.tool == tool and decision.arguments == given
-
-
-def _as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
-    """Arguments as data; None where they cannot be read."""
-    if not isinstance(arguments, str):
-        return dict(arguments)
-    try:
-        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-    except msgspec.DecodeError:
-        return None
-
-
-def _plain(content: Any) -> Any:
-    """A result as data: what frameworks return as objects of their own is taken as they print it for the model."""
-    try:
-        msgspec.json.encode(content)
-    except (TypeError, ValueError, RecursionError):
-        return str(content)
-    return content

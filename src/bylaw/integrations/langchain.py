@@ -13,12 +13,15 @@ from typing import Any, Self
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
+from msgspec import to_builtins
 
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.pausing import decide
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -30,10 +33,15 @@ class ShieldMiddleware(AgentMiddleware):
     """`create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
 
     Put it last in the list, next to the tools: what stands after it may still change a call that it has allowed.
+
+    With `pauses`, a call that waits for the user's yes or a person's is an `interrupt` of the graph, with a `Prompt`:
+    `Command(resume={"id": prompt["id"], "confirm": True})` for the user's answer, `"approve": True, "by": "ann"` for a
+    person's.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__()
+        self._pauses = pauses
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._context = context
         self._followers = Followers(self.shield, context)
@@ -107,7 +115,11 @@ class ShieldMiddleware(AgentMiddleware):
         else:
             follower = self._followers.get(_thread(request.runtime), messages, _first, request.runtime)
             follower.follow(_parts(messages))
-        return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
+        if agent or not self._pauses:
+            return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
+        asked = Asked(call["id"] or "", call["name"], call["args"])
+        # The graph runs a node again from its start, and gives each interrupt the answer of its place.
+        return follower, agent, decide(follower, asked, lambda prompt: interrupt(to_builtins(prompt)), replays=True)
 
     def _outer(self, request: Any, messages: list[Any], agent: str) -> Follower:
         """The conversation that an inner agent works for."""

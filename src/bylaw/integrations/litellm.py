@@ -21,8 +21,9 @@ from litellm.types.guardrails import GuardrailEventHooks
 from litellm.types.utils import CallTypes
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield

@@ -21,9 +21,10 @@ from agents.items import ItemHelpers
 from agents.models.fake_id import FAKE_RESPONSES_ID
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
 from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text

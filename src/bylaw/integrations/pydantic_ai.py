@@ -23,9 +23,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.pydantic_ai_inner import watch
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack

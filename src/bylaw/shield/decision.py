@@ -144,6 +144,11 @@ class Decision(Struct, frozen=True):
     """What a model said since the decision before that the request allows: places in the user's words."""
 
     @property
+    def is_put(self) -> bool:
+        """Whether it stops the call and somebody is asked: the user by a card, or a person for an approval."""
+        return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
+
+    @property
     def feedback(self) -> str:
         """For the agent: what to look up, what to ask, why not; empty where nothing or only a shadow objects."""
         return str(self.to_agent)

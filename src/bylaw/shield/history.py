@@ -93,6 +93,9 @@ class History(Struct):
     interrupted: dict[str, Decision] = field(default_factory=dict[str, Decision])
     """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
 
+    asked: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    """Decisions on calls, by their ids, that somebody was asked about."""
+
     uses: dict[int, list[Use]] = field(default_factory=dict[int, list[Use]])
     """By step of the call, the places that it took under limits."""
 
@@ -181,7 +184,9 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             if history.decisions[-1].repeats:
                 note_interruption(history.interrupted, history.decisions[-1])
             elif history.events:
-                history.events[-1] = marked(history.events[-1], history.decisions[-1], history.yeses)
+                call = history.events[-1] = marked(history.events[-1], history.decisions[-1], history.yeses)
+                if isinstance(call, Call) and history.decisions[-1].is_put:
+                    history.asked[call.id] = history.decisions[-1]
         case "approval":
             change = _change(body)
             history.approvals.append(change)

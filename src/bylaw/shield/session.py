@@ -156,6 +156,11 @@ class LiveSession:
         at = self._time(time)
         return lambda conversation: conversation.confirm(said, time=at)
 
+    def asked(self, id: str) -> Decision | None:
+        """The decision on the call of this id, where it stopped the call and somebody was asked about it."""
+        with self._lock:
+            return self._state.asked.get(id)
+
     def interrupt(self, id: str, decision: Decision) -> None:
         """A call that was allowed stops before it is done, and may go on later, here or in another worker."""
         self._repeat(id, lambda: replace(decision, repeats="interrupted", call=id))

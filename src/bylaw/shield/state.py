@@ -153,6 +153,8 @@ class SessionState:
         """What persons said yes to, by approval."""
         self.interrupted: dict[str, Decision] = {}
         """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
+        self.asked: dict[str, Decision] = {}
+        """Decisions on calls, by their ids, that somebody was asked about."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
@@ -253,6 +255,7 @@ class SessionState:
             return False
         for decision in news.decisions:
             note_interruption(self.interrupted, decision)
+        self.asked |= news.asked
         live.resume(news.events)
         self._approvals.take(news.approvals)
         self._uses |= {self._written + step: uses for step, uses in news.uses.items()}
@@ -377,7 +380,8 @@ class SessionState:
         if history is None:
             self._length = self._written = 0
             self._approvals, self._requests, self._yeses, self._uses = Approvals(), {}, {}, {}
-            self.interrupted = {} if self._log is not None else self.interrupted
+            if self._log is not None:
+                self.interrupted, self.asked = {}, {}
             conversation = self._conversation()
         else:
             opening = history.opening
@@ -390,7 +394,7 @@ class SessionState:
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
             self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
-            self._requests, self.interrupted = _answered(history), history.interrupted
+            self._requests, self.interrupted, self.asked = _answered(history), history.interrupted, history.asked
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation(
                 [each for decision in history.decisions for each in decision.answered],
@@ -539,6 +543,8 @@ class SessionState:
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
         if self.decider.pack.reads_requests:
             decision = self._requested(conversation, judgement, decision)
+        if decision.is_put:
+            self.asked[judgement.made.call.id] = decision
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         uses = places.uses if decision.allowed and self._log is not None else ()

@@ -1,0 +1,98 @@
+"""The parts of a history as frameworks keep it: what was said, asked for and answered."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.integrations.alignment import Mark
+from bylaw.shield import Decision
+
+
+class Asked(Struct, frozen=True):
+    """A call that the agent asks for."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any] | str
+
+
+class Heard(Struct, frozen=True):
+    """The user said something."""
+
+    text: str
+    key: str = ""
+    """The framework's id for the message."""
+
+
+class Turn(Struct, frozen=True):
+    """What the agent says and asks for at once."""
+
+    text: str
+    calls: tuple[Asked, ...] = ()
+    key: str = ""
+
+
+class Answered(Struct, frozen=True):
+    """What a tool answered, or what the agent was told in its place."""
+
+    id: str
+    content: Any
+    error: bool | None = None
+
+
+class Summary(Struct, frozen=True):
+    """What a model or a framework wrote in the place of earlier messages: nobody said it."""
+
+
+Part = Heard | Turn | Answered | Summary
+
+
+def mark_of(part: Part) -> Mark | None:
+    """What a message is known by; None for what is no message."""
+    match part:
+        case Heard(text, key):
+            return Mark("user", text, key=key)
+        case Turn(text, calls, key):
+            return Mark("agent", text, tuple(call.id for call in calls), key)
+        case _:
+            return None
+
+
+def has_answers(parts: Sequence[Part], ids: Sequence[str]) -> bool:
+    """Whether one of these calls was answered."""
+    return any(isinstance(part, Answered) and part.id in ids for part in parts)
+
+
+def function_of(call: Asked) -> dict[str, str]:
+    """A call as chat messages tell it."""
+    given = call.arguments
+    return {"name": call.tool, "arguments": given if isinstance(given, str) else msgspec.json.encode(given).decode()}
+
+
+def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
+    """Whether a decision is about this very call."""
+    given = as_object(arguments)
+    if given is None:
+        return decision.tool == tool and not decision.allowed
+    return decision.tool == tool and decision.arguments == given
+
+
+def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
+    """Arguments as data; None where they cannot be read."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def plain(content: Any) -> Any:
+    """A result as data: what frameworks return as objects of their own is taken as they print it for the model."""
+    try:
+        msgspec.json.encode(content)
+    except (TypeError, ValueError, RecursionError):
+        return str(content)
+    return content
