@@ -25,6 +25,7 @@ from bylaw.integrations.follower import Follower
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
 from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
@@ -38,10 +39,15 @@ HOSTED = frozenset(
 
 
 class ShieldHooks(RunHooks):
-    """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns."""
+    """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns.
 
-    def __init__(self, session: LiveSession, *, follower: Follower | None = None) -> None:
+    With `pauses`, a call that waits for the user's yes or a person's is an interruption of the run: `asked` says what
+    to put to whom, `confirm` and `approve` take the answer, and the run goes on with `state.approve(item)`.
+    """
+
+    def __init__(self, session: LiveSession, *, pauses: bool = False, follower: Follower | None = None) -> None:
         self.session = session
+        self._pauses = pauses
         self.follower = follower or Follower(session)
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
@@ -99,22 +105,24 @@ class ShieldHooks(RunHooks):
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
             tool,
-            needs_approval=self._approval(tool.needs_approval),
+            needs_approval=self._approval(tool.name, tool.needs_approval),
             # The last word before the tool, and the first after it.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
 
-    def _approval(self, needed: Any) -> Any:
-        """Who is to approve a call is asked only of one that may run, and the call then goes on."""
-        if needed is False:
+    def _approval(self, tool: str, needed: Any) -> Any:
+        """Who is to approve a call is asked only of one that may run or waits for a yes; then the call goes on."""
+        declared = self.session.pack.schema.tools.get(tool)
+        # Of a tool with a function for it, the SDK holds every call whose arguments are changed on the way in.
+        if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
             return False
 
         async def needs_approval(context: Any, arguments: Any, id: str) -> bool:
             agent = inner_agent()
             decision = self.follower.planned(id, agent=agent)
             if decision is not None and not decision.allowed:
-                return False
+                return self._pauses and not agent and await asyncio.to_thread(self._pause, id, decision)
             answer = needed if isinstance(needed, bool) else needed(context, arguments, id)
             is_needed = await answer if inspect.isawaitable(answer) else answer
             if is_needed and decision is not None:
@@ -122,6 +130,28 @@ class ShieldHooks(RunHooks):
             return is_needed
 
         return needs_approval
+
+    def _pause(self, id: str, decision: Decision) -> bool:
+        """Whether a call stops here until somebody has answered."""
+        if not prompts(decision) or is_declined(self.session, decision):
+            return False
+        self.follower.pause(id)
+        return True
+
+    async def asked(self, item: Any) -> list[Prompt]:
+        """What an interruption of the run waits for; nothing where only the tool's own `needs_approval` asks."""
+        call = item.raw_item
+        id, arguments = call.call_id, call.arguments
+        _, waiting = await asyncio.to_thread(self.follower.asked, id, item.tool_name, arguments)
+        return prompts(waiting) if waiting is not None else []
+
+    async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
+        """The user answered a card; `by` says how, such as the button they pressed."""
+        await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
+
+    async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
+        """A person answered for the policy; `by` is their name. It never counts as the user's yes."""
+        await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
         call, agent = data.context, inner_agent()

@@ -10,12 +10,13 @@ with the capability or without: its calls are decided on in the outer conversati
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import ModelRetry, ToolReturn
+from msgspec import to_builtins
+from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.capabilities.abstract import CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
@@ -27,17 +28,27 @@ from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
+from bylaw.integrations.pausing import Prompt, decide
 from bylaw.integrations.pydantic_ai_inner import watch
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 
+DEFERS = "bylaw defers"
+"""In the metadata of a tool: how it is deferred once a call may run, `unapproved` or `external`."""
+
 
 class ShieldCapability(AbstractCapability):
-    """The shield before an agent's tools; conversations are told apart by their `conversation_id`."""
+    """The shield before an agent's tools; conversations are told apart by their `conversation_id`.
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
+    With `pauses`, a call that waits for the user's yes or a person's is a deferred one, with a `Prompt` as its metadata
+    in `DeferredToolRequests`. It is approved with an answer as metadata: `{"id": prompt["id"], "confirm": True}` for
+    the user's, `"approve": True, "by": "ann"` for a person's.
+    """
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
+        self._pauses = pauses
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
         self.tools: set[str] = set()
@@ -68,7 +79,9 @@ class ShieldCapability(AbstractCapability):
         given = _as_asked(messages, id, to_jsonable_python(arguments))
         if outer is None:
             follower = self._follow(ctx, messages)
-            return follower, follower.decide(id, tool, given)
+            if not self._pauses:
+                return follower, follower.decide(id, tool, given)
+            return follower, decide(follower, Asked(id, tool, given), _put(ctx))
         # What the inner run calls its user is the outer agent.
         follower, agent = outer.follower, inner_agent()
         asking = [part for part in _parts(messages, self.tools) if isinstance(part, Turn) and part.calls]
@@ -89,7 +102,8 @@ class _Shielded(WrapperToolset):
     async def get_tools(self, ctx: Any) -> Any:
         found = await super().get_tools(ctx)
         self.shield.tools.update(name for name, tool in found.items() if not _is_output(tool))
-        return found
+        # What is deferred is decided on first: the framework would not come by here before somebody runs it.
+        return {name: _decided_first(tool) if tool.tool_def.defer else tool for name, tool in found.items()}
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
         if _is_output(tool):
@@ -98,9 +112,20 @@ class _Shielded(WrapperToolset):
         if not decision.allowed:
             return decision.feedback
         id, agent = ctx.tool_call_id or "", inner_agent()
+        defers = (tool.tool_def.metadata or {}).get(DEFERS)
+        if defers == "external":
+            # Its result comes with the messages.
+            raise CallDeferred
+        if defers == "unapproved" and not ctx.tool_call_approved:
+            await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
+            raise ApprovalRequired
         token = begin(name, id, follower)
         try:
             result = await super().call_tool(name, tool_args, ctx, tool)
+        except (ApprovalRequired, CallDeferred):
+            # It comes back.
+            await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
+            raise
         except (ModelRetry, ToolFailed):
             # What the model is told of it stands in the next messages.
             raise
@@ -115,6 +140,25 @@ class _Shielded(WrapperToolset):
         if not decision.feedback or isinstance(result, ToolReturn):
             return result
         return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
+
+
+def _put(ctx: Any) -> Callable[[Prompt], Any]:
+    """Puts a prompt by deferring the call, unless it comes back with an answer."""
+    answers = [ctx.tool_call_metadata] if ctx.tool_call_approved and ctx.tool_call_metadata else []
+
+    def put(prompt: Prompt) -> Any:
+        if not answers:
+            raise ApprovalRequired(metadata=to_builtins(prompt))
+        return answers.pop()
+
+    return put
+
+
+def _decided_first(tool: Any) -> Any:
+    """A tool that the framework would defer by itself, so that a call of it is decided on before."""
+    given = tool.tool_def
+    metadata = {**(given.metadata or {}), DEFERS: given.kind}
+    return replace(tool, tool_def=replace(given, kind="function", metadata=metadata))
 
 
 def _shielded(toolset: Any, shield: Shield) -> Any:
