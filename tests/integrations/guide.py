@@ -36,12 +36,12 @@ def follow_guide(name: str, folder: Path, **variables: str) -> int:
     return ran
 
 
-async def run_section(heading: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run the Python block under a heading of the page on frameworks, `await` and all; the names it leaves."""
-    page = ROOT / "docs" / "reference" / "frameworks.md"
-    start = page.read_text(encoding="utf-8").splitlines().index(f"## {heading}") + 1
-    block = next(each for each in blocks(page) if each.language == "python" and each.line > start)
-    code = compile("\n".join(block.lines), str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+async def run_section(heading: str, names: dict[str, Any], page: str = "reference/frameworks.md") -> dict[str, Any]:
+    """Run the Python block under a heading of a page, `await` and all; the names it leaves."""
+    path = ROOT / "docs" / page
+    start = path.read_text(encoding="utf-8").splitlines().index(f"## {heading}") + 1
+    block = next(each for each in blocks(path) if each.language == "python" and each.line > start)
+    code = compile("\n".join(block.lines), str(path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     waits = eval(code, names)
     if inspect.isawaitable(waits):
         await waits

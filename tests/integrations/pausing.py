@@ -1,5 +1,8 @@
 """What must come of a pause in every framework that has one."""
 
+from functools import partial
+from typing import Any
+
 from bylaw.shield import LiveSession, Shield
 from bylaw.trace.event import Call, Message
 
@@ -33,3 +36,19 @@ def check_approval(shield: Shield) -> None:
     last = [each for each in events if isinstance(each, Call)][-1]
     assert last.approved is not None
     assert last.approved.by == "ann"
+
+
+class Asking:
+    """Whom the lines of a guide ask, and that they say yes."""
+
+    def __init__(self) -> None:
+        self.whom: list[str] = []
+
+    def names(self) -> dict[str, Any]:
+        """As the guide calls them."""
+        return {"show_card": partial(self._ask, "user"), "ask_manager": partial(self._ask, "person")}
+
+    def _ask(self, whom: str, text: str) -> bool:
+        assert "2026-11-20" in text
+        self.whom.append(whom)
+        return True

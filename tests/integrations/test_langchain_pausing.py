@@ -14,8 +14,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from bylaw.integrations.langchain import ShieldMiddleware
+from tests.integrations.guide import run_section
 from tests.integrations.langchain_desk import Scripted
-from tests.integrations.pausing import APPROVED, CONFIRMED, check_approval, check_card
+from tests.integrations.pausing import APPROVED, CONFIRMED, Asking, check_approval, check_card
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, REFUND, Rentals, desk
 
 THREAD: Any = {"configurable": {"thread_id": "c1"}}
@@ -236,3 +237,20 @@ def test_without_pauses_the_agent_is_told(tmp_path: Path) -> None:
     ended = worker.say("Extend R1")
     assert worker.prompts(ended) == []
     assert "Please confirm: extend rental" in ended["messages"][-1].content
+
+
+def test_the_lines_of_the_guide_run(tmp_path: Path) -> None:
+    rentals, asked = Rentals(), Asking()
+    with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
+        names = {
+            "model": Scripted(script=script),
+            "tools": [rentals.get_rental, rentals.extend_rental],
+            "saver": InMemorySaver(),
+            "thread": THREAD,
+            "shield": shield,
+            **asked.names(),
+        }
+        told = asyncio.run(run_section("LangGraph", names, "guides/pauses.md"))
+    assert "extended" in told["result"]["messages"][-1].content
+    assert asked.whom == ["user", "person"]
+    assert rentals.ran == ["extend R1"]

@@ -13,7 +13,8 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import ExternalToolset
 
 from bylaw.integrations.pydantic_ai import ShieldCapability
-from tests.integrations.pausing import APPROVED, CONFIRMED, check_approval, check_card
+from tests.integrations.guide import run_section
+from tests.integrations.pausing import APPROVED, CONFIRMED, Asking, check_approval, check_card
 from tests.integrations.pydantic_ai_desk import scripted
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, REFUND, Rentals, desk
 
@@ -222,3 +223,18 @@ def test_a_tool_that_is_run_elsewhere_is_decided_on_first(tmp_path: Path, may_ru
     assert worker.output == "End: extended"
     events = worker.session.trajectory().events
     assert [getattr(each, "content", None) for each in events if type(each).__name__ == "Result"][-1] == "extended"
+
+
+def test_the_lines_of_the_guide_run(tmp_path: Path) -> None:
+    rentals, asked = Rentals(), Asking()
+    with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
+        names = {
+            "model": scripted(script),
+            "tools": [rentals.get_rental, rentals.extend_rental],
+            "shield": shield,
+            **asked.names(),
+        }
+        told = asyncio.run(run_section("Pydantic AI", names, "guides/pauses.md"))
+    assert "extended" in told["result"].output
+    assert asked.whom == ["user", "person"]
+    assert rentals.ran == ["extend R1"]
