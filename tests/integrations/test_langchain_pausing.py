@@ -250,7 +250,7 @@ def test_the_lines_of_the_guide_run(tmp_path: Path) -> None:
             "shield": shield,
             **asked.names(),
         }
-        told = asyncio.run(run_section("LangGraph", names, "guides/pauses.md"))
+        told = asyncio.run(run_section("LangGraph", names, "reference/pauses.md"))
     assert "extended" in told["result"]["messages"][-1].content
     assert asked.whom == ["user", "person"]
     assert rentals.ran == ["extend R1"]

@@ -242,7 +242,7 @@ def test_the_lines_of_the_guide_run(tmp_path: Path) -> None:
             "shield": shield,
             **asked.names(),
         }
-        told = asyncio.run(run_section("OpenAI Agents SDK", names, "guides/pauses.md"))
+        told = asyncio.run(run_section("OpenAI Agents SDK", names, "reference/pauses.md"))
     assert "extended" in told["result"].final_output
     assert asked.whom == ["user", "person"]
     assert rentals.ran == ["extend R1"]
