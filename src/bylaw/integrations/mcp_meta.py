@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Heard, Part, Summary, Turn
+from bylaw.integrations.parts import Heard, Part, Summary, Turn
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
