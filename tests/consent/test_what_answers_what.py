@@ -187,3 +187,33 @@ def test_a_number_before_a_colon_is_told() -> None:
 def test_words_of_another_language_are_no_plain_yes(question: str, said: str) -> None:
     put = {"agent": f"I would cancel order R-1001, free of charge. {question}"}
     assert found(HELLO, put, {"user": said}, cancel()).value is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "I have cancelled order R-1001. Is that ok?",
+        "Shall I stop the cancellation of order R-1001?",
+        "To cancel order R-1001 I need your name. Is it Anna?",
+        "Before I cancel order R-1001, can you confirm your email?",
+        "Can you confirm that you placed order R-1001? Then I can cancel it.",
+        "I can cancel order R-1001 or R-1002. Shall I?",
+        "Shall I cancel order R-1001 or change it?",
+        "Do you want a callback about cancelling order R-1001?",
+        "Shall I cancel order R-1001 tomorrow?",
+        "Shall I cancel order R-1001 once it is delivered?",
+        "Shall I cancel the gift wrap of order R-1001?",
+        "Shall I cancel your newsletter? Your order R-1001 is on its way.",
+        "Shall I cancel order R-1001? Actually, hold on, it has shipped.",
+    ],
+)
+def test_leave_is_asked_for_this_deed_and_nothing_beside_it(asked: str) -> None:
+    assert found(HELLO, {"agent": asked}, {"user": "Yes."}, cancel()).value is None
+
+
+@pytest.mark.parametrize(
+    "sum_", ["about 250.00", "at least 250.00", "half of 250.00", "250 thousand", "250.00 minus 10%"]
+)
+def test_a_sum_that_is_told_roughly_is_not_told(sum_: str) -> None:
+    put = {"agent": f"I'd transfer {sum_} from AC-11 to AC-22. Shall I?"}
+    assert found(HELLO, put, {"user": "Yes."}, transfer("250.00", "AC-22")).value is None

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bylaw.scan.sentence_words import Wording, stem
+from bylaw.scan.sentence_words import Wording
+from bylaw.text.stem import stem
 
 VERBS = ["move", "cancel", "drop", "book", "refund", "change", "delete", "renew", "charge", "modify", "apply", "ship"]
 

@@ -11,6 +11,7 @@ from typing import Literal
 from bylaw.consent.put import heads, is_english
 from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import sentences
+from bylaw.text.stem import stem
 
 Said = Literal["yes", "echo", "no", "plain", "other"]
 """A plain yes; an "ok" or the deed told back, which says yes where only leave was asked for; a bare no; words that take
@@ -131,7 +132,6 @@ _NEUTRAL = re.compile(
     r"god|awesome|amazing|fantastic|wonderful|excellent|cool|nice|spot|thing|after|hope|decided|sound"
 )
 """Words that turn no yes: they refer to what was told, name no deed, or are said in passing."""
-_STEM = 4
 _NUMBERED = re.compile(r"\S*\d\S*")
 """A word with a number in it; whether the number was put is asked of the call."""
 _FIGURE = re.compile(r"\d+")
@@ -226,18 +226,20 @@ def _is_command(clause: str, asked: str, words: set[str]) -> bool:
 def _says_more(sentence: str, put: str) -> bool:
     """Whether the sentence of a yes has a word that neither agrees nor was put: such a yes may be to something else,
     on a condition, or none at all ("Yes, to a manager", "Yes, given a full refund", "Yes I know")."""
-    known = frozenset(_WORD.findall(put))
-    return any(
-        not (_NEUTRAL.fullmatch(each) or _AGREES.fullmatch(each) or any(_are_alike(each, it) for it in known))
-        for each in _WORD.findall(_NUMBERED.sub(" ", _PHRASE.sub(" ", sentence)))
-    )
+    left = _WORD.findall(_NUMBERED.sub(" ", _PHRASE.sub(" ", sentence)))
+    unknown = [each for each in left if not is_neutral(each)]
+    return bool(unknown) and not stems(put).issuperset(map(stem, unknown))
 
 
-def _are_alike(one: str, other: str) -> bool:
-    """Whether two words are forms of one: "cancel" and "cancellation", "bags" and "bag"."""
-    short, long = (one, other) if len(one) <= len(other) else (other, one)
-    is_form = long.startswith(short) or (len(short) > _STEM + 1 and short[:6] == long[:6])
-    return one == other or (len(short) >= _STEM and is_form)
+@lru_cache(maxsize=2048)
+def stems(words: str) -> frozenset[str]:
+    """The words of a text in lower case, without their endings."""
+    return frozenset(map(stem, _WORD.findall(words)))
+
+
+def is_neutral(word: str) -> bool:
+    """Whether a word turns no yes: it agrees, refers to what was told, or is said in passing."""
+    return _NEUTRAL.fullmatch(word) is not None or _AGREES.fullmatch(word) is not None
 
 
 def _is_foreign(whole: str, put: str) -> bool:

@@ -13,6 +13,7 @@ from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, things_of, verb_of
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
+from bylaw.consent.leave import asks_for_more, is_no_proposal, is_vague
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, times
 from bylaw.consent.records import Records
@@ -21,6 +22,8 @@ from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import Hearing
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.policy.verb import words_of
+from bylaw.text.stem import stem
 from bylaw.trace.event import Event
 
 _BACK = 4
@@ -139,7 +142,8 @@ class Consents:
         hearing = self._hearing(call, given, deed, standing)
         if self._talk.adds_to(last) or self._names_another(call, standing):
             return self._found(None, "unread", last)
-        if not (self._is_named(deed, standing, given) and self._asks_for(deed, standing)):
+        is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing)
+        if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):
             return self._found(None, "unread", last)
         if "which" in last.put.asks and not hearing.is_chosen:
             return self._found(None, "unanswered", last)
@@ -154,6 +158,22 @@ class Consents:
         """Whether the answer has a number that neither the agent put nor the call holds: "Yes, order 1002"."""
         answered = figures(standing[0].passages[0].words)
         return bool(answered - figures(repr(call.call.arguments)).union(*(figures(each.raw) for each in standing)))
+
+    def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
+        """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
+        lines = [line for each in reversed(standing) for line in each.put.lines]
+        own = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
+        known = set(map(stem, words_of(own)))
+        for each in given:
+            if each.kind == "id":
+                for entry in self._records.of(each.key, call.start):
+                    known.update(map(stem, entry.record.marks))
+        sums = [each.number for each in given if each.number is not None]
+        return not (
+            is_no_proposal(lines)
+            or asks_for_more(lines, known, lambda word: deed.is_called((word,)))
+            or any(is_vague(line.sentence.words, sums) for line in lines)
+        )
 
     def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""

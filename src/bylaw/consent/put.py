@@ -42,7 +42,7 @@ _REQUEST = re.compile(
 _CHOICE = re.compile(
     r"\bor (?!no\b|n\b|not\b|\"?no\"?|(?:just |please )*(?:provide|suggest|specify|let me know|tell me|give|reply|"
     r"adjust|ask|"
-    r"share|something similar|make (?:any )?changes|changes?\b|call|contact))"
+    r"share|something similar|make (?:any )?changes|changes\b|call|contact))"
 )
 """A yes to one or the other is no yes to either."""
 _WHAT = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:what|when|where|who|whose|how|why)\b")

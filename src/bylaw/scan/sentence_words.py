@@ -8,19 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bylaw.policy.verb import VERBS, words_of
+from bylaw.text.stem import stem
 
-_IRREGULAR = {
-    "paid": "pay",
-    "sent": "send",
-    "made": "make",
-    "cancellation": "cancel",
-    "cancellations": "cancel",
-    "modification": "modify",
-    "modifications": "modify",
-    "deletion": "delete",
-    "verification": "verify",
-}
-_ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 _SAME_DEED = (
     "book schedule reserve arrange",
     "cancel drop delete remove void terminate",
@@ -48,18 +37,6 @@ _BEFORE = {"before", "first", "prior", "until", "unless"}
 _RECORD = {"record", "records", "file", "details", "entry", "profile"}
 _LAYS_DOWN = {"must", "cannot", "only", "should", "never", "not", "may", "unless", "until", "if"}
 _FILLER = {"the", "and", "for", "with", "new"}
-
-
-def stem(word: str) -> str:
-    """A word without its ending, alike for all forms of a verb or noun: moved, moving, move -> mov."""
-    word = _IRREGULAR.get(word, word)
-    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
-    word = word.removesuffix(ending)
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word[-1] in "ey" else word
-
-
 _LOOKING = {stem(word) for word in _LOOK_UP.split()}
 _DEED = {stem(word): number for number, words in enumerate(_SAME_DEED) for word in words.split()}
 

@@ -1,0 +1,78 @@
+"""Whether the agent asked for leave to do just what it told.
+
+As a yes says nothing that was not put, the question that it answers names nothing that neither was told nor belongs to
+the call: "Shall I cancel the reminder for order R-1001?" and "Do you want a callback about cancelling it?" ask for
+something else.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from decimal import Decimal
+
+from bylaw.consent.answer import is_neutral
+from bylaw.consent.put import Line
+from bylaw.text.number import numbers
+from bylaw.text.stem import stem
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_NUMBERED = re.compile(r"\S*\d\S*")
+_ELSE = re.compile(r",? (?:or|otherwise,?) (?:please |just )?(?:let me|provide|tell|adjust|suggest|share|give)\b.*")
+"""What the user may say instead of a yes."""
+_ASKS = """
+shall should may can could might would will does did are you your our like want wish prefer agree approve accept consent
+authorize authorise confirm confirmation explicit explicitly yes okay alright all right fine happy good ready safe sure
+correct deal going ahead proceed continue reply respond say word type answer let know please kindly just now then and
+with for the from whether once when before that this these those them everything above here there have has get set put
+through done sound look work great perfect both each not also too off over into under via how about which one still any
+first next was were been being what who where why make made take give request change following details option summary
+information thank absolutely wonderful hello sir madam need sense understand step complete finalize finalise process
+submit perform action clear soon match exact policy january february march april june july august september october
+november december account order move forward because due using him her them save terms accordingly total effect
+away agreed
+"""
+"""Words of asking, of going ahead, and of pointing at what was told."""
+_ASKING = frozenset(map(stem, _ASKS.split()))
+_DONE = re.compile(r"\b(?:i|we)(?:'ve| have)(?: just| now| already)? \w+ed\b")
+_OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
+_UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
+_RETRACTED = re.compile(
+    r"^\W*(?:actually|wait|hold|sorry|oh|unfortunately|but|however|correction|scratch)\b|"
+    r"\b(?:can't|cannot|not possible|no longer|unable to|any more|anymore)\b"
+)
+_VAGUE_BEFORE = re.compile(
+    r"\b(?:about|around|roughly|approximately|approx|nearly|almost|at least|at most|(?:more|less) than|up to|"
+    r"(?:maximum|minimum) of|half(?: of)?|twice|double)\W*$"
+)
+_VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")
+_NEAR = 20
+
+
+def asks_for_more(lines: Sequence[Line], known: Collection[str], is_of_deed: Callable[[str], bool]) -> bool:
+    """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
+    told = {stem(each) for line in lines if not line.asks for each in _WORD.findall(line.sentence.words)}
+    told.update(known)
+    asked = [line.sentence.words for line in lines if line.asks == "leave"]
+    return bool(asked) and all(_UNDOING.search(each) or not all(map(is_of_deed, _added(each, told))) for each in asked)
+
+
+def _added(question: str, told: set[str]) -> list[str]:
+    left = _WORD.findall(_NUMBERED.sub(" ", _ELSE.sub("", question)))
+    return [each for each in left if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))]
+
+
+def is_no_proposal(lines: Sequence[Line]) -> bool:
+    """Whether what was told is reported as done, is one of two, or is taken back after the question."""
+    last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
+    before = lines[last - 1].sentence.words if last > 0 else ""
+    after = (line.sentence.words for line in lines[last + 1 :])
+    return bool(_DONE.search(before) or _OR_ANOTHER.search(before)) or any(map(_RETRACTED.search, after))
+
+
+def is_vague(words: str, values: Iterable[Decimal]) -> bool:
+    """Whether a text in lower case tells one of these numbers only roughly, as a bound or as a part: "about 250"."""
+    wanted = set(values)
+    return bool(wanted) and any(
+        _VAGUE_BEFORE.search(words, max(0, each.start - _NEAR), each.start) or _VAGUE_AFTER.match(words, each.end)
+        for each in numbers(words)
+        if each.value in wanted
+    )

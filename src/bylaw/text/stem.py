@@ -1,0 +1,27 @@
+"""Words without their endings, so that forms of one word are alike."""
+
+from functools import lru_cache
+
+_IRREGULAR = {
+    "paid": "pay",
+    "sent": "send",
+    "made": "make",
+    "cancellation": "cancel",
+    "cancellations": "cancel",
+    "modification": "modify",
+    "modifications": "modify",
+    "deletion": "delete",
+    "verification": "verify",
+}
+_ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """A word without its ending, alike for all forms of a verb or noun: moved, moving, move -> mov."""
+    word = _IRREGULAR.get(word, word)
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
+    word = word.removesuffix(ending)
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] in "ey" else word
