@@ -61,7 +61,7 @@ class Argument(Struct, frozen=True):
     @property
     def is_person(self) -> bool:
         """Whether it names for whom something is done, who is mostly the one that asks for it."""
-        return not _PERSONS.isdisjoint(words_of(self.name))
+        return "person" in _traits(self.name, self.top)
 
     @property
     def is_means(self) -> bool:
@@ -153,4 +153,6 @@ def _traits(name: str, top: str) -> frozenset[str]:
         traits.add("means")
     if is_thing:
         traits.add("thing")
+    if words & _PERSONS:
+        traits.add("person")
     return frozenset(traits)

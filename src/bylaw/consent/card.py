@@ -65,6 +65,7 @@ class Cards:
         self._events = events
         self._words = words
         self._asked = folded(words.question)
+        self._begins = self._asked.partition(" ")[0]
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
@@ -77,7 +78,8 @@ class Cards:
         self._take_in(before)
         if self._by_id or not exchanges or not exchanges[-1].told:
             return bool(self._by_id)
-        return self._words.question in exchanges[-1].told[-1][1] or self._asked in folded(exchanges[-1].told[-1][1])
+        last = exchanges[-1].told[-1][1]
+        return self._begins in last and self._asked in folded(last)
 
     def answer(
         self, name: str, text: str, exchanges: Sequence[Exchange], before: int, now: float | None

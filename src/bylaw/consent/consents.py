@@ -11,7 +11,7 @@ from bylaw.consent.answer import figures
 from bylaw.consent.argument import Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
-from bylaw.consent.deed import Deed, things_of, verb_of
+from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.leave import asks_for_more, is_no_proposal, is_vague
 from bylaw.consent.passage import Passage
@@ -37,15 +37,19 @@ class Consents:
     """The consents of one conversation, found where a write asks for one; `events` may grow while it is in use."""
 
     def __init__(
-        self, events: Sequence[Event], ledger: Ledger, terms: Terms | None = None, words: CardWords | None = None
+        self,
+        events: Sequence[Event],
+        ledger: Ledger,
+        terms: Terms | None = None,
+        words: CardWords | None = None,
+        deeds: Deeds | None = None,
     ) -> None:
         self._terms, self._words = terms or Terms(), words or CardWords()
         self._cards = Cards(events, self._words)
         self._talk = Talk(events)
         self._records = Records(events)
         self._writes = Writes(ledger)
-        self._ledger = ledger
-        self._deeds: dict[str, Deed] = {}
+        self._deeds = deeds or Deeds(ledger.schema.tools)
 
     def prepare(self, before: int) -> None:
         """Read what the last exchange before a step means, whatever the call that comes next."""
@@ -80,7 +84,6 @@ class Consents:
             # "Three vouchers of 25 each": one yes may be for several calls that are alike.
             is_more = len(spent) < times(last.raw, dict(call.call.arguments))
             return self._found(None if is_more else False, "unread" if is_more else "spent", last, spent_by=spent[0])
-        self._records.read(call.start)
         given = arguments(call.tool, call.call.arguments, self._terms)
         return self._weighed(call, given, last, basis)
 
@@ -104,7 +107,7 @@ class Consents:
         return "" if made.fault else card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words)
 
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
-        deed = self._deed(call.call.tool)
+        deed = self._deeds.of(call.call.tool)
         if basis == "requested" and self._is_requested(call, given, deed, last):
             return self._found(True, "requested", last)
         found = self._found(None, "unanswered", last)
@@ -127,7 +130,7 @@ class Consents:
             is_leave = asks - {"which", "what"} == _LEAVE or (not asks and self._is_left_open(call))
             first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
             return (
-                is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.passages[0].words))
+                is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
             )
         return last.said in ("echo", "plain") and "which" in asks and "more" not in asks
 
@@ -139,12 +142,12 @@ class Consents:
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
-        hearing = self._hearing(call, given, deed, standing)
         if self._talk.adds_to(last) or self._names_another(call, standing):
             return self._found(None, "unread", last)
         is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing)
         if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):
             return self._found(None, "unread", last)
+        hearing = self._hearing(call, given, deed, standing)
         if "which" in last.put.asks and not hearing.is_chosen:
             return self._found(None, "unanswered", last)
         untold = hearing.untold()
@@ -156,8 +159,9 @@ class Consents:
     @staticmethod
     def _names_another(call: CallRecord, standing: Sequence[Exchange]) -> bool:
         """Whether the answer has a number that neither the agent put nor the call holds: "Yes, order 1002"."""
-        answered = figures(standing[0].passages[0].words)
-        return bool(answered - figures(repr(call.call.arguments)).union(*(figures(each.raw) for each in standing)))
+        answered = figures(standing[0].said_back.words)
+        new = answered and answered - figures(repr(call.call.arguments))
+        return bool(new) and bool(new.difference(*(figures(each.raw) for each in standing)))
 
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
@@ -177,14 +181,14 @@ class Consents:
 
     def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""
-        if any(deed.stands_in(each.passages[2].words) for each in standing):
+        if any(deed.stands_in(each.stated.words) for each in standing):
             return True
         is_more = any(each.kind in ("sum", "day", "time", "count", "choice", "name") for each in given)
-        asked = any(deed.stands_in(each.passages[0].words) for each in self._talk.exchanges)
-        return is_more and (asked or not any(self._is_about(each, standing) for each in self._others(deed)))
+        asked = any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges)
+        return is_more and (asked or not any(self._is_about(each, standing) for each in self._deeds.others(deed)))
 
     def _is_about(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
-        return any(deed.stands_in(each.passages[2].words) for each in standing)
+        return any(deed.stands_in(each.stated.words) for each in standing)
 
     def _asks_for(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
@@ -198,7 +202,7 @@ class Consents:
             return True
         if not all(is_about_what_was_told(words) for words in told):
             return False
-        return not any(other.is_called(heads(words)) for words in told for other in self._others(deed))
+        return not any(other.is_called(heads(words)) for words in told for other in self._deeds.others(deed))
 
     @property
     def _before_last(self) -> Sequence[Exchange]:
@@ -210,8 +214,9 @@ class Consents:
         something about it, and nothing was done since."""
         found = [last]
         for each in self._before_last:
-            is_kept = each.is_question or (each.said in ("yes", "echo") and bool(each.put.questions))
-            if not is_kept or self._writes.are_made(each.answered_at, call):
+            if self._writes.are_made(each.answered_at, call):
+                break
+            if not each.is_question and not (each.said in ("yes", "echo") and each.put.questions):
                 break
             found.append(each)
         return found
@@ -219,11 +224,11 @@ class Consents:
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
         last = standing[0]
         wider = [
-            Passage(each.passages[2].words for each in reversed(standing[: count + 1]))
+            Passage(each.stated.words for each in reversed(standing[: count + 1]))
             for count in range(1, len(standing))
         ]
         return Hearing(
-            (*last.passages, *wider),
+            (last.said_back, last.asked, last.stated, *wider),
             lambda: [each.whole for each in self._before_last],
             given,
             self._records,
@@ -238,11 +243,11 @@ class Consents:
         """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
         exchanges = self._talk.exchanges
         is_asked = last.put.asks_leave and len(last.put.questions) == 1
-        if last.said == "no" and is_asked and deed.stands_in(last.passages[2].words):
+        if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
-        if last.said in ("yes", "echo") and deed.stands_in(last.passages[2].words):
+        if last.said in ("yes", "echo") and deed.stands_in(last.stated.words):
             return None
-        if all(each.put.is_english for each in exchanges if each.told) and not self._is_said(call, given):
+        if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
         return None
 
@@ -265,24 +270,11 @@ class Consents:
 
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether the user asked for this in words of their own, with all that matters."""
-        words = last.passages[0]
+        words = last.said_back
         if last.said == "no" or not deed.stands_in(words.words):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
         return all(why == "price" for _, why in hearing.untold())
-
-    def _deed(self, name: str) -> Deed:
-        found = self._deeds.get(name)
-        if found is None:
-            others = [each for each in self._ledger.schema.writing if each != name]
-            beside = frozenset(word for each in others for word in things_of(each))
-            rivals = [each for each in others if verb_of(each) == verb_of(name)]
-            found = self._deeds[name] = Deed(self._ledger.schema.tools.get(name), name, beside, rivals)
-        return found
-
-    def _others(self, deed: Deed) -> list[Deed]:
-        """The deeds of the other tools, those that only look something up among them."""
-        return [self._deed(name) for name in self._ledger.schema.tools if name != deed.name]
 
     def _found(
         self,

@@ -1,7 +1,7 @@
 """Words for what a tool does, so that a yes to freezing a thing is no yes to cancelling it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from bylaw.policy.tool import Tool
@@ -96,6 +96,9 @@ class Deed:
 
     def stands_in(self, words: str) -> bool:
         """Whether words in lower case name the deed."""
+        return _stands_in(self, words)
+
+    def _stands(self, words: str) -> bool:
         if not _any(self.verbs, words):
             return self._is_generic and _any(self.own, words)
         if _any(self.own, words):
@@ -112,6 +115,38 @@ class Deed:
     def is_called(self, heads: Sequence[str]) -> bool:
         """Whether one of the words for what somebody would do is a word for this."""
         return any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
+
+
+@lru_cache(maxsize=4096)
+def _stands_in(deed: Deed, words: str) -> bool:
+    return deed._stands(words)
+
+
+class Deeds:
+    """The deeds of all tools of a pack, each made when somebody asks for it."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._writing = [name for name, tool in tools.items() if tool.effect == "write"]
+        self._known: dict[str, Deed] = {}
+        self._others: dict[str, list[Deed]] = {}
+
+    def of(self, name: str) -> Deed:
+        """What a tool does."""
+        found = self._known.get(name)
+        if found is None:
+            others = [each for each in self._writing if each != name]
+            beside = frozenset(word for each in others for word in things_of(each))
+            rivals = [each for each in others if verb_of(each) == verb_of(name)]
+            found = self._known[name] = Deed(self._tools.get(name), name, beside, rivals)
+        return found
+
+    def others(self, deed: Deed) -> list[Deed]:
+        """The deeds of the other tools, those that only look something up among them."""
+        found = self._others.get(deed.name)
+        if found is None:
+            found = self._others[deed.name] = [self.of(name) for name in self._tools if name != deed.name]
+        return found
 
 
 def _any(stems: frozenset[str], words: str) -> bool:

@@ -22,6 +22,7 @@ _UNIT = re.compile(
 _ENDING = re.compile(r"\b(?:ending|ends)(?: in| with)? $|\d\s?-\s?$|\b(?:visa|mastercard|amex|card) $|\bat $|x $")
 _LAST = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d{3,})\b")
 _DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[a-z]+")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
 _UNJOINED = str.maketrans("-_/", "   ")
 _LIST = re.compile(
@@ -68,9 +69,19 @@ class Passage:
         return tuple(_LAST.findall(self.words))
 
     @cached_property
+    def lines(self) -> list[str]:
+        return self.words.split("\n")
+
+    @cached_property
+    def labelled(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The lines with a colon, each with the words before it."""
+        return [(line, tuple(_LETTERS.findall(line.partition(":")[0]))) for line in self.lines if ":" in line]
+
+    @cached_property
     def ids(self) -> dict[str, int]:
         """What looks like an id, with its place."""
-        return {each[0]: each.start() for each in _TOKEN.finditer(self._undated) if is_code(each[0])}
+        words = self._undated if _DIGIT.search(self.words) else ""
+        return {each[0]: each.start() for each in _TOKEN.finditer(words) if is_code(each[0])}
 
     @cached_property
     def _undated(self) -> str:
@@ -112,6 +123,12 @@ class Passage:
         ordered = sorted(places)
         between = [self.words[one[1] : two[0]] for one, two in pairwise(ordered)]
         return all("\n" not in each and len(each) < 40 and _LIST.fullmatch(each) for each in between)
+
+
+@lru_cache(maxsize=4096)
+def codes(words: str) -> tuple[str, ...]:
+    """What looks like an id in words in lower case."""
+    return tuple(Passage([words]).ids)
 
 
 def _goes_on(words: str, place: int, way: int) -> bool:

@@ -5,28 +5,41 @@ that no other record of its kind has are what people call it by.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
-
-from msgspec import Struct
 
 from bylaw.consent.marks import value_marks
 from bylaw.facts.value import loose
 from bylaw.trace.event import Call, Event, Result
 
+Pair = tuple[str, str]
+"""The name and the key of a value."""
 _RECORDS = 400
 _LONG = 200
 _KIND = 60
 """So many records of a kind are compared; of more, nobody can say which is meant."""
 
 
-class Record(Struct, frozen=True, eq=False):
-    """One object in a tool's result, or the arguments of a look-up."""
+class Record:
+    """One object in a tool's result, or the arguments of a look-up; what it holds is read where somebody asks."""
 
-    step: int
-    fields: frozenset[tuple[str, str]]
-    """Names and keys of its values, and of what was asked for to see it."""
-    marks: frozenset[str]
+    def __init__(self, step: int, values: Sequence[tuple[str, Any]], keys: Sequence[Pair], asked: Sequence[Pair]) -> None:
+        self.step = step
+        self._values, self.keys, self._asked = values, keys, asked
+
+    @cached_property
+    def fields(self) -> frozenset[Pair]:
+        """Names and keys of its values, and of what was asked for to see it."""
+        return frozenset((*self.keys, *self._asked))
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        return frozenset(mark for _, value in self._values for mark in value_marks(value))
+
+    def named_marks(self) -> Iterator[tuple[str, str]]:
+        """Its days, times and numbers, each with the name of its field."""
+        return ((name, mark) for name, value in self._values for mark in value_marks(value) if mark[1] == ":")
 
 
 class Entry(NamedTuple):
@@ -44,10 +57,15 @@ class Records:
         self._events = events
         self._read = 0
         self._by_key: dict[str, list[Entry]] = {}
-        self._by_name: dict[str, dict[str, list[Entry]]] = {}
         self._names: dict[str, dict[str, int]] = {}
         """By value the names that it has stood under, each with the step at which it first did."""
+        self._by_name: dict[str, dict[str, int]] = {}
+        """The same by name."""
         self._by_mark: dict[str, list[tuple[int, str]]] = {}
+        self._unmarked: list[Record] = []
+        """Records whose marks nobody has asked for yet."""
+        self._marks: dict[str, tuple[int, frozenset[str]]] = {}
+        """By value the marks of so many of the records that bear it."""
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
@@ -56,61 +74,74 @@ class Records:
             event = self._events[step]
             if type(event) is Result and event.captured:
                 call = self._events[event.call] if event.call is not None else None
-                self._take_in(step, event.value(), call.arguments if type(call) is Call and not call.fault else {})
+                asked = _pairs(call.arguments) if type(call) is Call and not call.fault else []
+                for found in _records(event.value()):
+                    values = list(_fields(found))
+                    record = Record(step, values, [(name, _key(str(part))) for name, part in values], asked)
+                    self._unmarked.append(record)
+                    self._add(record, record.keys)
             elif type(event) is Call and not event.fault:
-                fields = frozenset((name, loose(str(part))) for name, part in _scalars(event.arguments))
-                asked = Record(step, fields, frozenset())
-                for name, key in fields:
-                    self._add(Entry(name, key, asked))
+                asked = _pairs(event.arguments)
+                self._add(Record(step, (), (), asked), dict.fromkeys(asked))
         self._read = max(self._read, end)
 
     def of(self, key: str, before: int) -> Sequence[Entry]:
         """Where a value stands in records before a step."""
-        return _up_to(self._by_key.get(key, []), before)
+        if before > self._read:
+            self.read(before)
+        entries = self._by_key.get(key, ())
+        if not entries or entries[-1].record.step < before:
+            return entries
+        return entries[: bisect_left(entries, before, key=_step)]
 
     def names_of(self, key: str, before: int) -> set[str]:
         """The names of the fields that a value stands in before a step."""
+        if before > self._read:
+            self.read(before)
         return {name for name, first in self._names.get(key, {}).items() if first < before}
 
-    def beside(self, names: set[str], key: str, before: int) -> dict[str, list[Sequence[Entry]]]:
-        """Other values of fields of these names, each with where it stands."""
-        found: dict[str, list[Sequence[Entry]]] = {}
+    def beside(self, names: set[str], key: str, before: int) -> list[str]:
+        """Other values of fields of these names."""
+        self.read(before)
+        found: dict[str, None] = {}
         for name in sorted(names):
-            for other, entries in self._by_name.get(name, {}).items():
-                if other != key and entries[0].record.step < before:
-                    found.setdefault(other, []).append(_up_to(entries, before))
+            for other, first in self._by_name.get(name, {}).items():
+                if other != key and first < before:
+                    found[other] = None
                     if len(found) > _KIND:
-                        return found
-        return found
+                        return list(found)
+        return list(found)
+
+    def marks_of(self, key: str, before: int) -> frozenset[str]:
+        """The marks of all records that bear a value before a step."""
+        entries = self.of(key, before)
+        count, marks = self._marks.get(key, (0, frozenset[str]()))
+        if count != len(entries):
+            marks = all_marks(entries) if count > len(entries) else marks | all_marks(entries[count:])
+            self._marks[key] = (len(entries), marks)
+        return marks
 
     def fields_with(self, mark: str, before: int) -> set[str]:
         """The names of fields that held a day or a number before a step."""
+        self.read(before)
+        for record in self._unmarked:
+            for name, each in record.named_marks():
+                self._by_mark.setdefault(each, []).append((record.step, name))
+        self._unmarked.clear()
         return {name for step, name in self._by_mark.get(mark, ()) if step < before}
 
-    def _take_in(self, step: int, value: Any, asked: dict[str, Any]) -> None:
-        wanted = {(name, loose(str(part))) for name, part in _scalars(asked)}
-        for found in _records(value):
-            fields = list(_fields(found))
-            marks = frozenset(mark for _, part in fields for mark in value_marks(part))
-            keys = [(name, loose(str(part))) for name, part in fields]
-            record = Record(step, frozenset(keys) | wanted, marks)
-            for (name, part), (_, key) in zip(fields, keys, strict=True):
-                self._add(Entry(name, key, record))
-                for mark in value_marks(part):
-                    if mark[1] == ":":
-                        self._by_mark.setdefault(mark, []).append((step, name))
-
-    def _add(self, entry: Entry) -> None:
-        self._by_key.setdefault(entry.key, []).append(entry)
-        self._by_name.setdefault(entry.name, {}).setdefault(entry.key, []).append(entry)
-        self._names.setdefault(entry.key, {}).setdefault(entry.name, entry.record.step)
+    def _add(self, record: Record, keys: Iterable[Pair]) -> None:
+        for name, key in keys:
+            self._by_key.setdefault(key, []).append(Entry(name, key, record))
+            names = self._names.setdefault(key, {})
+            if name not in names:
+                names[name] = record.step
+                self._by_name.setdefault(name, {})[key] = record.step
 
 
-def _up_to(entries: list[Entry], before: int) -> Sequence[Entry]:
-    """Those of a list in the order of steps that stand before one."""
-    if not entries or entries[-1].record.step < before:
-        return entries
-    return entries[: bisect_left(entries, before, key=_step)]
+def all_marks(entries: Iterable[Entry]) -> frozenset[str]:
+    """The marks of the records of entries."""
+    return frozenset[str]().union(*(entry.record.marks for entry in entries))
 
 
 def _step(entry: Entry) -> int:
@@ -141,6 +172,9 @@ def _fields(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield str(name), part
 
 
-def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
-    for record in _records(value):
-        yield from _fields(record)
+def _pairs(arguments: dict[str, Any]) -> list[Pair]:
+    """The names and keys of all values in a call's arguments."""
+    return [(name, _key(str(part))) for record in _records(arguments) for name, part in _fields(record)]
+
+
+_key = lru_cache(maxsize=16_384)(loose)

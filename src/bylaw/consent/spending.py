@@ -22,6 +22,8 @@ class Writes:
     def spending(self, call: CallRecord, since: int) -> list[int]:
         """The steps of all such calls."""
         writes = self._ledger.writes
+        if not writes or writes[-1].step <= since:
+            return []
         for write in writes[self._counted :]:
             self._done.setdefault(_sameness(write), []).append(write)
         self._counted = len(writes)

@@ -35,7 +35,7 @@ class Exchange:
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
         _ = self.said, self.put.questions
-        for passage in (*self.passages, self.bracketed):
+        for passage in (self.said_back, self.asked, self.stated, self.bracketed):
             _ = passage.ids, passage.numbers, passage.days, passage.marks
 
     @cached_property
@@ -48,11 +48,19 @@ class Exchange:
         return said("\n".join(text for _, text in self.answer), self.raw, asked)
 
     @cached_property
-    def passages(self) -> tuple[Passage, Passage, Passage]:
-        """The answer, the sentences that ask, and all that the agent said; without what is denied in them."""
-        answer = Passage(stated(each.words) for _, text in self.answer for each in sentences(text))
-        asked = Passage(stated(line.sentence.words) for line in self.put.questions)
-        return answer, asked, Passage(stated(line.sentence.words) for line in self.put.lines)
+    def said_back(self) -> Passage:
+        """The answer, without what is denied in it."""
+        return Passage(stated(each.words) for _, text in self.answer for each in sentences(text))
+
+    @cached_property
+    def asked(self) -> Passage:
+        """The sentences that ask, without what they deny."""
+        return Passage(stated(line.sentence.words) for line in self.put.questions)
+
+    @cached_property
+    def stated(self) -> Passage:
+        """All that the agent said, without what it denies."""
+        return Passage(stated(line.sentence.words) for line in self.put.lines)
 
     @cached_property
     def bracketed(self) -> Passage:
@@ -62,8 +70,7 @@ class Exchange:
     @cached_property
     def is_question(self) -> bool:
         """Whether the user only asked something, and named nothing to be done."""
-        answer = self.passages[0]
-        if "?" not in self.answer[-1][1] or self.said == "no" or _INSTEAD.search(answer.words):
+        if "?" not in self.answer[-1][1] or _INSTEAD.search((answer := self.said_back).words) or self.said == "no":
             return False
         put = self.bracketed
         days = {(day.month, day.day) for day in answer.days} - {(day.month, day.day) for day in put.days}
@@ -77,7 +84,7 @@ class Exchange:
     @cached_property
     def whole(self) -> Passage:
         """All that both said, without what is denied in it."""
-        return Passage((self.passages[2].words, self.passages[0].words))
+        return Passage((self.stated.words, self.said_back.words))
 
 
 class Talk:
@@ -116,9 +123,10 @@ class Talk:
     def adds_to(self, last: Exchange) -> bool:
         """Whether the agent told a sum or a day after the answer that it had not told before."""
         since = Passage(each.words for _, text in self._agent for each in sentences(text))
-        put = last.passages[2]
-        told = {(day.month, day.day) for day in put.days}
-        return bool(since.sums - put.sums) or any((day.month, day.day) not in told for day in since.days)
+        if since.sums and since.sums - last.stated.sums:
+            return True
+        told = {(day.month, day.day) for day in last.stated.days} if since.days else set[tuple[int, int]]()
+        return any((day.month, day.day) not in told for day in since.days)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)

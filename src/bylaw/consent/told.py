@@ -8,16 +8,16 @@ its record holds and no other of its kind does, or in an older message, where no
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
-from itertools import chain, combinations
+from functools import cached_property, lru_cache
+from itertools import chain, combinations, islice
 from typing import Literal
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
-from bylaw.consent.passage import Passage, shape
+from bylaw.consent.passage import Passage, codes, shape
 from bylaw.consent.put import heads
-from bylaw.consent.records import Entry, Record, Records
+from bylaw.consent.records import Record, Records, all_marks
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.number import figure
@@ -87,7 +87,9 @@ class Hearing:
         self._tool = tool
         self._deed = deed
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
-        self._found_beside: dict[tuple[str, str], dict[str, list[Sequence[Entry]]]] = {}
+        self._found_beside: dict[tuple[str, str], list[str]] = {}
+        self._marks_beside: dict[tuple[str, str], tuple[frozenset[str], list[frozenset[str]]]] = {}
+        self._parts: dict[tuple[str, ...], Passage] = {}
 
     def untold(self) -> list[tuple[Argument, Why]]:
         """The values that were not surely told."""
@@ -120,29 +122,33 @@ class Hearing:
         yield from self._near[:2]
         if (closest := self._closest(each)) is not None:
             yield closest
-        labels = {
-            word for word in (*words_of(each.name), *words_of(each.top)) if word not in _NO_LABELS and len(word) > 2
-        }
         for passage in self._near[2:]:
-            lines = [line for line in passage.words.split("\n") if ":" in line]
-            told = [line for line in lines if any(_is_about(line.partition(":")[0], label) for label in labels)]
+            told = [line for line, words in passage.labelled if _is_label(words, each.name, each.top)]
             if told:
-                yield Passage(told)
+                yield self._part(told)
             yield passage
         yield self._bracketed
         if each.kind in ("day", "choice", "name"):
             yield from self._older()
 
+    def _part(self, lines: Sequence[str]) -> Passage:
+        """Some of the sentences that were put."""
+        found = self._parts.get(tuple(lines))
+        if found is None:
+            found = self._parts[tuple(lines)] = Passage(lines)
+        return found
+
     @cached_property
-    def _lines(self) -> list[tuple[Passage, int]]:
-        """The sentences that may tell values, each with how many values of the call stand in it: where the question
+    def _lines(self) -> list[tuple[Passage, frozenset[Argument]]]:
+        """The sentences that may tell values, each with the values of the call that stand in it: where the question
         is about several deeds all that was put, and otherwise what the agent says it would do."""
         if len(self._near) < 3 or self._deed is None:
             return []
-        lines = [Passage([line]) for line in self._near[2].words.split("\n") if not _NEGATED.search(line)]
+        lines = self._near[2].lines
         if not self._is_plural:
-            lines = [line for line in lines if (named := heads(line.words)) and self._deed.is_called(named)]
-        return [(line, sum(self._stands(each, line) for each in self._given)) for line in lines]
+            lines = [line for line in lines if (named := heads(line)) and self._deed.is_called(named)]
+        told = [self._part((line,)) for line in lines if not _NEGATED.search(line)]
+        return [(line, frozenset(each for each in self._given if self._stands(each, line))) for line in told]
 
     @cached_property
     def _is_plural(self) -> bool:
@@ -151,15 +157,18 @@ class Hearing:
 
     def _closest(self, each: Argument) -> Passage | None:
         """Of the sentences with values of a kind, those in which most of the call stands."""
-        with_kind = [(line, score) for line, score in self._lines if _has_kind(each, line) or self._stands(each, line)]
+        with_kind = [(line, len(told)) for line, told in self._lines if each in told or _has_kind(each, line)]
         best = max((score for _, score in with_kind), default=0)
         chosen = [line.words for line, score in with_kind if score == best]
-        return Passage(chosen) if best and len(chosen) < len(self._near[2].words.split("\n")) else None
+        return self._part(chosen) if best and len(chosen) < len(self._near[2].lines) else None
 
     def _stands(self, each: Argument, line: Passage) -> bool:
         """Whether a value stands in a sentence, or what its record holds and no other does."""
         if each.kind == "id":
-            return line.place_of(each.key) >= 0 or (not each.is_person and self._by_marks(each, line) is None)
+            if each.is_person or line.place_of(each.key) >= 0:
+                return line.place_of(each.key) >= 0
+            is_marked = line.endings or not line.marks.isdisjoint(self._records.marks_of(each.key, self._before))
+            return bool(is_marked) and self._by_marks(each, line) is None
         if each.kind in ("choice", "name"):
             return _stands(_spoken(each.value), (), line)
         return _spot(each, line) >= 0
@@ -194,8 +203,12 @@ class Hearing:
         due = [figure(key) for name, key in shown[-1].fields if wanted & set(words_of(name))]
         if not any(due):
             return False
-        told = {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
-        return any(sum is not None and sum > 0 and sum not in told for sum in due)
+        return any(sum is not None and sum > 0 and sum not in self._every_number for sum in due)
+
+    @cached_property
+    def _every_number(self) -> set[Decimal]:
+        """The numbers that the agent named in any way."""
+        return {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
 
     def _why(self, each: Argument) -> Why | None:
         match each.kind:
@@ -302,7 +315,7 @@ class Hearing:
         counts = _counted(asked)
         if (counts and len(keys) not in counts) or _NEGATED.search(self._raw) or not (counts or _PLURAL.search(asked)):
             return False
-        lines = [[key for key in keys if Passage([line]).place_of(key) >= 0] for line in passage.words.split("\n")]
+        lines = [[key for key in keys if self._part((line,)).place_of(key) >= 0] for line in passage.lines]
         lines = [line for line in lines if line]
         return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
 
@@ -333,13 +346,12 @@ class Hearing:
     @cached_property
     def _own(self) -> set[str]:
         """The call's own values, and the codes within them."""
-        parts = (code for each in self._given for code in Passage([each.value.lower()]).ids)
-        return {each.key for each in self._given} | set(parts)
+        return {code for each in self._given for code in (each.key, *codes(each.value.lower()))}
 
     def _names(self, each: Argument) -> set[str]:
         return self._records.names_of(each.key, self._before) | {each.name}
 
-    def _beside(self, each: Argument) -> dict[str, list[Sequence[Entry]]]:
+    def _beside(self, each: Argument) -> list[str]:
         """Other values that stand in fields of the same names."""
         known = self._found_beside.get((each.name, each.key))
         if known is None:
@@ -374,15 +386,23 @@ class Hearing:
         if any(each.key.endswith(figures) for figures in passage.endings):
             others = [key for key in self._beside(each) for figures in passage.endings if key.endswith(figures)]
             return "beside" if others else None
-        entries = self._records.of(each.key, self._before)
-        own = _told_marks(entries, passage)
-        is_alike = False
-        for shown in self._beside(each).values():
-            other = _told_marks(chain(*shown), passage)
-            if other - own:
-                return "beside" if own else "another"
-            is_alike = is_alike or own == other
-        return None if own and not is_alike else "never"
+        own = self._records.marks_of(each.key, self._before) & passage.marks
+        every, others = self._beside_marks(each)
+        if (every & passage.marks) - own:
+            return "beside" if own else "another"
+        return None if own and not any(own <= other for other in others) else "never"
+
+    def _beside_marks(self, each: Argument) -> tuple[frozenset[str], list[frozenset[str]]]:
+        """The marks of other values that stand in fields of the same names: all together, and of each."""
+        known = self._marks_beside.get((each.name, each.key))
+        if known is None:
+            names = self._names(each)
+            others = [
+                all_marks(entry for entry in self._records.of(other, self._before) if entry.name in names)
+                for other in self._beside(each)
+            ]
+            known = self._marks_beside[each.name, each.key] = (frozenset[str]().union(*others), others)
+        return known
 
     def _in_order(self, each: Argument, passage: Passage) -> Why | None:
         """Where a call gives several values of a kind, each must stand where its argument says."""
@@ -459,9 +479,9 @@ class Hearing:
 
     def _count(self, each: Argument) -> Why | None:
         names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
-        for passage in list(self._regions(each))[1:] or self._near:
-            lines = [line for line in passage.words.split("\n") if any(_is_about(line, name) for name in names)]
-            for told in ([Passage([line]) for line in lines], [passage]):
+        for passage in islice(self._regions(each), 1, None):
+            lines = [line for line in passage.lines if any(_is_about(line, name) for name in names)]
+            for told in ([self._part((line,)) for line in lines], [passage]):
                 bare = {number for line in told for number in line.counts}
                 if each.number in bare:
                     return "beside" if bare - self._numbers else None
@@ -473,13 +493,13 @@ class Hearing:
         others = [_spoken(word) for word in each.others]
         current = {key for record in self._current for name, key in record.fields if name == each.name}
         mine = {_spoken(other.value) for other in self._given}
-        regions = list(self._regions(each))
         if not _stands(own, others, self._bracketed):
             if any(_stands(word, [own, *others], self._bracketed) for word in others):
                 return "another"
             if each.key in current:
                 return None
-        for passage in (*self._near[:2], *regions[2:3], self._bracketed, *regions[3:]):
+        rest = islice(self._regions(each), 2, None)
+        for passage in chain(self._near[:2], islice(rest, 1), (self._bracketed,), rest):
             stands = _stands(own, others, passage)
             rivals = [word for word in others if word not in mine and _stands(word, [own, *others], passage)]
             if stands and rivals:
@@ -546,11 +566,6 @@ def _is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | 
     return bool({word.strip(":") for word in lead[-3:]} & names)
 
 
-def _told_marks(entries: Iterable[Entry], passage: Passage) -> set[str]:
-    """What of the marks of records stands in a passage."""
-    return {mark for entry in entries for mark in entry.record.marks & passage.marks}
-
-
 def _day_mark(each: Argument) -> str:
     return f"d:{each.day.month}-{each.day.day}" if each.day is not None else ""
 
@@ -559,19 +574,32 @@ def _spoken(value: str) -> str:
     return " ".join(value.lower().replace("_", " ").replace("-", " ").split())
 
 
+@lru_cache(maxsize=4096)
+def _is_label(words: tuple[str, ...], name: str, top: str) -> bool:
+    """Whether words before a colon are about an argument."""
+    labels = {*words_of(name), *words_of(top)} - _NO_LABELS
+    return any(_are_about(words, label) for label in labels if len(label) > 2)
+
+
+@lru_cache(maxsize=4096)
 def _is_about(line: str, name: str) -> bool:
     """Whether a line has a word of a name, or one that is cut from it: `bags` of `baggages`."""
+    return _are_about(_WORD.findall(line), name)
+
+
+def _are_about(words: Sequence[str], name: str) -> bool:
     stem = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
-    words = _WORD.findall(line)
     return any(word.startswith(stem) or (len(word) > 3 and stem.startswith(word.rstrip("s"))) for word in words)
 
 
 def _stands(word: str, others: Iterable[str], passage: Passage) -> bool:
     """Whether a word of a list stands in a passage, and not within a longer one of the list."""
     words = passage.unjoined
+    if word[:-1] not in words:
+        return False
     for longer in (other for other in others if word in other and word != other):
         words = words.replace(longer, " " * len(longer))
-    if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
+    if word in words and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
         return True
     # A status is told by its verb: `withdrawn` by "withdraw".
     return len(word) > _FORM + 2 and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None

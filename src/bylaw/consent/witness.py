@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from bylaw.consent.argument import Terms
 from bylaw.consent.card_text import CardWords
 from bylaw.consent.consents import Consents
+from bylaw.consent.deed import Deeds
 from bylaw.consent.finding import Basis, Consent, OpenConsent
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -30,12 +31,17 @@ class ConsentWitness:
     """
 
     def __init__(
-        self, ledger: Ledger, basis: Basis = "told", terms: Terms | None = None, words: CardWords | None = None
+        self,
+        ledger: Ledger,
+        basis: Basis = "told",
+        terms: Terms | None = None,
+        words: CardWords | None = None,
+        deeds: Deeds | None = None,
     ) -> None:
         self._events: list[Event] = []
         self.words = words or CardWords()
         self._basis: Basis = basis
-        self._consents = Consents(self._events, ledger, terms or Terms(), self.words)
+        self._consents = Consents(self._events, ledger, terms, self.words, deeds)
         self._found: tuple[CallRecord, int, Consent] | None = None
         """What was found last, for which call, after how many events: first it is asked whether, and then why."""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent import Basis, CardWords, ConsentWitness, Terms
+from bylaw.consent import Basis, CardWords, ConsentWitness, Deeds, Terms
 from bylaw.errors import BylawError, FormulaError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -379,9 +379,9 @@ class RulesReader:
         for each in sorted(spared & wanted):
             self._fault(f"`{each}` both must and need not be told", *at)
         terms, words = Terms(spared, wanted), self._card_words(body.card or WrittenCard(), at)
-        found = Predicate(
-            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
-        )
+        deeds = Deeds(self._schema.tools)
+        witness = lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)  # noqa: E731
+        found = Predicate(name, description, "consented", witness=witness)
         settles, says = body.model == _MAY_SETTLE, body.model is not None
         return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
 

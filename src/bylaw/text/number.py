@@ -14,15 +14,18 @@ TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "ei
 _SIZES = {"hundred": 100, "thousand": 1_000}
 _WORDS = {word: number for number, word in enumerate(ONES)} | {word: 10 * at for at, word in enumerate(TENS) if at > 1}
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
-_SPOKEN = re.compile(rf"\b(?:{_WORD})(?:(?:[\s-]|\sand\s)(?:{_WORD}|hundred|thousand))*\b")
+_SPOKEN = re.compile(rf"\b(?=[efnostz])(?:{_WORD})(?:(?:[\s-]|\sand\s)(?:{_WORD}|hundred|thousand))*\b")
 _SIGN = r"[$\u20ac\u00a3\u00a5\u20b9]"
 _NAMED = r"(?:us\$|usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|\u20ac|\u00a3|\$|p\b)"
-_FIGURES = re.compile(
-    rf"(?<![\w.,/:-])(?P<before>-?\s?(?:{_SIGN}|(?:us\$|usd|eur|gbp|chf|rs\.?|[ar]\$|r(?=\d+[.,]\d\d\b))\s?)?\s?-?)?"
-    rf"(?P<number>\d{{1,3}}(?:[,'\u2019]\d{{3}})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
-    rf"(?P<after>\s?%|\s?{_NAMED}(?![a-z]))?(?!\w|[:.,/-]\d)"
+_DIGITS = re.compile(r"\d+")
+_LEAD = 8
+"""Letters at most of what may stand before the figures of a sum."""
+_BEFORE = re.compile(rf"(?<![\w.,/:-])-?\s?(?:{_SIGN}|(?:us\$|usd|eur|gbp|chf|rs\.?|[ar]\$)\s?|(r)(?=\Z))?\s?-?\Z")
+_RANDS = re.compile(r"\d+[.,]\d\d\b")
+_NUMBER = re.compile(
+    r"(\d{1,3}(?:[,'\u2019]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    rf"(\s?%|\s?{_NAMED}(?![a-z]))?(?!\w|[:.,/-]\d)"
 )
-
 
 class Number(NamedTuple):
     """A number in a text, and where it stands."""
@@ -38,13 +41,20 @@ class Number(NamedTuple):
 def numbers(words: str) -> tuple[Number, ...]:
     """The numbers that a text in lower case tells, in figures or in words, in their order."""
     found: list[Number] = []
-    for match in _FIGURES.finditer(words):
-        before, figures, after = match["before"] or "", match["number"], (match["after"] or "").strip()
+    done = 0
+    for digits in _DIGITS.finditer(words):
+        start = digits.start()
+        before = _BEFORE.search(words, max(done, start - _LEAD), start) if start >= done else None
+        match = _NUMBER.match(words, start) if before is not None else None
+        if before is None or match is None or (before[1] and not _RANDS.match(words, start)):
+            continue
+        done = match.end()
+        figures, after = match[1], (match[2] or "").strip()
         value = figure(figures)
         if value is not None and after != "%":
-            named = bool(before.strip(" -")) or bool(after)
+            named = bool(before[0].strip(" -")) or bool(after)
             is_sum = named or (len(figures.replace(",", ".").rpartition(".")[2]) == 2 and not figures.isdigit())
-            found.append(Number(value, match.start("number"), match.end("number"), is_sum))
+            found.append(Number(value, start, match.end(1), is_sum))
     for match in _SPOKEN.finditer(words):
         after = re.match(rf"\s{_NAMED}(?![a-z])", words[match.end() : match.end() + 12])
         found.append(Number(Decimal(_spoken(match[0])), match.start(), match.end(), after is not None))
