@@ -1,17 +1,23 @@
 """What one decision on a live call costs, by how much has happened before it: CPU time, in process, clinic pack.
 
     uv run python benchmarks/shield_latency.py [--decisions 600] [--events 10 100 1000 10000] [--rounds 1]
+                                               [--consent-off]
 
 Real call sites: the write calls of simulated conversations, each decided where it was made. A session has already taken
 in so many events of other conversations, whose writes were decided too; then the measured ones go on in it. Only the
 decision is timed, by the thread's CPU clock: `Session.judge`, and `decide` of a shield with its grounds and feedback.
 With several rounds, which all decide the same calls, each decision counts by its quickest time: what a busy machine
 adds is left out, and so is reading words for the first time, which caches remember from the round before.
+With `--consent-off` the same decisions are made in turn under the pack as it is and under one that takes every user to
+have agreed; what is printed is the ratio of their medians.
 """
 
 import argparse
+import shutil
 import statistics
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from time import thread_time_ns
 from typing import TypeGuard
 
@@ -19,6 +25,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
+from bylaw.packs import clinic
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.shield import Shield
 from bylaw.shield.session import LiveSession
@@ -28,6 +35,8 @@ P50, P50_LATE, P99, OPENING = 350, 450, 1_600, 50
 """What is aimed at, in microseconds: half of the decisions after a few events, and after many; nearly all of them; and
 opening a session."""
 MANY = 10_000
+CONSENT = 1.15
+"""At most so many times a decision without consent."""
 
 
 def main() -> int:
@@ -35,10 +44,13 @@ def main() -> int:
     parser.add_argument("--decisions", type=int, default=600, help="how many are timed in each row")
     parser.add_argument("--events", type=int, nargs="+", default=[10, 100, 1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=1, help="each decision counts by its quickest of so many")
+    parser.add_argument("--consent-off", action="store_true", help="compare with a pack that does not ask for consent")
     given = parser.parse_args()
     pack = load_pack("clinic")
     talks = [talk.events for seed in range(1, 5) for talk, _ in simulate(seed, 500)]
     judge(pack, talks, 0, 300)
+    if given.consent_off:
+        return 0 if all(compare(pack, talks, earlier, given.decisions, given.rounds) for earlier in given.events) else 1
     print(f"{'earlier events':>14} | {'judge p50':>9} {'p99':>8} | {'decide p50':>10} {'p99':>8}   microseconds of CPU")
     is_met = True
     for earlier in given.events:
@@ -51,6 +63,28 @@ def main() -> int:
     goals = f"{P50} a decision ({P50_LATE} after {MANY:,} events), {P99} for nearly all, {OPENING} to open a Session"
     print(f"opening a Session: {opening:.0f}; the goals are {goals}")
     return 0 if is_met and opening < OPENING else 1
+
+
+def compare(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int, rounds: int) -> bool:
+    """Print what decisions take with and without consent; whether the first is near enough to the second."""
+    off = without_consent()
+    pairs = [(decide(pack, talks, earlier, count), decide(off, talks, earlier, count)) for _ in range(rounds)]
+    asked, unasked = (statistics.median(quickest(times)) for times in zip(*pairs, strict=True))
+    print(
+        f"{earlier:14,} | decide p50 {asked:.0f}, with consent off {unasked:.0f}: {asked / unasked:.2f} times",
+        flush=True,
+    )
+    return asked <= CONSENT * unasked
+
+
+def without_consent() -> Pack:
+    """The clinic's pack, in which every user has agreed to every change."""
+    with tempfile.TemporaryDirectory(prefix="bylaw-latency-") as place:
+        folder = Path(place) / "clinic"
+        shutil.copytree(Path(clinic.__file__).parent, folder)
+        rules = folder / "rules.yaml"
+        rules.write_text(rules.read_text().replace("{consented: told,", "{effect: write,"))
+        return load_pack(folder)
 
 
 def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:

@@ -14,6 +14,6 @@ from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Un
 from bylaw.consent.witness import ConsentWitness
 
 __all__ = [
-    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "Deeds", "OpenConsent", "Quote",
-    "Reason", "Terms", "Untold", "digest", "standing_of",
+    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "Deeds", "OpenConsent",
+    "Quote", "Reason", "Terms", "Untold", "digest", "standing_of",
 ]  # fmt: skip

@@ -83,15 +83,13 @@ def _add(found: dict[Argument, None], top: str, name: str, value: Any, schema: A
     if len(found) > _LEAVES:
         return
     if isinstance(value, dict):
-        parts: Any = cast("Mapping[str, Any]", schema).get("properties") if isinstance(schema, Mapping) else None
-        fields: Mapping[str, Any] = cast("Mapping[str, Any]", parts) if isinstance(parts, Mapping) else {}
+        fields: Any = _of(schema, "properties") or {}
         for key, part in cast("dict[Any, Any]", value).items():
             if str(key) not in terms.spared:
-                _add(found, top, str(key), part, fields.get(str(key)), terms)
+                _add(found, top, str(key), part, _of(fields, str(key)), terms)
     elif isinstance(value, list):
-        items: Any = cast("Mapping[str, Any]", schema).get("items") if isinstance(schema, Mapping) else None
         for part in cast("list[Any]", value):
-            _add(found, top, name, part, items, terms)
+            _add(found, top, name, part, _of(schema, "items"), terms)
     else:
         argument = _argument(top, name, value, schema, is_wanted=not terms.wanted.isdisjoint((top, name)))
         if argument is not None:
@@ -118,7 +116,7 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
 
 def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) -> Argument | None:
     key = loose(value)
-    listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
+    listed = _of(schema, "enum")
     if key in _FLAGS:
         return Argument("flag", name, top, value, key, is_on=_FLAGS[key])
     if isinstance(listed, list):
@@ -134,12 +132,17 @@ def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) 
     if "thing" not in traits and (found := _TIMES.fullmatch(value)) and (found[2] or found[3]):
         first, last = (int(found[1]), int(found[2] or 0)), (int(found[3] or 0), int(found[4] or 0))
         return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
-    if (number := figure(value)) is not None and "thing" not in traits:
+    if "thing" not in traits and (number := figure(value)) is not None:
         if not number:
             return None
         return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)
+
+
+def _of(schema: Any, name: str) -> Any:
+    """What a schema says under a name; None where it says nothing."""
+    return cast("dict[str, Any]", schema).get(name) if isinstance(schema, dict) else None
 
 
 @lru_cache(maxsize=4096)

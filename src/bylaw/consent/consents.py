@@ -129,9 +129,7 @@ class Consents:
             # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
             is_leave = asks - {"which", "what"} == _LEAVE or (not asks and self._is_left_open(call))
             first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
-            return (
-                is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
-            )
+            return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
         return last.said in ("echo", "plain") and "which" in asks and "more" not in asks
 
     def _is_left_open(self, call: CallRecord) -> bool:
@@ -224,8 +222,7 @@ class Consents:
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
         last = standing[0]
         wider = [
-            Passage(each.stated.words for each in reversed(standing[: count + 1]))
-            for count in range(1, len(standing))
+            Passage(each.stated.words for each in reversed(standing[: count + 1])) for count in range(1, len(standing))
         ]
         return Hearing(
             (last.said_back, last.asked, last.stated, *wider),
@@ -253,7 +250,7 @@ class Consents:
 
     def _is_said(self, call: CallRecord, given: list[Argument]) -> bool:
         """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
-        told = [Passage([exchange.raw]) for exchange in self._talk.exchanges[-_NAMED:]]
+        told = [exchange.unread for exchange in self._talk.exchanges[-_NAMED:]]
         values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
         return not values or any(self._is_in(each, passage, call.start) for each in given for passage in told)
 

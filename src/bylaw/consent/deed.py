@@ -94,11 +94,9 @@ class Deed:
         self._theirs = frozenset(_stem(word) for each in rivals for word in things_of(each) if word not in mine)
         """Stems of what other tools of the same verb are done to."""
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - deeds live as long as their pack
     def stands_in(self, words: str) -> bool:
         """Whether words in lower case name the deed."""
-        return _stands_in(self, words)
-
-    def _stands(self, words: str) -> bool:
         if not _any(self.verbs, words):
             return self._is_generic and _any(self.own, words)
         if _any(self.own, words):
@@ -115,11 +113,6 @@ class Deed:
     def is_called(self, heads: Sequence[str]) -> bool:
         """Whether one of the words for what somebody would do is a word for this."""
         return any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
-
-
-@lru_cache(maxsize=4096)
-def _stands_in(deed: Deed, words: str) -> bool:
-    return deed._stands(words)
 
 
 class Deeds:

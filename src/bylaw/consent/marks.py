@@ -18,6 +18,8 @@ _COMMON = frozenset(
         *("available", "status", "type", "name", "none", "true", "false", "yes", "per", "day", "month", "year", "date"),
         *("time", "order", "booking", "reservation", "account", "customer", "user", "credit", "card", "payment"),
         *("total", "price", "amount", "number", "one", "two", "new", "standard", "regular"),
+        *("please", "thanks", "thank", "sure", "okay", "correct", "right", "good", "great", "fine", "perfect", "ahead"),
+        *("shall", "should", "like", "want", "proceed", "confirm", "sounds", "that's"),
     )
 )
 """Words that tell no thing from another."""

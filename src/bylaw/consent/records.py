@@ -24,9 +24,16 @@ _KIND = 60
 class Record:
     """One object in a tool's result, or the arguments of a look-up; what it holds is read where somebody asks."""
 
-    def __init__(self, step: int, values: Sequence[tuple[str, Any]], keys: Sequence[Pair], asked: Sequence[Pair]) -> None:
+    def __init__(
+        self, step: int, values: Sequence[tuple[str, Any]], keys: Sequence[Pair], asked: Sequence[Pair]
+    ) -> None:
         self.step = step
         self._values, self.keys, self._asked = values, keys, asked
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a tool showed it, and somebody did not only ask for it."""
+        return bool(self._values)
 
     @cached_property
     def fields(self) -> frozenset[Pair]:

@@ -82,6 +82,11 @@ class Exchange:
         return "\n".join(line.sentence.words for line in self.put.lines)
 
     @cached_property
+    def unread(self) -> Passage:
+        """The same, to look for values in."""
+        return Passage([self.raw])
+
+    @cached_property
     def whole(self) -> Passage:
         """All that both said, without what is denied in it."""
         return Passage((self.stated.words, self.said_back.words))

@@ -193,7 +193,7 @@ class Hearing:
         """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
         if each.kind != "id" or each.is_person or each.is_means:
             return False
-        shown = [entry.record for entry in self._records.of(each.key, self._before) if entry.record.marks]
+        shown = [entry.record for entry in self._records.of(each.key, self._before) if entry.record.is_shown]
         if not shown or (target := target_of(self._given, self._tool)) is None:
             return False
         # What is part of the thing at hand was paid for before.
@@ -379,13 +379,15 @@ class Hearing:
         target = target_of(self._given, self._tool)
         if target is None:
             return []
-        return [entry.record for entry in self._records.of(target.key, self._before) if entry.record.marks]
+        return [entry.record for entry in self._records.of(target.key, self._before) if entry.record.is_shown]
 
     def _by_marks(self, each: Argument, passage: Passage) -> Why | None:
         """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
         if any(each.key.endswith(figures) for figures in passage.endings):
             others = [key for key in self._beside(each) for figures in passage.endings if key.endswith(figures)]
             return "beside" if others else None
+        if not passage.marks:
+            return "never"
         own = self._records.marks_of(each.key, self._before) & passage.marks
         every, others = self._beside_marks(each)
         if (every & passage.marks) - own:
@@ -524,7 +526,7 @@ class Hearing:
         is_current = any((each.name, each.key) in record.fields for record in self._current)
         for passage in (*self._near[1:], self._bracketed):
             if _stands(phrase, (), passage):
-                return "beside" if is_current and each.top == each.name and passage is not self._near[1] else None
+                return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
         parts = [part.strip(",.") for part in phrase.split() if len(part) > 1]
         if is_current or (parts and all(self._put.place_of(part) >= 0 for part in parts)):
             return None

@@ -110,6 +110,7 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
+                self._asking.prepare()
         elif event.by == "user":
             with suppress(Exception):
                 self._values.prepare()

@@ -380,8 +380,9 @@ class RulesReader:
             self._fault(f"`{each}` both must and need not be told", *at)
         terms, words = Terms(spared, wanted), self._card_words(body.card or WrittenCard(), at)
         deeds = Deeds(self._schema.tools)
-        witness = lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)  # noqa: E731
-        found = Predicate(name, description, "consented", witness=witness)
+        found = Predicate(
+            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)
+        )
         settles, says = body.model == _MAY_SETTLE, body.model is not None
         return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
 

@@ -27,6 +27,7 @@ _NUMBER = re.compile(
     rf"(\s?%|\s?{_NAMED}(?![a-z]))?(?!\w|[:.,/-]\d)"
 )
 
+
 class Number(NamedTuple):
     """A number in a text, and where it stands."""
 
