@@ -14,7 +14,7 @@ from bylaw.cli.visible import visible
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
-from bylaw.policy.folder import READY
+from bylaw.policy.reach import READY
 from bylaw.rule.learning import Learned, Loss
 from bylaw.trace import Trajectory
 

@@ -275,9 +275,9 @@ class Provenance:
     ) -> Traced:
         name = self._tool(step)
         tool = self._tools.get(name)
-        is_record = place.is_whole and tool is not None and tool.trusts(place.top)
-        # A line inside of a field is not that field.
-        is_record = is_record and (not place.top or place.field in (place.top, ""))
+        is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
+        # A labelled line inside of a field is not that field.
+        is_record = is_record and not (place.top and place.is_labelled)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
         # A record counts wherever it stands.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.facts.result_field import canonical, parse_result
 from bylaw.text.folding import fold
@@ -37,6 +38,10 @@ class Place(Struct, frozen=True, gc=False):
     """The record it is of, by its number; -1 where it is of none."""
     is_whole: bool
     """It is all that stands there."""
+    within: tuple[str, ...] = ()
+    """Names of the fields between the record's own field and the value, which may stand in records of its own."""
+    is_labelled: bool = False
+    """It stands after a label on a line of a text: what its field is called, somebody wrote."""
 
 
 class ResultPlaces:
@@ -54,31 +59,32 @@ class ResultPlaces:
         self._having: Counter[str] = Counter()
         """By name of a field, how many records have it."""
         left = _LEAVES
-        pending: list[tuple[Any, str, str, int]] = [(data, "", "", -1)]
+        pending: list[tuple[Any, str, str, int, tuple[str, ...]]] = [(data, "", "", -1, ())]
         while pending and left:
             left -= 1
-            value, field, top, record = pending.pop()
+            value, field, top, record, within = pending.pop()
             if isinstance(value, dict):
                 mapping = cast("dict[Any, Any]", value)
                 number = len(self.records)
                 self.records.append({str(name): _folded(part) for name, part in mapping.items() if _is_short(part)})
                 self._having.update(str(name) for name in mapping)
                 for name, part in reversed(mapping.items()):
-                    self._add(str(name), Place("", top, number, True))
-                    pending.append((part, str(name), top or str(name), number))
+                    self._add(str(name), Place("", top, number, True, within))
+                    inner = (*within, str(name)) if top else ()
+                    pending.append((part, str(name), top or str(name), number, inner))
             elif isinstance(value, list):
-                pending.extend((part, field, top, record) for part in reversed(cast("list[Any]", value)))
+                pending.extend((part, field, top, record, within) for part in reversed(cast("list[Any]", value)))
             elif isinstance(value, str):
-                self._read(value, Place(field, top, record, True), is_all=value is text)
+                self._read(value, Place(field, top, record, True, within), is_all=value is text)
             elif isinstance(value, (int, float)) and not isinstance(value, bool):
-                self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True))
+                self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
     def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
         """The places of a value, those where it stands alone first."""
         yield from self._whole.get(_folded(value), ())
         for place, words in self._texts:
             if spelling.said_in(words):
-                yield Place(place.field, place.top, place.record, False)
+                yield replace(place, is_whole=False)
 
     def beside(self, place: Place) -> Mapping[str, str]:
         """The short fields of the record that a place is of."""
@@ -115,7 +121,7 @@ class ResultPlaces:
         lines = text.splitlines() if "\n" in text or is_all else [text]
         for line in lines[:_LINES]:
             for label, part in _parts(line):
-                inside = Place(label or place.field, place.top, place.record, True)
+                inside = replace(place, field=label, is_labelled=True) if label else place
                 if part != text and len(part) <= _WHOLE:
                     self._add(part, inside)
 

@@ -7,7 +7,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import Traced, leaf_values
-from bylaw.text.identifier import identifiers
+from bylaw.text.identifier import identifiers, is_prose
 
 _WORST = ("agent", "content", "record", "host", "user")
 """Of several values the first of these counts."""
@@ -28,8 +28,8 @@ def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: 
 
 
 def _parts(value: Any) -> list[str | float]:
-    if isinstance(value, str) and value.count("@") > 1 and (found := identifiers(value)):
-        # Addresses that were joined to one text.
+    if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
+        # Addresses that were joined to one text, and what is named in a text that was composed.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []

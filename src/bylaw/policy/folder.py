@@ -10,13 +10,10 @@ from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import Document
 from bylaw.policy.document_files import TEXTS, DocumentError, find_files, read_files, read_given
-from bylaw.policy.reach import OutsideError, Reach, outside
+from bylaw.policy.reach import READY, OutsideError, Reach, outside
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.stated import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml
-
-READY = Path(__file__).parent.parent / "packs"
-"""Where the packs that come with Bylaw lie."""
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
 _SHARED = {"tools": "tools", "entities": "observations"}

@@ -13,6 +13,8 @@ from bylaw.policy.yaml import YamlError, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
 """Names folders, parted as in PATH, that packs may be read from beside their own."""
+READY = Path(__file__).parent.parent / "packs"
+"""Where the packs that come with Bylaw lie; they may read from one another."""
 LARGEST = 16_000_000
 """Bytes of a file of a pack that is read."""
 _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
@@ -65,6 +67,8 @@ def outside(path: str, *, place: str) -> OutsideError:
 
 def _home(root: Path) -> Path:
     """The folder of a pack; for a variant that of the pack which chooses it, with what the variants share."""
+    if root.resolve().is_relative_to(READY.resolve()):
+        return READY
     parent = root.absolute().parent
     try:
         with (parent / "pack.yaml").open("rb") as stream:

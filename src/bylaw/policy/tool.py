@@ -1,6 +1,6 @@
 """A tool the agent may call, and what calling it does."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from msgspec import Struct, field
@@ -103,6 +103,10 @@ class Tool(Struct, frozen=True):
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
+
+    def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
+        """Whether the system vouches for what stands in a field, inside of these further ones."""
+        return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments, with a `Misfit` for each that is not of its declared words or shape.
