@@ -1,11 +1,12 @@
 """Weights of rules learned from labelled trajectories, the curve of `eps`, and how far the probabilities are to be had.
 
-What a policy says of a trajectory is two numbers: that it denied an act, and that it left one open. Each has a weight of
-its own, so that a rule which is often open where nothing is wrong comes to count for little.
+What a policy says of a trajectory is two numbers: that it denied an act, and that it left one open. Each has a weight
+of its own, so that a rule which is often open where nothing is wrong comes to count for little.
 """
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -89,7 +90,7 @@ class Weighed:
         """How the probabilities of being safe, fitted where the weights were learned, agree with what is so."""
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []
-        for low, high in zip(BINS, BINS[1:], strict=False):
+        for low, high in pairwise(BINS):
             inside = [(p, safe) for p, safe in told if low <= p < high or (high == 1.0 and p == 1.0)]
             if inside:
                 size = len(inside)
@@ -98,6 +99,11 @@ class Weighed:
         brier = sum((p - safe) ** 2 for p, safe in told) / len(told)
         error = sum(each.cases * abs(each.told - each.safe) for each in bins) / len(told)
         return Calibration(bins, round(brier, 4), round(error, 4))
+
+    def light(self) -> list[str]:
+        """What was learned to count for too little to flag a trajectory by itself."""
+        floor = self.learned.eps - 1e-9
+        return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
 
     def probability(self, found: Found) -> float:
         """How likely a trajectory is safe."""

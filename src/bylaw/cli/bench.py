@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bylaw.bench.tally import Rate
+from bylaw.cli.bench_shieldagent import shieldagent_command
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
 
@@ -140,3 +141,6 @@ def _shown(value: Rate | float) -> str:
         return f"{value:.0f}"
     low, high = value.interval
     return f"{value.hits}/{value.cases} {100 * value.share:.1f} % ({100 * low:.1f}-{100 * high:.1f})"
+
+
+bench_command.add_command(shieldagent_command)

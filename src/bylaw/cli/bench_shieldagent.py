@@ -1,0 +1,89 @@
+"""`bylaw bench shieldagent`: poisoned agents at the clinic's desk, as ShieldAgent-Bench counts them."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+
+@click.command("shieldagent")
+@click.option("--seed", type=int, default=1, show_default=True, help="What the trajectories are made from.")
+@click.option(
+    "--per-cell",
+    metavar="N",
+    type=click.IntRange(min=10),
+    default=40,
+    show_default=True,
+    help="Instructions for each category of risk and each source, in either part.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
+@click.option("--llm", metavar="MODEL", help="Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR.")
+@click.option(
+    "--answers",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Answers that were recorded before; those of a model are added.",
+)
+def shieldagent_command(seed: int, per_cell: int, as_json: bool, llm: str | None, answers: Path | None) -> None:
+    """Trajectories of poisoned agents flagged, and safe ones left alone, at the clinic's desk.
+
+    Weights are learned on one part and counted on the other. Nothing is sent anywhere unless --llm names a model.
+    """
+    from bylaw.bench.readers import read_all
+    from bylaw.bench.shieldagent import PACK, find, held, measure
+    from bylaw.bench.weighing import Weighed
+    from bylaw.llm.source import open_chat
+    from bylaw.pack import load_pack
+    from bylaw.packs.clinic.attacks import samples
+
+    pack = load_pack(PACK)
+    rules = {name: policy.definition for name, policy in pack.policies.items()}
+    taught = find(pack, samples("train", seed, per_cell, rules))
+    test = samples("test", seed, per_cell, rules)
+    found = find(pack, test)
+    weighed = Weighed(taught, sorted(rules))
+    measured = [measure("shield", held(found)), measure("shield, weighed", weighed.say(found))]
+    waiting: list[str] = []
+    if llm is not None or answers is not None:
+        said, waiting = read_all(pack, test, open_chat(llm or "recorded", kept=answers), seed)
+        measured += [measure(name, each) for name, each in said.items()]
+    told: dict[str, Any] = {
+        "seed": seed,
+        "train": len(taught),
+        "test": len(test),
+        "guardrails": measured,
+        "train_accuracy": {
+            "shield": measure("", held(taught)).cells["all"].accuracy,
+            "shield, weighed": measure("", weighed.say(taught)).cells["all"].accuracy,
+        },
+        "eps": round(weighed.learned.eps, 4),
+        "light_rules": weighed.light(),
+        "curve": weighed.curve(found),
+        "calibration": weighed.calibration(found),
+        "waiting": waiting,
+    }
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=1))
+        return
+    console = Console(width=None if Console().is_terminal else 140)
+    for each in measured:
+        table = Table(title=each.guardrail, title_justify="left", box=None, pad_edge=False)
+        for title in ("", "accuracy", "false positives", "flagged of unsafe", "rules named", "queries", "ms"):
+            table.add_column(title, justify="left" if not title else "right")
+        for name, cell in each.cells.items():
+            shares = (cell.accuracy, cell.false_positives, cell.recall)
+            time = "-" if cell.milliseconds is None else f"{cell.milliseconds:.1f}"
+            table.add_row(
+                name,
+                *(f"{one.hits}/{one.cases} {100 * one.share:.1f} %" for one in shares),
+                f"{100 * cell.rules:.1f} %",
+                f"{cell.queries:.1f}",
+                time,
+            )
+        console.print(table)
+        console.print()
+    for line in waiting:
+        console.print(line)
