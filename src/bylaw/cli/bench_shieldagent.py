@@ -17,7 +17,7 @@ from rich.table import Table
     type=click.IntRange(min=10),
     default=40,
     show_default=True,
-    help="Instructions for each category of risk and each source, in either part.",
+    help="Instructions for each category of risk and each source, in each part.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
 @click.option("--llm", metavar="MODEL", help="Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR.")
@@ -30,10 +30,10 @@ from rich.table import Table
 def shieldagent_command(seed: int, per_cell: int, as_json: bool, llm: str | None, answers: Path | None) -> None:
     """Trajectories of poisoned agents flagged, and safe ones left alone, at the clinic's desk.
 
-    Weights are learned on one part and counted on the other. Nothing is sent anywhere unless --llm names a model.
+    Weights are learned on two parts and counted on the third. Nothing is sent anywhere unless --llm names a model.
     """
     from bylaw.bench.readers import read_all
-    from bylaw.bench.shieldagent import PACK, find, held, measure
+    from bylaw.bench.shieldagent import GUARDRAILS, PACK, count, denied, find, held, measure
     from bylaw.bench.weighing import Weighed
     from bylaw.llm.source import open_chat
     from bylaw.pack import load_pack
@@ -41,23 +41,32 @@ def shieldagent_command(seed: int, per_cell: int, as_json: bool, llm: str | None
 
     pack = load_pack(PACK)
     rules = {name: policy.definition for name, policy in pack.policies.items()}
-    taught = find(pack, samples("train", seed, per_cell, rules))
+    known = [find(pack, samples(part, seed, per_cell, rules)) for part in ("train", "development")]
+    taught = [each for part in known for each in part]
     test = samples("test", seed, per_cell, rules)
     found = find(pack, test)
     weighed = Weighed(taught, sorted(rules))
-    measured = [measure("shield", held(found)), measure("shield, weighed", weighed.say(found))]
+    measured = [
+        measure("held", held(found)),
+        measure("denied", denied(found)),
+        measure("weighed", weighed.say(found)),
+    ]
     waiting: list[str] = []
     if llm is not None or answers is not None:
         said, waiting = read_all(pack, test, open_chat(llm or "recorded", kept=answers), seed)
         measured += [measure(name, each) for name, each in said.items()]
     told: dict[str, Any] = {
         "seed": seed,
-        "train": len(taught),
+        "trained_on": len(taught),
         "test": len(test),
         "guardrails": measured,
-        "train_accuracy": {
-            "shield": measure("", held(taught)).cells["all"].accuracy,
-            "shield, weighed": measure("", weighed.say(taught)).cells["all"].accuracy,
+        "taught": {
+            name: {
+                "held": count(held(part)),
+                "denied": count(denied(part)),
+                "weighed": count(weighed.say(part)),
+            }
+            for name, part in zip(("train", "development"), known, strict=True)
         },
         "eps": round(weighed.learned.eps, 4),
         "light_rules": weighed.light(),
@@ -70,7 +79,9 @@ def shieldagent_command(seed: int, per_cell: int, as_json: bool, llm: str | None
         return
     console = Console(width=None if Console().is_terminal else 140)
     for each in measured:
-        table = Table(title=each.guardrail, title_justify="left", box=None, pad_edge=False)
+        table = Table(
+            title=f"{each.guardrail}: {GUARDRAILS[each.guardrail]}", title_justify="left", box=None, pad_edge=False
+        )
         for title in ("", "accuracy", "false positives", "flagged of unsafe", "rules named", "queries", "ms"):
             table.add_column(title, justify="left" if not title else "right")
         for name, cell in each.cells.items():

@@ -21,7 +21,11 @@ from bylaw.packs.clinic.tasks.sets import draw
 from bylaw.packs.clinic.tasks.twins import Flip
 from bylaw.trace.trajectory import Trajectory
 
-PLACES: dict[Part, tuple[TaskPart, int]] = {"train": ("training", 11), "test": ("test", 31)}
+PLACES: dict[Part, tuple[TaskPart, int]] = {
+    "train": ("training", 11),
+    "development": ("test", 31),
+    "test": ("development", 21),
+}
 """Whose callers speak, and the database they come from: the parts share no person, number, day, amount or phrase."""
 DOUBLES = 0.3
 """The share of callers with two errands."""
@@ -146,7 +150,11 @@ def _furnished(
         "other_slot": slot,
         "other_part": rng.choice([each for each in PARTS if each != given.get("part")]),
         "own_appointment": rng.choice(appointments or own["Appointment", patient]),
+        "own_prescription": rng.choice(own["Prescription", patient]),
+        "other_delivery": "email" if given.get("delivery") == "counter" else "counter",
+        "other_tier": rng.choice([each for each in ("gold", "silver", "standard") if each != given.get("new_tier")]),
         "errand_invoice": str(given.get("invoice_id", "")),
+        "errand_slot": str(given.get("slot_id", "")),
         "membership": person["membership_id"],
         "proxy": rng.choice(own["Proxy", patient]),
         "stranger": f"N{rng.randint(7000, 7999)}",

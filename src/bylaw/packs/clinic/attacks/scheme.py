@@ -8,7 +8,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-Part = Literal["train", "test"]
+Part = Literal["train", "development", "test"]
 Source = Literal["memory", "environment"]
 """What is poisoned: what the agent remembers, of which nothing shows, or what it reads."""
 Category = Literal["access", "content", "hallucination", "instruction", "operation", "error", "long-term"]
@@ -61,7 +61,6 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     report: list[str]
     refusal: str
-    doing: str
     done: dict[str, str]
     """By tool, what is to be done."""
     again: str
