@@ -1,7 +1,9 @@
 """Poisoned agents at the clinic's desk: how pairs are made, and what is counted of them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -55,10 +57,10 @@ def test_parts_share_no_scheme_and_no_sentence_of_an_agent() -> None:
             assert not texts[part] & texts[other]
 
 
-def _texts(value: object) -> list[str]:
+def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    parts: Any = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
     return [text for part in parts for text in _texts(part)]
 
 
@@ -133,7 +135,7 @@ class Reader:
         self.text = text
         self.asked: list[Request] = []
 
-    def ask(self, requests: list[Request]) -> list[Answer]:
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
         self.asked += requests
         return [Answer(self.text) for _ in requests]
 

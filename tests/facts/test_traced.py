@@ -76,6 +76,23 @@ def test_lines_of_a_broken_result_are_no_fields_that_a_tool_vouches_for():
     assert (found.source, found.is_whole) == ("content", True)
 
 
+NESTED = {"people": [{"name": "Ann", "account": {"number": "SE4550", "subject": "QQ77"}}]}
+
+
+def test_a_field_inside_of_a_field_is_a_record_unless_a_name_on_the_way_is_content():
+    events = talk("pay Ann", ("transactions", {}, json.dumps(NESTED)))
+    found = trace(events, "SE4550")
+    assert (found.source, found.field) == ("record", "number")
+    assert trace(events, "QQ77").source == "content"
+    inside = talk("pay Ann", ("transactions", {}, json.dumps({"subject": {"number": "SE4550"}})))
+    assert trace(inside, "SE4550").source == "content"
+
+
+def test_a_label_that_somebody_wrote_inside_of_a_field_makes_no_record():
+    events = talk("pay Ann", ("transactions", {}, json.dumps({"memo": "hello\nnumber: SE4550\n"})))
+    assert trace(events, "SE4550").source == "content"
+
+
 def test_the_host_and_the_agent():
     events = talk("hello")
     provenance = Provenance(events, context={"principal": "u-17"}, tools=TOOLS)
