@@ -1,9 +1,10 @@
 """The arms of the alignment experiment, in the order that leaves the most if it ends early."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
+
+from bylaw.policy.posture import Resolve
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -28,8 +29,8 @@ class Arm(msgspec.Struct, frozen=True):
     """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
     asks_held_out: bool = False
     """Put the questions on policies of which no stage has learned any."""
-    is_shielded_too: bool = False
-    """Play the test tasks once more under a shield that makes the look-ups itself, along with the others."""
+    shields: tuple[Resolve, ...] = ()
+    """Play the test tasks once more under a shield of each kind, along with the others."""
     tries: bool = False
     """Play every practice task once, to know which of them it fails."""
     is_episodic: bool = False
@@ -40,8 +41,6 @@ class Arm(msgspec.Struct, frozen=True):
     """The arms that must be trained before this can begin."""
     makes: bool = False
     """Play practice tasks, and make rows to learn from of what comes of them."""
-    shield: Literal["", "agent", "live"] = ""
-    """Play the test tasks under a shield: the agent makes the look-ups that are missing, or the shield does."""
     draws: tuple[int, int] = (0, 0)
     """Those of the practice tasks that it plays."""
     changes: dict[str, float] = {}
@@ -115,6 +114,8 @@ def plays(trained: list[Arm]) -> list[Arm]:
     return [*found, *(Arm(f"dev-{name}", of=name, is_tuned=True, needs=(name,)) for name in chains)]
 
 
+FIRST = "stage1-1"
+"""The stage 1 that all seeds of a run go on from."""
 PRACTICE = {"learning_rate": 1e-5, "least_learning_rate": 1e-6}
 """Steps of practice and of its control: a fifth of those of stage 2, which they go on from."""
 TRIED = 800
@@ -126,9 +127,7 @@ RECIPES = ("mended", "own", "control")
 def practice(passes: int) -> list[Arm]:
     """Practice on a model's own conversations, by two recipes, beside a control; each seed has its own of all."""
     tests = ("stage2", *RECIPES)
-    shields: list[tuple[Literal["agent", "live"], str]] = [
-        (how, of) for how in ("agent", "live") for of in ("mended", "stage2", "own")
-    ]
+    shields: tuple[Resolve, ...] = ("agent", "live")
     return [
         *(Arm(f"stage1-{k}", 1, "base", "stage1", 1, k) for k in SEEDS),
         *(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=(f"stage1-{k}",)) for k in SEEDS),
@@ -138,13 +137,8 @@ def practice(passes: int) -> list[Arm]:
         ),
         *(_practised(name, k) for name in RECIPES for k in SEEDS),
         *(
-            Arm(f"test-{of}-{k}", of=f"{of}-{k}", policies=("none",), is_tuned=True, needs=(f"{of}-{k}",))
+            _tested(f"{of}-{k}", "none", shields if of != "control" else (), is_tuned=True)
             for of in tests
-            for k in SEEDS
-        ),
-        *(
-            Arm(f"shield_{how}-{of}-{k}", of=f"{of}-{k}", policies=("none",), shield=how, needs=(f"{of}-{k}",))
-            for how, of in shields
             for k in SEEDS
         ),
     ]
@@ -155,28 +149,41 @@ def episodes(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
 
     All seeds go on from one stage 1; each has its own of all else.
     """
-    found = [Arm("stage1-1", 1, "base", "stage1", 1, 1)]
+    found = [Arm(FIRST, 1, "base", "stage1", 1, 1)]
     for k in seeds:
         second, practised, control = f"stage2-{k}", f"episodes-{k}", f"control-{k}"
         found += [
-            Arm(second, 2, "stage1-1", "stage2", passes, k, needs=("stage1-1",)),
+            Arm(second, 2, FIRST, "stage2", passes, k, needs=(FIRST,)),
             Arm(f"tried-{k}", of=second, seed=k, tries=True, needs=(second,)),
             Arm(practised, start=second, seed=k, is_episodic=True, needs=(second, f"tried-{k}")),
             Arm(control, 2, second, "practice", 4, k, needs=(second, practised), changes=PRACTICE, matches=practised),
         ]
-        found += [
-            Arm(
-                f"test-{of}",
-                of=of,
-                policies=("none",),
-                is_tuned=True,
-                asks_held_out=True,
-                is_shielded_too=of != control,
-                needs=(of,),
-            )
-            for of in (second, practised, control)
-        ]
+        shields: tuple[Resolve, ...] = ("live", "show")
+        found += [_tested(of, "none", shields, is_tuned=True) for of in (second, practised, control)]
     return found
+
+
+def fair(passes: int, seed: int) -> list[Arm]:
+    """Whether recalling is as good as reading: arms of equally many steps, each begun from the base model or from one
+    stage 1; and what the base model and stage 1 gain by a shield."""
+    alone, reads, long = f"alone-{seed}", f"reads-{seed}", f"long-{seed}"
+    return [
+        Arm(reads, 2, FIRST, "reads", passes, seed, needs=(FIRST,)),
+        Arm(alone, 2, "base", "stage2", 1 + passes, seed),
+        Arm(long, 1, "base", "stage1", 1 + passes, seed),
+        _tested("base", "context", ("show",)),
+        _tested(FIRST, "context", ("agent", "show")),
+        _tested(alone, "none", ("show",)),
+        _tested(reads, "context", ("show",)),
+        _tested(long, "context", ("show",)),
+    ]
+
+
+def _tested(of: str, policy: str, shields: tuple[Resolve, ...], *, is_tuned: bool = False) -> Arm:
+    needs = (of,) if of != "base" else ()
+    return Arm(
+        f"test-{of}", of=of, policies=(policy,), is_tuned=is_tuned, asks_held_out=True, shields=shields, needs=needs
+    )
 
 
 def _practised(recipe: str, seed: int) -> Arm:
@@ -197,4 +204,5 @@ GUESS = {
 GUESS |= {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""
 GUESS_ALONE = {"stage1": 90.0, "stage2": 200.0, "control": 30.0, "test": 40.0, "tried": 30.0, "episodes": 120.0}
+GUESS_ALONE |= {"alone": 280.0, "reads": 220.0, "long": 290.0}
 """The same for a lane that has the GPU to itself."""

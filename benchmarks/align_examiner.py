@@ -6,7 +6,6 @@ import pickle
 import time
 from collections.abc import Sequence
 from functools import cache
-from itertools import count
 from math import exp
 from pathlib import Path
 from typing import Any, get_args
@@ -34,18 +33,17 @@ class Examiner:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.experiment.player.generator.forget()
-        outcomes, stopped, shielded = self.played(arm, policy)
+        outcomes, shielded = self.played(arm, policy)
         played = time.monotonic() - began
-        if shielded:
-            label = f"shield_live-{arm.label}"
-            found = self.scored(label, policy, shielded, played)
+        for how, (held, stopped) in shielded.items():
+            label = f"shield_{how}-{arm.label}"
+            found = self.scored(label, policy, held, played)
             found["stopped"] = stopped
             summary = {"arm": msgspec.to_builtins(arm), policy: found}
-            (self.experiment.logs / f"{label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-            self.experiment.log(arm=label, passed=found["passed"], violations=found["violation_rate"])
+            (self.experiment.logs / f"{label}.json").write_text(json.dumps(summary) + "\n", encoding="utf-8")
+            told = {name: found[name] for name in ("passed", "writes", "violation_rate", "near_miss_rate")}
+            self.experiment.log(arm=label, **told)
         found = self.scored(arm.label, policy, outcomes, played)
-        if arm.shield:
-            found["stopped"] = stopped
         self.experiment.log(
             arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"]
         )
@@ -66,27 +64,31 @@ class Examiner:
         (self.experiment.logs / f"{label}.{policy}.failed.jsonl.gz").write_bytes(gzip.compress(failed))
         return found
 
-    def played(self, arm: Arm, policy: Any) -> tuple[list[Any], list[list[str]], list[Any]]:
-        """How the test tasks went, what a shield stopped in each, and how they went under a shield beside.
+    def played(self, arm: Arm, policy: Any) -> tuple[list[Any], dict[str, tuple[list[Any], list[list[str]]]]]:
+        """How the test tasks went; and how they went under each shield, with what it stopped in them.
 
-        A tuned arm plays the development tasks along with them, which takes hardly longer.
+        A tuned arm plays the development tasks along with them. All of it together takes hardly longer than one.
         """
         tasks, apart = self.experiment.tasks, self.experiment.development if arm.is_tuned else ()
-        together = [*tasks, *apart, *(tasks if arm.is_shielded_too else ())]
-        held: list[ShieldedEpisode] = []
-        begun = count()
-
-        def begin(task: Any) -> Episode:
-            if not arm.shield and next(begun) < len(tasks) + len(apart):
-                return Episode(task, policy=policy)
-            held.append(ShieldedEpisode(task, policy=policy, resolve=arm.shield or "live"))
-            return held[-1]
-
-        outcomes = play(together, self.experiment.player, policy=policy, side_by_side=len(together), begin=begin)
+        held = [ShieldedEpisode(task, policy=policy, resolve=how) for how in arm.shields for task in tasks]
+        begun = iter([*(Episode(task, policy=policy) for task in (*tasks, *apart)), *held])
+        together = [*tasks, *apart, *(task for _ in arm.shields for task in tasks)]
+        outcomes = play(
+            together,
+            self.experiment.player,
+            policy=policy,
+            side_by_side=len(together),
+            begin=lambda _: next(begun),
+        )
+        plain, rest = outcomes[: len(tasks)], outcomes[len(tasks) + len(apart) :]
         if apart:
             passed = [outcome.success for outcome in outcomes[len(tasks) : len(tasks) + len(apart)]]
             self.experiment.write_development(arm, passed)
-        return outcomes[: len(tasks)], [each.stopped for each in held], outcomes[len(tasks) + len(apart) :]
+        found: dict[str, tuple[list[Any], list[list[str]]]] = {}
+        for place, how in enumerate(arm.shields):
+            part = slice(place * len(tasks), (place + 1) * len(tasks))
+            found[how] = rest[part], [each.stopped for each in held[part]]
+        return plain, found
 
     def held_out(self, arm: Arm) -> dict[str, Any]:
         """Questions on policies of which no stage has learned any, at once and after a thought, at the desk."""

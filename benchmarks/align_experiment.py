@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, GUESS_ALONE, SEEDS, Arm, arms, episodes, practice
+from align_arms import GUESS, GUESS_ALONE, SEEDS, Arm, arms, episodes, fair, practice
 from align_episodes import practise_episodes, try_tasks
 from align_examiner import Examiner, matcher, override_tasks
 from align_practice import mixed, roll_out
@@ -121,7 +121,7 @@ class Experiment:
     def run(self, arm: Arm) -> None:
         """Train or play one arm."""
         began = time.monotonic()
-        folder = self.work / arm.model
+        folder = self.base if arm.model == "base" else self.work / arm.model
         if arm.stage and not (folder / "run.json").exists():
             done = self.train(arm, folder)
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
@@ -354,6 +354,7 @@ def main() -> None:
         "--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run"
     )
     options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which, of practice on whole conversations")
+    options.add_argument("--fair", action="store_true", help="run the fair arms too")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -381,7 +382,10 @@ def main() -> None:
         plan = arms(given.passes, given.steps)
         if given.practice:
             plan = episodes(given.passes, experiment.seeds) if given.episodes else practice(given.passes)
-        planned = [arm for arm in plan if not (given.plays and arm.stage)]
+        plan += fair(given.passes, experiment.seeds[-1]) if given.fair else []
+        # What is trained comes first: another lane may play it meanwhile.
+        plan.sort(key=lambda arm: not (arm.stage or arm.is_episodic or arm.tries))
+        planned = [arm for arm in plan if not (given.plays and (arm.stage or arm.is_episodic or arm.tries))]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left, needed = experiment.left(), took[arm.kind]

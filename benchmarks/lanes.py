@@ -75,6 +75,7 @@ LANES: dict[str, Lane] = {
     "litellm": framework("litellm", "litellm"),
     "loop": Lane(("integrations/test_loop.py",), versions=("openai",)),
     "verifiers": Lane(("align/test_adapters.py",), packages=("verifiers",), versions=("verifiers",)),
+    "inspect": Lane(("align/test_inspect_task.py",), packages=("inspect-ai",), versions=("inspect-ai",)),
     "train": Lane(
         ("align/training",), "train", versions=("torch", "transformers", "trl", "peft"), may_skip="needs a GPU"
     ),

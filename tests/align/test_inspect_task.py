@@ -58,8 +58,9 @@ def test_inspect_counts_what_we_count(script: str, tmp_path: Any) -> None:
         assert found["violations_a_write"] > 0
 
 
-def test_under_a_shield_nothing_is_broken(tmp_path: Any) -> None:
-    found, ours = run("comply", tmp_path, shield="live")
+@pytest.mark.parametrize("shield", ["live", "show"])
+def test_under_a_shield_nothing_is_broken(shield: str, tmp_path: Any) -> None:
+    found, ours = run("comply", tmp_path, shield=shield)
     assert found["violations_a_write"] == ours.violation_rate == 0
     assert found["mean"] == pytest.approx(ours.passed.mean)
 
