@@ -1,14 +1,24 @@
 """Practice on whole conversations as an arm of the alignment experiment: the tasks a model fails, what it learns."""
 
+import gzip
 import json
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from align_arms import TRIED, Arm
-from align_practice import practice_tasks
 
 from bylaw.align.episode import Episode
+from bylaw.packs.clinic.tasks import Scenario
+
+
+@cache
+def practice_tasks(file: str) -> tuple[Scenario, ...]:
+    """The tasks to practise on, none of which any stage has learned from."""
+    lines = gzip.decompress(Path(file).read_bytes()).splitlines()
+    return tuple(msgspec.json.decode(line, type=Scenario) for line in lines)
 
 
 def try_tasks(experiment: Any, arm: Arm) -> None:

@@ -2,20 +2,17 @@
 
 import gzip
 import json
-import pickle
 import time
 from collections.abc import Sequence
 from functools import cache
-from math import exp
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 from align_arms import Arm
 
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import evaluate, score
-from bylaw.align.knowledge import EMPTY, Form, examine, prompt, questions
+from bylaw.align.knowledge import examine, prompt
 from bylaw.align.knowledge_rows import held_out_questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
@@ -29,8 +26,9 @@ class Examiner:
     def __init__(self, experiment: Any) -> None:
         self.experiment = experiment
 
-    def evaluate(self, arm: Arm, policy: str) -> dict[str, Any]:
+    def evaluate(self, arm: Arm) -> dict[str, Any]:
         """pass@1 and the words it took, on the test tasks."""
+        policy = arm.policy
         began = time.monotonic()
         self.experiment.player.generator.forget()
         outcomes, shielded = self.played(arm, policy)
@@ -121,51 +119,6 @@ class Examiner:
             "thoughts_with_one": wrong / thoughts if thoughts else 0.0,
         }
 
-    def knowledge(self, arm: Arm) -> dict[str, Any]:
-        """The yes/no questions, without the policy in the prompt: in two forms, at once and after a thought."""
-        began = time.monotonic()
-        asked = questions("clinic")[: self.experiment.asked]
-        texts = [*(question.text for question in asked), *EMPTY]
-        found: dict[str, Any] = {}
-        for form in get_args(Form):
-            prompts = [prompt("clinic", text, "none", form) for text in texts]
-            thoughts = self.experiment.player.recalled(prompts)
-            for name, after in ((form, None), (f"{form}, recalled", thoughts)):
-                pairs = self.experiment.player.chances(prompts, ["Yes", "No"], after)
-                leaning = [yes - no for yes, no in pairs]
-                known = examine(asked, leaning[: len(asked)], leaning[len(asked) :])
-                said = {key: value for key, value in msgspec.to_builtins(known).items() if key != "by_policy"}
-                said["mass"] = sum(exp(yes) + exp(no) for yes, no in pairs[: len(asked)]) / len(asked)
-                found[name] = said
-            parts = [(thoughts[start : len(asked) : 16], asked[start::16]) for start in range(16)]
-            right = sum(self.experiment.pool.map(_recalls, *zip(*parts, strict=True)))
-            found[f"{form}, recalled"]["states_the_policy"] = right / len(asked)
-            found[f"{form}, recalled"]["examples"] = [
-                {"question": text, "thought": thought} for text, thought in zip(texts[:3], thoughts[:3], strict=True)
-            ]
-        shown = {name: [said["accuracy"], said["balanced"], said["calibrated"]] for name, said in found.items()}
-        self.experiment.log(arm=arm.name, knowledge=shown, seconds=round(time.monotonic() - began, 1))
-        return found
-
-    def override(self, arm: Arm) -> dict[str, Any] | None:
-        """Tasks over a policy replaced by its contrary, which stands in the prompt; the others do not."""
-        if not self.experiment.overrides:
-            return None
-        began = time.monotonic()
-        self.experiment.player.generator.forget()
-        tasks = [task for task, _ in self.experiment.overrides]
-        outcomes = play(
-            tasks,
-            self.experiment.player,
-            policy="none",
-            side_by_side=len(tasks),
-            overrides=[words for _, words in self.experiment.overrides],
-        )
-        passed = [outcome.success for outcome in outcomes]
-        found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
-        self.experiment.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
-        return found
-
 
 @cache
 def matcher() -> Matcher:
@@ -182,21 +135,3 @@ def _mentions(talks: Sequence[Sequence[str]]) -> tuple[int, int, int, int]:
         made_up += len(found.made_up)
         wrong += bool(found.made_up)
     return stated, made_up, thoughts, wrong
-
-
-def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
-    """How many thoughts state the policy that they were asked about."""
-    reader = matcher()
-    pairs = zip(thoughts, asked, strict=True)
-    return sum(question.policy in reader.mentions(thought).recalled for thought, question in pairs)
-
-
-def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
-    """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
-    if kept == "none":
-        return []
-    if kept:
-        return pickle.loads(Path(kept).read_bytes())
-    from bylaw.align.override import load_overrides
-
-    return [(one.task, (one.old, one.new)) for one in load_overrides()]

@@ -22,16 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, GUESS_ALONE, SEEDS, Arm, arms, episodes, fair, practice
+from align_arms import GUESS, SEEDS, Arm, episodes, fair
 from align_episodes import practise_episodes, try_tasks
-from align_examiner import Examiner, matcher, override_tasks
-from align_practice import mixed, roll_out
+from align_examiner import Examiner, matcher
 from align_readiness import kernels, warm
 
-from bylaw.align.rollout import play
 from bylaw.align.tasks import load_tasks
 from bylaw.align.training.data import training_rows
-from bylaw.align.training.scoring import scorer
 
 LEAST_SLOTS = 16
 """With fewer conversations side by side than this it is not worth going on."""
@@ -54,19 +51,16 @@ class Experiment:
         self.development = load_tasks("development")[: options.tasks]
         self.limit = options.rows
         self.asked = options.tasks
-        self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
         self.examiner = Examiner(self)
         self.writes_tokens = options.tokens
         self.lane, self.share, self.slots = options.lane, options.share, options.slots
-        self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.practice: str = options.practice
-        self.episodes: dict[str, Any] = json.loads(options.episodes or "{}")
+        self.episodes: dict[str, Any] = json.loads(options.episodes)
         self.seeds = [int(each) for each in options.seeds.split(",")]
-        self.took = GUESS | (GUESS_ALONE if self.episodes else {})
+        self.took = dict(GUESS)
         self.tokens: dict[int, Any] = {}
         """By the list of rows that they stand for, the tokens to learn from."""
-        self.kept: list[Any] = []
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
@@ -127,13 +121,9 @@ class Experiment:
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
         if arm.is_episodic and not (folder / "run.json").exists():
             practise_episodes(self, arm, folder, self.spare(arm))
-        if arm.makes:
-            self.fitting(arm, self.practise, folder)
         if arm.tries:
             self.fitting(arm, self.attempt_tasks, folder)
-        if arm.is_tuned and not arm.policies:
-            self.fitting(arm, self.tune, folder)
-        if arm.policies:
+        if arm.policy:
             self.fitting(arm, self.test, folder)
         self.log(arm=arm.name, seconds=round(time.monotonic() - began, 1))
 
@@ -151,11 +141,6 @@ class Experiment:
                 self.log(arm=arm.name, slots=self.slots)
             self.player = None
             self.clean()
-
-    def practise(self, arm: Arm, folder: Path) -> None:
-        """Practice tasks, and the rows that come of them."""
-        self.load(folder)
-        roll_out(self, arm)
 
     def attempt_tasks(self, arm: Arm, folder: Path) -> None:
         """Every practice task once."""
@@ -175,28 +160,9 @@ class Experiment:
         training = json.loads(done.read_text()) if done.exists() else None
         summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm), "training": training}
         self.load(folder)
-        for policy in arm.policies:
-            summary[policy] = self.examiner.evaluate(arm, policy)
-        if arm.asks_held_out:
-            summary["held_out"] = self.examiner.held_out(arm)
-        self.write(arm, summary)
-        if arm.asks:
-            summary["knowledge"] = self.examiner.knowledge(arm)
-            if not arm.name.endswith(("-2", "-3")):
-                summary["override"] = self.examiner.override(arm)
-            self.write(arm, summary)
-
-    def write(self, arm: Arm, summary: dict[str, Any]) -> None:
-        (self.logs / f"{arm.label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-
-    def tune(self, arm: Arm, folder: Path) -> None:
-        """The development tasks."""
-        self.load(folder)
-        began = time.monotonic()
-        self.player.generator.forget()
-        outcomes = play(self.development, self.player, policy="none", side_by_side=len(self.development))
-        self.write_development(arm, [outcome.success for outcome in outcomes])
-        self.log(arm=arm.name, seconds=round(time.monotonic() - began, 1))
+        summary[arm.policy] = self.examiner.evaluate(arm)
+        summary["held_out"] = self.examiner.held_out(arm)
+        (self.logs / f"{arm.label}.json").write_text(json.dumps(summary) + "\n", encoding="utf-8")
 
     def write_development(self, arm: Arm, passed: Sequence[bool]) -> None:
         """What became of the development tasks."""
@@ -223,15 +189,14 @@ class Experiment:
         self.tokenizer = AutoTokenizer.from_pretrained(self.base)
         dialect = Dialect(self.tokenizer)
         longest = PRESETS[self.preset].supervised.longest
-        plain = self.plain_examples = supervised.examples
+        plain = supervised.examples
         done = self.tokens
         for file in sorted(self.data.glob("*.jsonl*")):
             name = file.name.split(".")[0]
-            self.rows[name] = training_rows(file, 3 if name == "rl" else 1)[: self.limit]
-            if name != "rl":
-                done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
-                if self.writes_tokens:
-                    done[id(self.rows[name])][0].to_parquet(self.data / f"{name}.tokens.parquet")
+            self.rows[name] = training_rows(file, 1)[: self.limit]
+            done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
+            if self.writes_tokens:
+                done[id(self.rows[name])][0].to_parquet(self.data / f"{name}.tokens.parquet")
         for file in self.data.glob("*.tokens.parquet"):
             name = file.name.split(".")[0]
             if name not in self.rows:
@@ -247,7 +212,9 @@ class Experiment:
         """Train one arm; with half as many rows at once where the GPU's memory is too small."""
         import torch
 
-        at_once = self.changed(arm.stage or 1, "at_once")
+        from bylaw.align.training.preset import PRESETS
+
+        at_once = PRESETS[self.preset].supervised.at_once
         if arm.stage == 2:
             at_once //= 2  # Its conversations have twice as many tokens of their own.
         while True:
@@ -258,58 +225,32 @@ class Experiment:
                 self.log(arm=arm.name, at_once=at_once)
             self.clean()
 
-    def changed(self, stage: int, name: str) -> Any:
-        """A setting of a stage."""
-        from bylaw.align.training.preset import settings_of
-
-        return getattr(settings_of(self.preset, stage, self.reinforced if stage == 3 else {}), name)
-
     def attempt(self, arm: Arm, folder: Path, at_once: int) -> dict[str, Any]:
-        from bylaw.align.training.run import train
+        from bylaw.align.training.run import Run, train
 
         start = self.base if arm.start == "base" else self.work / arm.start
-        if arm.stage == 3:
-            self.load(start)
-        elif self.share < ROOMY:
+        if self.share < ROOMY:
             # Its memory is needed.
             self.player = None
             self.clean()
         changes = {"epochs": arm.epochs, "at_once": at_once, **arm.changes}
-        steps = json.loads((self.work / arm.matches / "run.json").read_text())["steps"] if arm.matches else arm.steps
-        run = self.settings(folder, start, arm.stage, changes, arm.seed, steps)
-        reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
-        (folder / "metrics.jsonl").unlink(missing_ok=True)
-        rows = self.rows[arm.data] if arm.data in self.rows else mixed(self, arm)
-        done = train(run, rows, reward, self.player.generator if arm.stage == 3 else None)
-        shutil.copy(folder / "metrics.jsonl", self.logs / f"{arm.name}.train.jsonl")
-        self.clean()
-        return done
-
-    def settings(
-        self,
-        folder: Path,
-        start: Path,
-        stage: Any,
-        changes: dict[str, Any],
-        seed: int = 1,
-        steps: int | None = None,
-    ) -> Any:
-        from bylaw.align.training.run import Run
-
-        changes = {**self.reinforced, **changes} if stage == 3 else changes
-
-        return Run(
-            stage=stage,
+        run = Run(
+            stage=1 if arm.stage == 1 else 2,
             model=start,
             out=folder,
             preset=self.preset,
-            seed=seed,
+            seed=arm.seed,
             changes=changes,
-            steps=steps,
+            steps=json.loads((self.work / arm.matches / "run.json").read_text())["steps"] if arm.matches else None,
             save_every=None,
             tensorboard=False,
             resume=False,
         )
+        (folder / "metrics.jsonl").unlink(missing_ok=True)
+        done = train(run, self.rows[arm.data])
+        shutil.copy(folder / "metrics.jsonl", self.logs / f"{arm.name}.train.jsonl")
+        self.clean()
+        return done
 
     def load(self, folder: Path) -> None:
         """Make the model in `folder` the one that plays."""
@@ -341,18 +282,12 @@ def main() -> None:
     options.add_argument("--began", type=float, help="when the seconds began, by the clock; now without it")
     options.add_argument("--preset", default="small")
     options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
-    options.add_argument("--steps", type=int, default=8, help="of stage 3")
-    options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
     options.add_argument("--slots", type=int, default=256, help="conversations that are played side by side")
     options.add_argument("--plays", action="store_true", help="this lane trains nothing")
-    options.add_argument(
-        "--practice", default="", help="tasks to practise on, as gzipped JSON lines; then these arms run"
-    )
-    options.add_argument(
-        "--episodes", default="", help="settings of practice on whole conversations, as JSON; then these arms run"
-    )
+    options.add_argument("--practice", required=True, help="tasks to practise on, as gzipped JSON lines")
+    options.add_argument("--episodes", default="{}", help="settings of practice on whole conversations, as JSON")
     options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which, of practice on whole conversations")
     options.add_argument("--fair", action="store_true", help="run the fair arms too")
     options.add_argument("--rows", type=int)
@@ -360,9 +295,6 @@ def main() -> None:
     options.add_argument("--longest", type=int, default=200)
     options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
     options.add_argument("--only", default="")
-    options.add_argument(
-        "--overrides", default="", help="a pickle of the override tasks, which take a minute to make, or none"
-    )
     options.add_argument("--tokens", action="store_true", help="write the tokens of the sets beside them, and end")
     options.add_argument("--wait", default="", help="begin the first arm when this file is there")
     given = options.parse_args()
@@ -379,13 +311,11 @@ def main() -> None:
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        plan = arms(given.passes, given.steps)
-        if given.practice:
-            plan = episodes(given.passes, experiment.seeds) if given.episodes else practice(given.passes)
+        plan = episodes(given.passes, experiment.seeds)
         plan += fair(given.passes, experiment.seeds[-1]) if given.fair else []
         # What is trained comes first: another lane may play it meanwhile.
-        plan.sort(key=lambda arm: not (arm.stage or arm.is_episodic or arm.tries))
-        planned = [arm for arm in plan if not (given.plays and (arm.stage or arm.is_episodic or arm.tries))]
+        plan.sort(key=lambda arm: not arm.is_training)
+        planned = [arm for arm in plan if not (given.plays and arm.is_training)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left, needed = experiment.left(), took[arm.kind]

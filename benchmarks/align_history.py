@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from align_logs import LOGS, RESULTS, Model, count, gap, log_of, passed, percents, points, rate_gap, shares, table
+from align_logs import LOGS, RESULTS, Model, gap, log_of, passed, percents, points, rate_gap, shares, table
 
 PAGE = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
 REWARDS = {
@@ -103,9 +103,12 @@ def eighth() -> str:
 def whole() -> str:
     """The first recipe of practice on whole conversations."""
     second, practised, control = (Model(9, f"{kind}-1") for kind in ("stage2", "episodes", "control"))
-    less = [f"{name} {points(gap([practised], [other]))}" for name, other in (("stage 2", second), ("control", control))]
+    less = [
+        f"{name} {points(gap([practised], [other]))}" for name, other in (("stage 2", second), ("control", control))
+    ]
     broken = points(rate_gap([practised], [second], "violations"))
-    return f"{percents([second, practised, control])} %; practised less {', less '.join(less)}; violations a write {broken}"
+    each = percents([second, practised, control])
+    return f"{each} %; practised less {', less '.join(less)}; violations a write {broken}"
 
 
 def repeated(model: Model) -> str:

@@ -109,7 +109,9 @@ def percents(models: Sequence[Model]) -> str:
 
 def passed(model: Model) -> str:
     """pass@1 with its interval over tasks."""
-    return "{:.1f} ({:.1f} to {:.1f})".format(*(100 * model.found()["passed"][name] for name in ("mean", "low", "high")))
+    return "{:.1f} ({:.1f} to {:.1f})".format(
+        *(100 * model.found()["passed"][name] for name in ("mean", "low", "high"))
+    )
 
 
 def shares(model: Model) -> list[str]:

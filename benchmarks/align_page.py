@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from align_logs import RESULTS, Model, count, gap, passed, points, rate_gap, shares, table
+from align_logs import RESULTS, Model, count, gap, log_of, passed, points, rate_gap, shares, table
 
 from bylaw.align.bootstrap import interval
 
@@ -19,6 +19,7 @@ SHOWN: Places = ((11, 3), (12, 3))
 PRACTISED: Places = ((9, 1), (10, 2))
 """Runs of practice on whole conversations: the first and the second recipe."""
 TRAININGS: Places = ((8, 1), *PRACTISED, *SHOWN)
+SIXTH: Places = ((6, 1), (6, 2), (6, 3))
 FIRST, BASE = Model(11, "stage1-1", "context"), Model(11, "base", "context")
 
 
@@ -50,6 +51,10 @@ def page() -> str:
         live_gap=points(gap(live, second)),
         live_each=each(live, second),
         stage2_each=", ".join(f"{100 * model.found()['passed']['mean']:.1f}" for model in second),
+        thoughts=points(
+            gap(kind("stage2", SIXTH), [Model(1, "answers-1"), *kind("answers", SIXTH[1:])]),
+        ).removeprefix("+"),
+        **took(),
         **turns(shown, show),
         **practised(),
         **knowledge(),
@@ -74,6 +79,15 @@ def counted(name: str, models: Sequence[Model]) -> dict[str, str]:
 def each(ones: Sequence[Model], others: Sequence[Model]) -> str:
     """The differences in pass@1 of pairs of models."""
     return ", ".join(f"{100 * gap([one], [other]).mean:+.1f}" for one, other in zip(ones, others, strict=True))
+
+
+def took() -> dict[str, str]:
+    """What the training of run 12 took."""
+    lines = [line for line in log_of(12) if "trained" in line]
+    seconds = {line["arm"].split("-")[0]: (f"{line['trained']:.0f}", str(line["steps"])) for line in lines}
+    found = {f"{name}_seconds": seconds[name][0] for name in ("stage1", "stage2")}
+    found |= {f"{name}_steps": seconds[name][1] for name in ("stage1", "stage2")}
+    return found | {"rows": f"{Model(12, 'stage2-3').all()['training']['rows']:,}"}
 
 
 def turns(plain: Sequence[Model], shown: Sequence[Model]) -> dict[str, str]:

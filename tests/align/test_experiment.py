@@ -1,5 +1,6 @@
 """The alignment experiment's arms, and how lanes side by side share them."""
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,21 +31,17 @@ def lane(modules: SimpleNamespace, tmp_path: Path) -> Any:
 
 
 def test_every_model_is_trained_after_what_it_begins_from_and_is_played(modules: SimpleNamespace) -> None:
-    planned = modules.arms.arms(passes=2, steps=8)
+    planned = [*modules.arms.episodes(2, [3]), *modules.arms.fair(2, 3)]
     names = [arm.name for arm in planned]
     assert len(set(names)) == len(names)
     for place, arm in enumerate(planned):
         assert set(arm.needs) <= set(names[:place])
-        assert bool(arm.stage) != bool(arm.of)
         if arm.stage:
-            assert f"test-{arm.name}" in names[place:]
-            assert arm.needs == (() if arm.start == "base" else (arm.start,))
-    third = [arm for arm in planned if arm.stage == 3]
-    assert {arm.steps for arm in third} == {8}
-    assert all(arm.start.endswith(f"-{arm.seed}") for arm in third)
-    by_name = {arm.name: arm for arm in planned}
-    answers, first, second = (by_name[name].epochs for name in ("answers-2", "stage1-2", "stage2-2"))
-    assert answers == first + second
+            assert f"test-{arm.name}" in names
+    passes = {arm.name: arm.epochs for arm in planned if arm.stage}
+    both = passes["stage1-1"] + passes["stage2-3"]
+    assert {passes["stage1-1"] + passes["reads-3"], passes["alone-3"], passes["long-3"]} == {both}
+    assert all("show" in arm.shields for arm in planned if arm.policy)
 
 
 def test_lanes_take_each_arm_once_and_wait_for_what_it_needs(
@@ -85,32 +82,10 @@ def test_a_lane_that_was_killed_takes_its_arm_up_once_more(modules: SimpleNamesp
     assert (tmp_path / "failed" / "one").exists()  # killed twice: nobody is to wait for it
 
 
-def test_the_page_says_what_the_logs_say(modules: SimpleNamespace) -> None:
-    import align_page
-
-    page = (ROOT / "docs" / "results" / "align.md").read_text(encoding="utf-8")
-    assert page == align_page.page()
-
-
-def test_practice_and_its_control_go_on_from_the_same_model_by_equal_steps(modules: SimpleNamespace) -> None:
-    planned = modules.arms.practice(passes=2)
-    names = [arm.name for arm in planned]
-    assert len(set(names)) == len(names)
-    for place, arm in enumerate(planned):
-        assert set(arm.needs) <= set(names[:place])
-    by_name = {arm.name: arm for arm in planned}
-    for seed in modules.arms.SEEDS:
-        arms = [by_name[f"{recipe}-{seed}"] for recipe in modules.arms.RECIPES]
-        assert {arm.start for arm in arms} == {f"stage2-{seed}"}
-        assert len({(arm.epochs, *arm.changes.items()) for arm in arms}) == 1
-        assert all(f"played-{seed}" in arm.needs for arm in arms)
-
-
-def test_the_page_of_practice_says_what_the_logs_say(modules: SimpleNamespace) -> None:
-    import align_practice_page
-
-    page = (ROOT / "docs" / "results" / "align-practice.md").read_text(encoding="utf-8")
-    assert page == align_practice_page.page()
+@pytest.mark.parametrize(("module", "page"), [("align_page", "align.md"), ("align_history", "align-history.md")])
+def test_a_page_says_what_the_logs_say(modules: SimpleNamespace, module: str, page: str) -> None:
+    written = (ROOT / "docs" / "results" / page).read_text(encoding="utf-8")
+    assert written == importlib.import_module(module).page()
 
 
 def test_practice_on_whole_conversations_has_a_control_of_as_many_steps(modules: SimpleNamespace) -> None:
@@ -125,11 +100,4 @@ def test_practice_on_whole_conversations_has_a_control_of_as_many_steps(modules:
         assert practised.start == control.start == f"stage2-{seed}"
         assert control.matches == practised.name
         tests = [by_name[f"test-{each}-{seed}"] for each in ("stage2", "episodes", "control")]
-        assert all(arm.is_tuned and arm.asks_held_out for arm in tests)
-
-
-def test_the_page_of_whole_conversations_says_what_the_logs_say(modules: SimpleNamespace) -> None:
-    import align_episodes_page
-
-    page = (ROOT / "docs" / "results" / "align-episodes.md").read_text(encoding="utf-8")
-    assert page == align_episodes_page.page()
+        assert all(arm.is_tuned and arm.policy == "none" for arm in tests)

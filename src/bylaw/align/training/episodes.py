@@ -43,7 +43,7 @@ class Episodes(Struct, frozen=True):
     """Conversations about one task."""
     steps: int = 4
     """Steps that are taken from one rollout."""
-    at_once: int = 32
+    at_once: int = 16
     """Conversations that are computed at once."""
     temperature: float = 1.0
     clip: float = 0.2
