@@ -105,6 +105,15 @@ def _tested(of: str, policy: str, shields: tuple[Resolve, ...], *, is_tuned: boo
     return Arm(f"test-{of}", of=of, policy=policy, is_tuned=is_tuned, shields=shields, needs=needs)
 
 
-GUESS = {"stage1": 90.0, "stage2": 200.0, "control": 30.0, "test": 40.0, "tried": 30.0, "episodes": 120.0}
-GUESS |= {"alone": 280.0, "reads": 220.0, "long": 290.0}
+GUESS = {
+    "stage1": 90.0,
+    "stage2": 200.0,
+    "control": 30.0,
+    "test": 40.0,
+    "tried": 30.0,
+    "episodes": 120.0,
+    "alone": 280.0,
+    "reads": 220.0,
+    "long": 290.0,
+}
 """Seconds an arm takes with a GPU to itself, until one of its kind has been run."""

@@ -155,7 +155,8 @@ def knowledge() -> dict[str, str]:
                 right = (one["leaning"] >= middle) == one["answer"]
                 clusters.setdefault(one["policy"], []).append(float(right) - 0.5)
         found[f"known_{short}"] = points(interval(clusters))
-        found["questions"], found["policies"] = str(len(asked)), str(len(clusters))
+        found["policies"] = str(len(clusters))
+        found["questions"] = str(sum(map(len, clusters.values())) // len(places))
     return found
 
 
