@@ -1,4 +1,8 @@
-"""What a host vouches for: kept as it was when the conversation was opened, whatever the host does with it later."""
+"""What a host vouches for: kept as it was when the conversation was opened, whatever the host does with it later.
+
+The principal is whoever `signed_in_as` names. The same one may add to it with a call; another one begins a conversation
+of their own, linked by its name: what the first has agreed to, given as a reason or had approved is not theirs.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -6,12 +10,35 @@ from copy import deepcopy
 from difflib import get_close_matches
 from typing import Any
 
+from bylaw.errors import UsageError
 from bylaw.pack import Pack
 
+PRINCIPAL = "signed_in_as"
+"""By convention, the name in a context of who is signed in."""
 _logger = logging.getLogger("bylaw")
 _told: set[tuple[str, str]] = set()
 """Packs and names that a warning was given of."""
 MOST_TOLD = 1000
+
+
+class AnotherPrincipal(UsageError):
+    """Somebody else goes on in a conversation."""
+
+    def __init__(self, conversation: str) -> None:
+        super().__init__(
+            f"conversation `{conversation}` was opened with another context, by somebody else as far as it tells",
+            hint="open a new conversation, or leave `context` out",
+        )
+
+
+def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether what a host vouches for now is of the principal that a conversation is of.
+
+    Who says nothing of a principal says nothing against the one that is known. Where none is known, nothing may differ.
+    """
+    if PRINCIPAL in known:
+        return given.get(PRINCIPAL, known[PRINCIPAL]) == known[PRINCIPAL]
+    return PRINCIPAL not in given and all(known.get(name, value) == value for name, value in given.items())
 
 
 def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.consent import standing_of
 from bylaw.engine.conduct import RuleFinding
-from bylaw.engine.context import copied, warn_of_unknown
+from bylaw.engine.context import AnotherPrincipal, copied, goes_on, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
@@ -72,6 +72,9 @@ class Conversation:
         self._doubts = doubts
         given: Mapping[str, Any] = copied(context) if context else {}
         warn_of_unknown(self.pack, given)
+        self._context = dict(given)
+        self._vouched: dict[str, Any] = {}
+        """What the host vouches for with the next call."""
         self._script = Transcript()
         self._session = Session(
             self.pack,
@@ -141,6 +144,24 @@ class Conversation:
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
 
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return self._context
+
+    def vouch(self, context: Mapping[str, Any]) -> None:
+        """What the host vouches for from the next call on. Only for the principal that the conversation is of."""
+        if not goes_on(self._context, context):
+            raise AnotherPrincipal(self.id)
+        given = copied(context)
+        news = {
+            name: value for name, value in given.items() if name not in self._context or self._context[name] != value
+        }
+        if news:
+            warn_of_unknown(self.pack, news)
+            self._context.update(news)
+            self._vouched.update(news)
+
     def _judge(
         self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
     ) -> Judgement:
@@ -152,6 +173,11 @@ class Conversation:
         assert isinstance(call, Call)
         if fault:
             call = self._script.events[-1] = replace(call, fault=fault)
+        if self._vouched:
+            self._script.mark(context=self._vouched)
+            call = self._script.events[-1]
+            assert isinstance(call, Call)
+            self._vouched = {}
         self._judged = self._session.judge(call)
         return self._judged
 
@@ -302,6 +328,7 @@ class Conversation:
         """
         self._take()
         follow_messages(messages, self._script)
+        self._disown(self._taken)
         self._doubt(self._taken)
         self._speaker = "tool"
         judged: list[Judgement] = []
@@ -331,6 +358,7 @@ class Conversation:
         self._take()
         script = self._script
         follow_messages(messages, script)
+        self._disown(self._taken)
         self._doubt(self._taken)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
@@ -342,6 +370,9 @@ class Conversation:
         if not events:
             return
         self._take()
+        for event in events:
+            if isinstance(event, Call) and event.context:
+                self._context.update(event.context)
         start = len(self._script.events) if self._refused is None else self._refused
         self._script.resume(events)
         known = self._script.events
@@ -404,6 +435,13 @@ class Conversation:
     def __repr__(self) -> str:
         name = f" `{self.id}`" if self.id else ""
         return f"<conversation{name} under {self.pack.name}: {len(self._script.events)} events>"
+
+    def _disown(self, start: int) -> None:
+        """What messages say that a host vouched for, no host has vouched for here."""
+        for step in range(start, len(self._script.events)):
+            event = self._script.events[step]
+            if isinstance(event, Call) and event.context:
+                self._script.events[step] = replace(event, context=None)
 
     def _doubt(self, start: int) -> None:
         """Results of writes from a step on that leave open whether the write was done count as not seen."""

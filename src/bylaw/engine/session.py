@@ -75,7 +75,7 @@ class Session:
         self.judged_world: World | None = None
         """The world that settling read from: writes after the last judged call have not moved it yet."""
         self._unmoved: list[CallRecord] = []
-        self._context: Mapping[str, Any] = context or {}
+        self._context: dict[str, Any] = dict(context or {})
         self.requests: Requests | None = None
         """What the user's words allow, where the pack asks for it."""
         if pack.reads_requests:
@@ -120,8 +120,20 @@ class Session:
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""
-        if not events:
-            return
+        if any(isinstance(event, Call) and event.context for event in events):
+            for event in events:
+                self._vouch(event)
+                self._observe_all((event,))
+        elif events:
+            self._observe_all(events)
+
+    def _vouch(self, event: Event) -> None:
+        """Take in what the host vouches for from a call on."""
+        if isinstance(event, Call) and event.context:
+            self._context.update(event.context)
+            self.ledger.vouch(self._context)
+
+    def _observe_all(self, events: Sequence[Event]) -> None:
         step, asking, start = self._step, self._values, 0
         last = self._judged[-1].made if self._judged else None
         if last and last.step == step and self._disbelieved is events[0]:
@@ -200,6 +212,7 @@ class Session:
 
     def judge(self, call: Call) -> Judgement:
         """What guards and rules say of a call about to be observed as the next event."""
+        self._vouch(call)
         made = self.ledger.record(call, self._step)
         tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)

@@ -201,6 +201,11 @@ class Ledger:
             self._provenance = Provenance(self._events, context=context, tools=self.schema.tools)
         return self._provenance
 
+    def vouch(self, context: Mapping[str, Any]) -> None:
+        """What the host vouches for by now."""
+        if self._provenance is not None:
+            self._provenance.vouch(context)
+
     def read_ahead(self, result: Result) -> None:
         """Read a result that has been observed before anybody asks for what it shows."""
         if self._provenance is not None:

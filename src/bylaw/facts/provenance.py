@@ -100,7 +100,8 @@ class Provenance:
         tools: Mapping[str, Tool] | None = None,
     ) -> None:
         self._events = events
-        self._host = _fold_long(" \n ".join([instructions, *(str(value) for value in (context or {}).values())]))
+        self._instructions = instructions
+        self.vouch(context or {})
         self._tools = tools or {}
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
@@ -109,6 +110,10 @@ class Provenance:
         """By their runs: what the user said, what results showed, what calls were given."""
         self._numbers: list[tuple[int, float]] = []
         self._indexed = 0
+
+    def vouch(self, context: Mapping[str, Any]) -> None:
+        """What the host vouches for by now."""
+        self._host = _fold_long(" \n ".join([self._instructions, *(str(value) for value in context.values())]))
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
         """Where `value` came from, as of the events before step `before`."""

@@ -7,10 +7,10 @@ begins, linked by its name: what the first has agreed to, given as a reason or h
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bylaw.engine.context import PRINCIPAL
 from bylaw.errors import UsageError
 from bylaw.record.approval import fingerprint
 from bylaw.shield import LiveSession, Shield
-from bylaw.shield.approving import PRINCIPAL
 
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]

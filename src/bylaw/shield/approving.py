@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.context import PRINCIPAL
 from bylaw.engine.judgement import Judgement
 from bylaw.policy.posture import ApprovalTerms
 from bylaw.record.approval import Approval, Change, Status, fingerprint
@@ -22,8 +23,6 @@ TIMEOUT, LAPSED, CHANGED = "timeout", "lifetime", "facts"
 """What let an approval expire: nobody answered, nobody used the yes in time, or what it rested on is other."""
 
 
-PRINCIPAL = "signed_in_as"
-"""The name in the context that says who is speaking."""
 FindApproval = Callable[[str], Approval | None]
 
 

@@ -67,6 +67,19 @@ class LiveSession:
         said, at = door.text(text, "what the agent said"), self._time(time)
         self._happen(lambda conversation: conversation.agent(said, time=at))
 
+    def vouch(self, context: Mapping[str, Any]) -> None:
+        """What the host vouches for from the next call on, beside what it vouched for before.
+
+        Another principal (`signed_in_as`) is refused: they begin a conversation of their own.
+        """
+        self._happen(self.vouching(context))
+
+    @staticmethod
+    def vouching(context: Mapping[str, Any]) -> Happening:
+        """The same, to be taken with others."""
+        given = door.context(context) or {}
+        return lambda conversation: conversation.vouch(given)
+
     def unheard(self) -> None:
         """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
         self._happen(Conversation.unheard)
@@ -332,8 +345,8 @@ class LiveSession:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """What the host vouched for when the conversation began."""
-        return dict(self._state.context or {})
+        """What the host vouches for by now."""
+        return dict(self._state.vouched)
 
     @property
     def length(self) -> int:
@@ -343,7 +356,7 @@ class LiveSession:
 
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
-        return context is None or dict(context) == dict(self._state.context or {})
+        return context is None or dict(context) == dict(self._state.vouched)
 
     def __reduce__(self) -> Any:
         hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"

@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
 from bylaw.consent import standing_of
+from bylaw.engine.context import AnotherPrincipal, goes_on
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.judgement import Judgement
@@ -272,6 +273,11 @@ class SessionState:
             events[step] = marked(events[step], decision, self._yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
+    @property
+    def vouched(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return self.live.context if self.live is not None else self.context or {}
+
     def forget(self) -> None:
         """Read the conversation from the log before anything else: what is not in it has not happened."""
         self.live = None
@@ -385,12 +391,9 @@ class SessionState:
             conversation = self._conversation()
         else:
             opening = history.opening
-            if self.context is not None and dict(self.context) != opening.context:
-                raise UsageError(
-                    f"conversation `{self.id}` was opened with another context: what a host vouches for stays so",
-                    hint="open a new conversation, or leave `context` out",
-                )
-            self.context = opening.context
+            if self.context is not None and not goes_on(opening.context, self.context):
+                raise AnotherPrincipal(self.id)
+            vouched, self.context = self.context, opening.context
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
             self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
@@ -401,6 +404,8 @@ class SessionState:
                 [each for decision in history.decisions for each in decision.granted],
             )
             conversation.resume(history.events)
+            if vouched:
+                conversation.vouch(vouched)
         self._told, self._granted = len(conversation.answered), len(conversation.granted)
         self._repeat(conversation)
         self.live = conversation
@@ -508,7 +513,7 @@ class SessionState:
         evidence = grounds
         if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
             past = conversation.since(0)
-            grounds, resolved = resolve(decider, judgement, grounds, past, self.context, self._shield.tools)
+            grounds, resolved = resolve(decider, judgement, grounds, past, conversation.context, self._shield.tools)
             if decider.shows and gravest([ground.answer for ground in grounds]) != "deny":
                 # The agent is shown it, and decides anew.
                 grounds = evidence
@@ -566,7 +571,7 @@ class SessionState:
             own = [now for use in taking if use.name == counted]
             return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
 
-        asked = (judgement.made.call, name, self.by, self.context, latest if log is not None else None, now)
+        asked = (judgement.made.call, name, self.by, self.vouched, latest if log is not None else None, now)
         return places_for(decider.pack, decider.postures, *asked)
 
     def _card(
@@ -615,7 +620,7 @@ class SessionState:
         now, terms, asked = self._shield.clock(), self.decider.terms, ""
         if self.is_told_whole:
             find = partial(log.asked, self._shield.tenant)
-            asked = self._approvals.recall(judgement, grounds, self.context, find, terms, now)
+            asked = self._approvals.recall(judgement, grounds, self.vouched, find, terms, now)
         return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
 
     def _event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:

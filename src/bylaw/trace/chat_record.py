@@ -68,6 +68,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
     told |= {"refused": True} if call.refused else {}
     told |= {"approved": call.approved} if call.approved is not None else {}
     told |= {"card": call.card} if call.card is not None else {}
+    told |= {"vouched": call.context} if call.context else {}
     return told | ({"looked_up": call.looked_up} if call.looked_up else {})
 
 

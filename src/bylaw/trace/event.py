@@ -126,6 +126,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Where it was refused: what to put to the user, who may agree to it."""
     refused_by_result: bool = False
     """Whether nothing but its result says that it was refused: whoever writes results may write that, too."""
+    context: dict[str, Any] | None = None
+    """What the host vouches for from this call on, beside or in place of what it vouched for before."""
 
 
 @final

@@ -40,6 +40,8 @@ class ToolCall(Struct, gc=False):
     """What a shield looked up for it: as above."""
     card: Any = None
     """What was put to the user in its place: as above."""
+    vouched: Any = None
+    """What the host vouched for from it on: as above."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -137,6 +139,8 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
             transcript.mark(looked_up=_told(call.looked_up, tuple[LookedUp, ...]) or ())
         if call.card is not None:
             transcript.mark(card=_told(call.card, Card))
+        if call.vouched is not None:
+            transcript.mark(context=_told(call.vouched, dict[str, Any]))
 
 
 def _confirm(transcript: Transcript, message: ChatMessage, agent: str) -> None:
