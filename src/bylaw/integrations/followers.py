@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.speaking import Context, Vouched, is_same, linked, session_of, vouched
+from bylaw.integrations.speaking import Context, Vouched, is_same, session_of, vouched
 from bylaw.shield import Shield
+from bylaw.shield.linking import linked
 
 MOST = 1_000
 """Conversations kept at once."""

@@ -29,10 +29,10 @@ from msgspec import Struct
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_asking import can_ask, elicited, take
-from bylaw.integrations.mcp_fronts import Fronts
+from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
-from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
+from bylaw.integrations.mcp_meta import CONTEXT, CONVERSATION, agent_in, context_in, name_in, said_in, turn_in
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
 from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
@@ -41,6 +41,8 @@ from bylaw.shield import Decision, LiveSession, Shield
 
 HEADER = "bylaw-conversation"
 """The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
+CONTEXT_HEADER = "bylaw-context"
+"""What the gateway vouches for, as JSON: it wins over what the client says."""
 NO_SERVER = -32000
 """What the client is told by number, of those that JSON-RPC leaves to servers."""
 ANSWER = 15.0
@@ -64,12 +66,15 @@ class ShieldMiddleware(Middleware):
         self._fronts = fronts or Fronts()
         self._links = links
         self._sessions = Sessions(shield, context=context)
+        self._context = dict(context or {})
         self._key_argument = key_argument
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
         """By conversation, how many calls of its main agent the server is carrying out."""
         self._followers: dict[str, Follower] = {}
+        self._speaking: dict[str, LiveSession] = {}
+        """By key, the conversation of whoever spoke last."""
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
         """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
@@ -105,7 +110,8 @@ class ShieldMiddleware(Middleware):
             meta = (request.meta if request is not None else None) or {}
             agent = agent_in(meta)
             round, answer = take_round(request)
-            session = self._sessions.get(self._key(meta, arguments))
+            given = (self._key(meta, arguments), self._vouched(request, meta))
+            session = await anyio.to_thread.run_sync(self._session, *given)
             # An inner agent's client may have a model answer for the user.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id)
@@ -219,11 +225,44 @@ class ShieldMiddleware(Middleware):
         given = given or arguments.get(self._key_argument) or self._conversation
         return name_in(given, "the conversation") if given else None
 
-    def _follower(self, session: LiveSession) -> Follower:
+    def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """What operator, client and gateway vouch for: the gateway's word holds over the client's, and what a call
+        does not say was said when its MCP session began."""
+        kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
+        began, header = kept or ({}, {})
+        header = header | context_in(get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER), "the header")
+        return self._context | began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") | header
+
+    async def on_initialize(self, context: Any, call_next: Any) -> Any:
+        """Keep what is vouched for as a session of MCP begins."""
+        request = _request(context)
+        state = getattr(connection(request.session), "state", None) if request is not None else None
+        if request is not None and state is not None:
+            told = context_in((request.meta or {}).get(CONTEXT), f"`{CONTEXT}`")
+            given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
+            state[CONTEXT] = (told, context_in(given, f"the header `{CONTEXT_HEADER}`"))
+        return await call_next(context)
+
+    def _session(self, key: str | None, context: dict[str, Any]) -> LiveSession:
+        """The conversation of whoever speaks under a key: another principal has one of their own."""
+        session, first = self._sessions.speaking(key, context)
+        if not key:
+            return session
+        for left in (first, self._speaking.pop(key, None)):
+            if left is not None and left.id != session.id:
+                self._follower(left).leave()
+        self._speaking[key] = session
+        if len(self._speaking) > MOST:
+            del self._speaking[next(iter(self._speaking))]
+        if session.id != key:
+            self._follower(session, is_linked=True)
+        return session
+
+    def _follower(self, session: LiveSession, *, is_linked: bool = False) -> Follower:
         """Tells what is new in what a client says was said: some send all of it each time."""
         follower = self._followers.pop(session.id, None)
         if follower is None or follower.session is not session:
-            follower = Follower(session)
+            follower = Follower(session, is_linked=is_linked)
         self._followers[session.id] = follower
         if len(self._followers) > MOST:
             del self._followers[next(iter(self._followers))]

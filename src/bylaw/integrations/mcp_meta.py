@@ -4,6 +4,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
 
@@ -15,6 +17,8 @@ on each other's results."""
 AGENT = "bylaw/agent"
 """The inner agent that makes it for the main one: it has seen only what was shown to itself, and what it was told is
 not the user's word."""
+CONTEXT = "bylaw/context"
+"""What the client vouches for, such as `{"signed_in_as": "C1"}`. Another principal has a conversation of their own."""
 MESSAGES = "bylaw/messages"
 """What user and assistant said since the last call, as chat messages; what was told before may be told again. Without
 it, rules about what was said stay open. Calls and results are no talk: those the proxy sees itself, and it takes
@@ -32,6 +36,20 @@ def name_in(given: Any, of: str) -> str:
     if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
         raise UsageError(f"the name of {of} is not a text of at most {NAME} characters")
     return str(given)
+
+
+def context_in(given: Any, where: str) -> dict[str, Any]:
+    """What is vouched for there, by name; JSON text is read."""
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except msgspec.DecodeError:
+            given = ()
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise UsageError(f"{where} is not an object of names and values", hint='such as `{"signed_in_as": "C1"}`')
+    return given
 
 
 def agent_in(meta: Mapping[str, Any]) -> str:

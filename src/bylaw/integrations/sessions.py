@@ -5,7 +5,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
+from bylaw.engine.context import AnotherPrincipal
 from bylaw.shield import LiveSession, Shield
+from bylaw.shield.linking import linked
 
 MOST = 10_000
 """Conversations kept at once; the one that was quiet longest goes first."""
@@ -24,16 +26,35 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._lock = threading.Lock()
 
-    def get(self, key: str | None) -> LiveSession:
-        """The session of a conversation."""
+    def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
+        """The session of a conversation for whoever speaks in it now, by what the host vouches for; and that of
+        whom it is of, where that is somebody else. It reads the log."""
+        session = self.get(key, context)
+        if not (key and context):
+            return session, None
+        try:
+            session.vouch(context)
+            return session, None
+        except AnotherPrincipal:
+            if self.shield.log is not None:
+                with self._lock:
+                    # It may have been opened with what is vouched for now, and the log says that it is somebody else's.
+                    self._kept.pop(key, None)
+            own = self.get(linked(key, context), context)
+            own.vouch(context)
+            return own, self.get(key, {})
+
+    def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
+        """The session of a conversation; `context` is what it begins with, where that is not the same for all."""
+        given = self._context if context is None else context
         if not key:
-            return self.shield.session(context=self._context, lacks=NO_KEY)
+            return self.shield.session(context=given, lacks=NO_KEY)
         with self._lock:
             session = self._kept.get(key)
             if session is None:
                 is_lost = key in self._forgotten and self.shield.log is None
                 lacks = FORGOTTEN if is_lost else ""
-                session = self._kept[key] = self.shield.session(key, context=self._context, lacks=lacks)
+                session = self._kept[key] = self.shield.session(key, context=given, lacks=lacks)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 # Begun anew it would know of no earlier look-up, and of no earlier change either.

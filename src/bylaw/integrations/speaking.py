@@ -9,7 +9,6 @@ from typing import Any
 
 from bylaw.engine.context import PRINCIPAL
 from bylaw.errors import UsageError
-from bylaw.record.approval import fingerprint
 from bylaw.shield import LiveSession, Shield
 
 Vouched = Mapping[str, Any] | None
@@ -30,12 +29,6 @@ def is_same(one: Vouched, other: Vouched) -> bool:
     if PRINCIPAL in ours or PRINCIPAL in theirs:
         return ours.get(PRINCIPAL) == theirs.get(PRINCIPAL)
     return ours == theirs
-
-
-def linked(name: str, context: Vouched) -> str:
-    """The name of the conversation that another principal begins in the place of one."""
-    given = dict(context or {})
-    return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 def session_of(shield: Shield, name: str, context: Vouched, lacks: str = "") -> LiveSession:

@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from bylaw.engine.context import AnotherPrincipal
 from bylaw.engine.conversation import OpenAnswers, OpenRequests
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
@@ -34,9 +35,10 @@ from bylaw.service.request import (
     StopRequest,
     decided,
 )
-from bylaw.shield import LiveSession
+from bylaw.shield import Decision, LiveSession
+from bylaw.shield.linking import linked
+from bylaw.shield.session import AskedCall
 from bylaw.shield.shield import PinnedPack, Shield
-from bylaw.shield.state import Happening
 
 SESSIONS = 10_000
 """Sessions that are kept in memory at most; any other is read from the log when it is needed."""
@@ -80,18 +82,13 @@ class Desk:
         """A decision on each call, on disk when this returns."""
         calls = request.asked()
         await self.log.journal.let_others_go_on()
-        happenings: list[Happening] = []
         if request.messages is not None:
             session = self._shield(tenant).session(context=request.context, agent=request.agent)
             asked = (request.messages, request.tool, request.arguments)
             found = [await session.decide_after_async(*asked, id=request.id)]
         else:
-            session = self._session(tenant, request.conversation, request.context, request.agent)
-            with self._keeping(session):
-                now = session.shield.clock()
-                happenings = [event.happening(now) for event in request.events]
-                found = await session.take_async(happenings, calls, named=request.named())
-        self.metrics.events[tenant] += len(happenings)
+            session, found = await self._taken(tenant, request, calls)
+        self.metrics.events[tenant] += len(request.events)
         for decision in found:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
         pack = session.pack
@@ -102,12 +99,30 @@ class Desk:
         """Events, on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
-        session = self._session(tenant, request.conversation, request.context, request.agent)
-        with self._keeping(session):
-            now = session.shield.clock()
-            await session.take_async([event.happening(now) for event in request.events], named=request.named())
+        session, _ = await self._taken(tenant, request, [])
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
+
+    async def _taken(
+        self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[AskedCall]
+    ) -> tuple[LiveSession, list[Decision]]:
+        """Take in what a request says of its conversation, and decide on its calls; where somebody else goes on in
+        it than whom it is of, in a conversation of their own."""
+        name, context = request.conversation, request.context
+        for each in (name, linked(name, context)) if name and context else (name,):
+            session = self._session(tenant, each, context, request.agent)
+            try:
+                with self._keeping(session):
+                    now = session.shield.clock()
+                    vouched = [session.vouching(context)] if context else []
+                    happenings = [*vouched, *(event.happening(now) for event in request.events)]
+                    return session, await session.take_async(happenings, calls, named=request.named())
+            except AnotherPrincipal:
+                # Whoever it is of is left to it.
+                self._sessions.pop((tenant, each), None)
+                if each != name:
+                    raise
+        raise AssertionError("a linked conversation is of its own principal")
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
         """The user's answer to a card, on disk when this returns."""
@@ -184,9 +199,6 @@ class Desk:
         session = self._sessions.get(place)
         if session is None:
             session = self._sessions[place] = shield.session(name, context=context, agent=agent)
-        elif not session.is_under(context):
-            # That this is another context than it was opened with comes out when the log is read.
-            return shield.session(name, context=context, agent=agent)
         self._sessions.move_to_end(place)
         while len(self._sessions) > self._most:
             self._sessions.popitem(last=False)

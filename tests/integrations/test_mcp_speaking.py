@@ -1,0 +1,158 @@
+"""Who is speaking, told to the proxy call by call: what one has agreed to or had approved is not another's."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver import MCPServer
+
+from bylaw.integrations.mcp import proxy
+from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.shield import Shield
+from bylaw.trace import Call
+from tests.command import PROCESS
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+from tests.integrations.test_mcp import free_port, listening
+
+pytestmark = pytest.mark.anyio
+LOOK = ("get_rental", {"rental_id": "R1"})
+PUT = [
+    {"role": "user", "content": "Please keep the car until 2026-11-20."},
+    {"role": "assistant", "content": PUT_EXTEND},
+    {"role": "user", "content": "Yes"},
+]
+OTHER = {"signed_in_as": "C2"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def meta(context: dict[str, Any] | None, said: list[Any] | None = None) -> Any:
+    """What a call says of itself."""
+    told: dict[str, Any] = {"bylaw/conversation": "c1"}
+    told |= {} if context is None else {"bylaw/context": context}
+    return told | ({} if said is None else {"bylaw/messages": said})
+
+
+def text(result: Any) -> str:
+    return "\n".join(part.text for part in result.content)
+
+
+class Desk:
+    """A server of rentals, and proxies before it that know of no context themselves."""
+
+    def __init__(self) -> None:
+        self.rentals, self.server = Rentals(), MCPServer("desk")
+        for tool in (self.rentals.get_rental, self.rentals.extend_rental, self.rentals.refund):
+            self.server.tool()(tool)
+
+    def client(self, shield: Shield) -> Client:
+        return Client(proxy(shield, self.server)._mcp_server)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_what_one_has_agreed_to_is_not_anothers_yes(tmp_path: Path, keeps: bool) -> None:
+    at = Desk()
+    with desk(tmp_path, log=tmp_path / "log.db" if keeps else None) as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(OTHER, PUT))
+            denied = await client.call_tool("extend_rental", EXTEND, meta=meta(OTHER, PUT))
+            assert "another customer's rental" in text(denied)
+            # The customer goes on in the same chat, whose history holds what somebody else said yes to.
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            refused = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
+            assert (refused.is_error, at.rentals.ran) == (True, [])
+            own = [*PUT, {"role": "assistant", "content": PUT_EXTEND}, {"role": "user", "content": "Yes"}]
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, own))
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, own))
+            assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
+            # Theirs is no yes of the first one's either.
+            await client.call_tool(*LOOK, meta=meta(OTHER, own))
+            assert (await client.call_tool("extend_rental", EXTEND, meta=meta(OTHER, own))).is_error
+    assert at.rentals.ran == ["extend R1"]
+
+
+async def test_nor_is_it_in_another_worker(tmp_path: Path) -> None:
+    at, log = Desk(), tmp_path / "log.db"
+    with desk(tmp_path, log=log) as one, desk(tmp_path, log=log) as two:
+        async with at.client(one) as first, at.client(two) as second:
+            await first.call_tool(*LOOK, meta=meta(CUSTOMER, PUT[:2]))
+            # Somebody else says yes to what was put to the customer.
+            await second.call_tool(*LOOK, meta=meta(OTHER, PUT))
+            for client in (second, first):
+                await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+                assert (await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))).is_error
+    assert at.rentals.ran == []
+
+
+async def test_what_was_approved_for_one_is_not_approved_for_another(tmp_path: Path) -> None:
+    at = Desk()
+    firmness = Postures(approval=ApprovalTerms(stands_in=("confirm",)))
+    with desk(tmp_path, log=tmp_path / "log.db", postures=firmness) as shield:
+        assert shield.log is not None
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER))
+            await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER))
+            (waiting,) = shield.log.approvals("default")
+            shield.log.approve(waiting.id, by="lena")
+            at.rentals.rental["customer_id"] = "C2"
+            await client.call_tool(*LOOK, meta=meta(OTHER))
+            refused = await client.call_tool("extend_rental", EXTEND, meta=meta(OTHER))
+            assert (refused.is_error, at.rentals.ran) == (True, [])
+            assert len(shield.log.approvals("default")) == 2
+            at.rentals.rental["customer_id"] = "C1"
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER))
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER))
+    assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
+
+
+async def test_the_same_principal_may_add_to_the_context(tmp_path: Path) -> None:
+    at = Desk()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            await client.call_tool(*LOOK, meta=meta({"locale": "de"}, PUT))
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(None, PUT))
+            assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        session = shield.session("c1")
+        events = session.trajectory().events
+        assert [each.context for each in events if isinstance(each, Call)] == [None, {"locale": "de"}, None]
+        assert session.context == {**CUSTOMER, "locale": "de"}
+        assert session.trajectory().context == CUSTOMER
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("when", ["each call", "session"])
+async def test_the_gateways_word_holds_over_the_clients(tmp_path: Path, when: str) -> None:
+    desk(tmp_path).close()
+    port, notes = free_port(), tmp_path / "ran.txt"
+    server = [sys.executable, str(Path(__file__).with_name("mcp_desk.py")), str(notes)]
+    command = [*PROCESS, "proxy", "--pack", str(tmp_path / "desk"), "--listen", f"127.0.0.1:{port}", "--", *server]
+    said = {"Bylaw-Context": json.dumps(OTHER)}
+    with listening(command, port) as url:
+        async with httpx2.AsyncClient() as http:
+
+            async def dress(request: httpx2.Request) -> None:
+                if when == "each call" or b'"initialize"' in request.content:
+                    request.headers.update(said)
+
+            http.event_hooks["request"] = [dress]
+            async with Client(streamable_http_client(url, http_client=http), mode="legacy") as client:
+                await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+                denied = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
+                assert "another customer's rental" in text(denied)
+        async with Client(url) as client:
+            wrong = await client.call_tool(*LOOK, meta=meta(["C1"], PUT))  # pyright: ignore[reportArgumentType]
+            assert "is not an object of names and values" in text(wrong)
+    assert not notes.exists()
