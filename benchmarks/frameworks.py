@@ -38,6 +38,7 @@ CELLS: dict[str, dict[str, str]] = {
         "handoff": "test_mcp_inner.py::test_an_agent_that_is_handed_over_to_goes_on_and_is_held",
         "approval": "test_mcp_asking.py::test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one",
         "card": "test_mcp_asking.py::test_the_user_is_asked_once_by_a_card_and_their_yes_lets_the_call_run",
+        "context per run": "test_mcp_speaking.py",
     },
     "langchain": {
         "plain": f"test_langchain.py::test_{REFUSED}",
