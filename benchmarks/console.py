@@ -1,12 +1,12 @@
-"""How quick the console is on a large audit, and what becomes of requests that it must refuse.
+"""How quick the console is on a large audit.
 
     uv run --with playwright python benchmarks/console.py [--calls 100000] [--page docs/results/console.md]
 
 The logs are simulated clinic conversations, repeated under other names until so many calls are judged. The audit is run
 as `bylaw audit` runs it, then indexed; each page is asked for from the application itself, without a network, and the
 slowest of its rounds is told. Where playwright is installed and `chromium` is on the path, the first contentful paint
-of each page is measured there, from a server on this machine. With `--page` the tables are written to a page of the
-documentation.
+of each page is measured there, from a server on this machine. With `--page` the tables are written to their section of
+that page; the other sections are those of `console_tries.py`.
 """
 
 import argparse
@@ -26,25 +26,22 @@ from time import perf_counter, process_time, sleep
 from typing import Any
 
 import uvicorn
+from console_page import Row, put_section, table
 from starlette.testclient import TestClient
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
-from bylaw.cli.serve import pages_of
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.page import load_templates
 from bylaw.console.pages import view_app
 from bylaw.console.view import View
 from bylaw.pack import load_pack
 from bylaw.packs.clinic.simulator.generate import write
-from bylaw.record import Log
-from bylaw.service.keys import Key, hash_of
 
 HOME = "http://127.0.0.1"
 ROUNDS = 5
 GOAL = 0.2
 """Seconds of server time for any page at most."""
-Row = tuple[str, ...]
 
 
 def main() -> None:
@@ -54,11 +51,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         facts, pages = measured(Path(folder), given.calls)
-        tries = tried(Path(folder))
-    text = told(facts, pages, tries)
+    text = told(facts, pages)
     print(text)
     if given.page is not None:
-        given.page.write_text(text, encoding="utf-8")
+        put_section(given.page, "A large audit", text)
 
 
 def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
@@ -247,80 +243,12 @@ def paints(view: View, addresses: list[str]) -> dict[str, str]:
     return found
 
 
-def tried(folder: Path) -> list[Row]:
-    """Requests that must be refused, and what became of each."""
-    out = folder / "small"
-    write(folder / "logs", seeds=(2,), count=60)
-    audit(Request((folder / "logs" / "logs.jsonl.gz",), "clinic", folder / "logs" / "clinic.sqlite"), out)
-    view = View(out, waivers=folder / "small.yaml")
-    reader = TestClient(view_app(view), base_url=HOME)
-    name = view.index.findings(Wanted(), limit=1)[0].id
-    token = reader.get("/findings").text.split('name="token" value="')[1].split('"')[0]
-    form = {"token": token, "by": "Mara", "reason": "r", "expires": "2999-01-01"}
-    other = TestClient(view_app(view), base_url=HOME).get("/findings").text.split('name="token" value="')[1][:64]
-    waive = f"/finding/{name}/waive"
-
-    def sent(**more: Any) -> Callable[[], Any]:
-        return lambda: reader.post(waive, **({"data": form} | more))
-
-    keys = {hash_of("agent"): Key("acme"), hash_of("ann"): Key("acme", "approve", "ann")}
-    tries: list[tuple[str, Callable[[], Any]]] = [
-        ("a page under another `Host`", lambda: reader.get("/findings", headers={"host": "evil.example"})),
-        (
-            "a page under a `Host` that only begins like ours",
-            lambda: reader.get("/", headers={"host": "127.0.0.1.evil"}),
-        ),
-        ("a change with another site's `Origin`", sent(headers={"origin": "https://evil.example"})),
-        ("a change with `Origin: null`", sent(headers={"origin": "null"})),
-        ("a change that the browser calls cross-site", sent(headers={"sec-fetch-site": "cross-site"})),
-        ("a change without a token", sent(data={key: form[key] for key in ("by", "reason", "expires")})),
-        ("a change with another session's token", sent(data=form | {"token": other})),
-        ("a change sent as JSON", lambda: reader.post(waive, json=form)),
-        ("a change by a link", lambda: reader.get(waive, params=form)),
-        ("a form of 300 kB", sent(data=form | {"reason": "x" * 300_000})),
-        ("a base that climbs out of the folder", lambda: reader.get("/compare?base=../../etc")),
-        ("a file that is no part of the console", lambda: reader.get("/static/0/..%2f..%2fpage.py")),
-    ]
-    with Log(str(folder / "decisions.db")) as log:
-        served = pages_of(log, load_pack("clinic"), keys, HOME, b"s" * 32)["pages"]
-        stranger = TestClient(served, base_url=HOME, follow_redirects=False)
-        forged = {"cookie": f"bylaw_key={hash_of('ann')}.99999999999.{'0' * 64}"}
-
-        def signed(path: str, **fields: str) -> Any:
-            token = stranger.get("/sign-in").text.split('name="token" value="')[1][:64]
-            return stranger.post(path, data={"token": token, **fields})
-
-        tries += [
-            ("the inbox without signing in", lambda: stranger.get("/inbox")),
-            ("the inbox with a forged cookie", lambda: stranger.get("/inbox", headers=forged)),
-            ("an answer without signing in", lambda: signed("/inbox/answer", id="x", word="approve")),
-            (
-                "signing in with an agent's key",
-                lambda: signed("/sign-in", key="agent"),
-            ),
-            ("signing in with no key", lambda: signed("/sign-in", key="")),
-            ("events of the inbox without signing in", lambda: stranger.get("/inbox/events")),
-        ]
-        rows: list[Row] = []
-        for what, make in tries:
-            answer = make()
-            led = f", led to `{answer.headers['location']}`" if answer.status_code == 303 else ""
-            rows.append((what, f"{answer.status_code}{led}"))
-            assert answer.status_code in (303, 401, 403, 404, 413, 415, 422), (what, answer.status_code)
-    assert not (folder / "small.yaml").exists(), "nothing of this may have been written"
-    return rows
-
-
-def told(facts: list[Row], pages: list[Row], tries: list[Row]) -> str:
-    """The page."""
+def told(facts: list[Row], pages: list[Row]) -> str:
+    """The section of the page."""
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
     return "\n".join(
         [
-            "# The console: how quick it is, and what it refuses",
-            "",
             "Made by `uv run --with playwright python benchmarks/console.py --page docs/results/console.md`.",
-            "",
-            "## A large audit",
             "",
             f"Simulated clinic conversations, audited and indexed on one core of a shared machine ({machine}).",
             "",
@@ -331,25 +259,8 @@ def told(facts: list[Row], pages: list[Row], tries: list[Row]) -> str:
             "and one second.",
             "",
             *table(("page", "first", "then, at most", "first paint", "size"), pages),
-            "",
-            "## What is refused",
-            "",
-            "None of these changed anything.",
-            "",
-            *table(("try", "answer"), tries),
-            "",
-            "Text out of logs and packs is shown inert in every page: `tests/console/test_pages.py` fills each field",
-            "with markup, escapes, bidirectional controls, a megabyte. In Chromium, `tests/console/browser` does what",
-            "people do on these pages, by keyboard and on a phone, and axe-core finds no serious or critical fault on",
-            "ten pages at 390 and 1280 pixels, light and dark.",
-            "",
         ]
     )
-
-
-def table(head: Row, rows: list[Row]) -> list[str]:
-    """Rows in Markdown."""
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 if __name__ == "__main__":

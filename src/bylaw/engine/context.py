@@ -76,4 +76,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; is `{close[0]}` meant?" if close else ""
-        _logger.warning("%s: the context names `%s`, which the pack does not declare%s", pack.name, name, hint)
+        # A host takes names from elsewhere, and somebody reads this in a terminal.
+        shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
+        _logger.warning("%s: the context names `%s`, which the pack does not declare%s", pack.name, shown, hint)

@@ -1,0 +1,24 @@
+"""The page of results about the console: each command writes its own sections, and leaves the others as they are."""
+
+import re
+from pathlib import Path
+
+Row = tuple[str, ...]
+HEAD = "# The console: how quick it is, what it shows inert, and what it refuses\n"
+
+
+def put_section(page: Path, heading: str, text: str) -> None:
+    """Write a section in the place of the one of that heading, or at the end."""
+    parts = re.split(r"(?m)^(?=## )", page.read_text(encoding="utf-8")) if page.is_file() else [HEAD]
+    made = f"## {heading}\n\n{text.strip()}\n\n"
+    names = [part.partition("\n")[0] for part in parts]
+    if f"## {heading}" in names:
+        parts[names.index(f"## {heading}")] = made
+    else:
+        parts.append(made)
+    page.write_text(HEAD + "\n" + "".join(parts[1:]).rstrip() + "\n", encoding="utf-8")
+
+
+def table(head: Row, rows: list[Row]) -> list[str]:
+    """Rows in Markdown."""
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
