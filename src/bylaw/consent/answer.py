@@ -25,14 +25,20 @@ _COURTESY = re.compile(
 )
 _DASH = re.compile(r"\s*(?:\u2014|--)\s*")
 _THUMB = re.compile("\U0001f44d|\u2705|\U0001f44c")
-_PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
+_FRIENDLY = re.compile(
+    "[\U0001f389\U0001f44b\U0001f44f\U0001f600-\U0001f60e\U0001f642\U0001f64f\U0001f91d\u263a\u2764\ufe0f"
+    "\U0001f3fb-\U0001f3ff]+"
+)
+_PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]+")
 _PLAIN_YES = (
-    r"(?:yes|yeah|yep|yup|yea|yess+|aye|ya|exactly|affirmative|by all means|carry on|you may|do both|absolutely|"
-    r"definitely|certainly|of course|correct|confirmed|confirm(?:ing)?|"
+    r"(?:yes|yeah|yep|yup|yea|yess+|aye|ya|exactly|affirmative|by all means|carry on|you may(?! (?:be|want)\b)|do both|"
+    r"absolutely|definitely|certainly|of course|correct(?! (?:the|my|our|it|this|that)\b)|confirmed|"
+    r"confirm(?:ing)?(?! (?:to|(?:it |that |this )?with)\b)|"
     r"i (?:do |hereby |can )?(?:confirm|agree|approve|accept|consent)|agreed|approved|"
-    r"(?:please )?(?:do (?:it|that|so)|go ahead|proceed|go for it|go on|continue|make it so)|(?:please|pls) do|"
+    r"(?:please )?(?:do (?:it|that|so)(?! again)|go ahead|proceed|go for it|go on|continue|make it so)|"
+    r"(?:please|pls) do|"
     r"let's (?:do|go|proceed)|(?:i'd|i would) like (?:to (?:proceed|go ahead|do|confirm)|that|you to)|"
-    r"please (?:proceed|go|do)|"
+    r"please (?:proceed|go (?:ahead|for it|on)|do)|"
     r"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds| seems)? (?:all )?(?:right|correct|good to go)|"
     r"y(?=\W*(?:$|please|pls|go|do it)))\b"
 )
@@ -53,7 +59,8 @@ _BACK = re.compile(
     r"forget|never ?mind|leav\w+|keep\w*|skip\w*|ignor\w+|undo|hypothetical\w*|would have|could have|should have|"
     r"was going|tomorrow|tonight|decide|wish|kidding|joking|as if|half|part of|some of|one of|\w+n't|dont|wont|cant|"
     r"didnt|doesnt|without|once|or|either|apart|provided|providing|when|after(?! all)|while|ask|talk|said|says|told|"
-    r"declin\w*|bad|next|yeah,? right$|(?:is|'s) (?:my|mine)|"
+    r"declin\w*|bad|next|yeah,? right\b(?! away)|i (?:proposed|suggested|mentioned|described|listed|discussed|stated|"
+    r"specified)|(?:is|'s) (?:my|mine)|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|understand\W*$|"
     r"just(?! (?:to|want|wanted|go|do|make|get|wrap|let|confirm|proceed|process|please)\b))\b"
 )
@@ -86,10 +93,11 @@ _LATE_YES = re.compile(
 _AGREEING = re.compile(
     r"\b(?:yes|yeah|yep|please|pls|plz|thanks|thank|you|so|very|much|again|a|lot|go|ahead|proceed|do|it|that|this|"
     r"them|"
-    r"all|both|now|right|away|with|the|and|i|i'm|i'd|am|is|are|to|me|my|for|that's|it's|of|course|sure|ok|okay|fine|"
-    r"good|great|perfect|correct|looks|sounds|works|confirm|confirmed|agree|want|like|would|happy|then|"
-    r"your|help|appreciate|on|in|as|these|those|thing|be|let's|book|sir|dear|cheers|absolutely|definitely|well|done|"
-    r"asap|immediately|quickly|here|sweet|lovely|brilliant|thats|continue)\b|[^\w\s]|\s+"
+    r"all|both|now|right|with|the|and|i|i'm|i'd|am|is|are|to|me|my|for|that's|it's|of|course|sure|ok|okay|fine|"
+    r"good|great|perfect|correct(?! (?:the|my|our|it|this|that)\b)|looks|sounds|"
+    r"works|confirm|confirmed|agree|want|like|would|happy|then|"
+    r"your|appreciate|on|in|as|these|those|thing|be|let's|book|sir|dear|cheers|absolutely|definitely|well|done|"
+    r"asap|immediately|quickly|sweet|lovely|brilliant|thats|continue)\b|[^\w\s]|\s+"
 )
 _NO = re.compile(
     r"(?:(?:no|nope|nah|never|stop|negative)\b|(?:please )?(?:don't|do not)(?: (?:do (?:it|that|this)|proceed|"
@@ -120,18 +128,30 @@ _NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
 _COUNT = re.compile(r"\b(?:both|two|three|four|five|all|one)\b")
 _LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
-_PHRASE = re.compile(rf"\b(?:{_PLAIN_YES}|{_WEAK_YES})")
+_PHRASE = re.compile(
+    rf"\b(?:{_PLAIN_YES}|{_WEAK_YES}|(?:right|straight) away\b|(?:you|we) can\b|after all\b|"
+    r"(?:thanks?|appreciate)(?: you)?(?: so| very| much| a lot){0,3}(?: for)? (?:\w+ing(?: this| that| it)?"
+    r"(?: out| up)?|(?:the|(?:all )?your) \w+)\b)"
+)
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
-_NEUTRAL = re.compile(
+_PASSING = re.compile(
     r"as|(?:out|above-)?(?:lined|mentioned|described|listed|proposed|discussed|detailed|stated|suggested|specified)|"
-    r"summari[sz]ed|above|per|exactly|same|chang(?:es?|ing)|updat(?:es?|ing)|modifications?|details?|options?|requests?|"
-    r"amount|balance|charg(?:es?|ing)|pay(?:ing|ments?)?|method|us(?:e|es|ing)|finali[sz](?:e|ing)|complet(?:e|ing)|"
-    r"process(?:ing)?|mak(?:e|ing)|perform(?:ing)?|submit|reservations?|bookings?|orders?|account|id|number|can|could|"
-    r"will|we|we're|you've|i've|i'll|we'll|us|our|he|she|his|her|their|they|an|at|am|pm|may|by|from|ones?|two|three|"
-    r"entire|whole|also|too|its|really|just|kindly|perfectly|wanna|gonna|going|get|thank|thx|ty|u|love|man|mate|buddy|"
-    r"god|awesome|amazing|fantastic|wonderful|excellent|cool|nice|spot|thing|after|hope|decided|sound"
+    r"summari[sz]ed|above|per|exactly|same|details?|requests?|finali[sz](?:e|ing)|complet(?:e|ing)|process(?:ing)?|"
+    r"mak(?:e|ing)|perform(?:ing)?|submit|us(?:e|es|ing)|payments?|method|reservations?|bookings?|orders?|id|an|at|by|from|its|we|we're|you've|i've|also|too|really|just|kindly|"
+    r"perfectly|wanna|get|thank|thx|ty|u|love|man|mate|buddy|god|awesome|amazing|fantastic|wonderful|"
+    r"excellent|cool|nice|spot|thing|decided|sound"
 )
 """Words that turn no yes: they refer to what was told, name no deed, or are said in passing."""
+_REFERRING = re.compile(
+    r"\b(?:the|this|that|these|those) (?:chang(?:es?|ing)|updates?|modifications?|charges?|ones?)\b"
+)
+"""What was told, called by no more than its kind: "make these changes", and not "change the amount"."""
+_OF_ASKING = re.compile(
+    r"chang(?:es?|ing)|updat(?:es?|ing)|modifications?|options?|amount|balance|charg(?:es?|ing)|pay(?:ing)?|account|number|"
+    r"us|our|he|she|his|her|their|they|am|pm|may|can|could|will|i'll|we'll|gonna|going|hope|ones?|two|three|entire|whole|"
+    r"after|help|here|away"
+)
+"""Words that turn no question for leave, but may turn a yes: "Yes, change the amount", "Yes, to her account"."""
 _NUMBERED = re.compile(r"\S*\d\S*")
 """A word with a number in it; whether the number was put is asked of the call."""
 _FIGURE = re.compile(r"\d+")
@@ -143,7 +163,7 @@ _FOREIGN = 3
 @lru_cache(maxsize=2048)
 def said(text: str, put: str = "", asked: str = "") -> Said:
     """What a whole answer says to what was put and to the questions in it, which are given in lower case."""
-    told = [each.words for each in sentences(_DASH.sub(". ", _PICTURE.sub(" ", _THUMB.sub(" yes ", text))))]
+    told = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
     if not told:
         return "other"
     whole = " ".join(told)
@@ -151,16 +171,19 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
         if sentence.endswith("?"):
             break
         if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
-            others = (each for at, each in enumerate(told) if at != place)
+            others = [each for at, each in enumerate(told) if at != place]
             is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
-            return "other" if is_back or _says_more(sentence, put) or _is_foreign(whole, put) else "yes"
+            is_more = any(each.endswith("?") or _says_more(each, put) for each in others)
+            return "other" if is_back or is_more or _says_more(sentence, put) or _is_foreign(whole, put) else "yes"
     if whole.endswith("?") or _takes_back(_BACK, whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
     words = set(_WORD.findall(put))
     if any(
-        _is_command(clause, asked, words) and _is_remark(before + own, words) and not _says_more(own, put)
-        for before, own, clause in _clauses(told)
+        _is_command(clause, asked, put)
+        and _is_remark(before + own, words)
+        and not any(_says_more(each, put) for each in (own, *after))
+        for before, own, clause, after in _clauses(told)
     ):
         return "other" if _is_foreign(whole, put) else "yes"
     # An "ok", or the deed told back, says yes only where it says nothing that was not put.
@@ -168,6 +191,11 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     is_told_back = any(word in VERBS and word in words for word in _WORD.findall(whole))
     is_echo = not new and (_is_assent(whole) or is_told_back)
     return "echo" if is_echo else "plain"
+
+
+def _without_pictures(text: str) -> str:
+    """A text without pictures that say nothing; of any other nobody knows what it says."""
+    return _PICTURE.sub(" picture ", _FRIENDLY.sub(" ", _THUMB.sub(" yes ", text)))
 
 
 def figures(text: str) -> set[str]:
@@ -182,20 +210,23 @@ def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
         return "no"
     words = text.lower()
     is_yes = found == "yes" or (found == "echo" and _is_assent(words))
-    return "yes" if is_yes and not any(map(_NEGATION.fullmatch, _WORD.findall(words))) else "other"
+    is_more = any(map(_NEGATION.fullmatch, _WORD.findall(words))) or figures(text) - figures(put)
+    return "yes" if is_yes and not is_more else "other"
 
 
-def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """The clauses of an answer, each with the sentences before it and what stands before it in its own; of what it
-    quotes or asks none."""
+def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str, str, Sequence[str]]]:
+    """The clauses of an answer, each with the sentences before it, what stands before it in its own, and what comes
+    after it; of what it quotes or asks none."""
     before = ""
-    for sentence in told:
+    for place, sentence in enumerate(told):
         own = ""
-        for clause in _JOINT.split(sentence):
+        clauses = _JOINT.split(sentence)
+        for at, clause in enumerate(clauses):
             if '"' not in sentence and not sentence.endswith("?"):
                 found = _LAST_YES.search(clause)
                 start = found.start() if found else 0
-                yield before, own + clause[:start], clause[start:].strip()
+                after = (*clauses[at + 1 :], *told[place + 1 :])
+                yield before, own + clause[:start], clause[start:].strip(), after
             own += f"{clause} "
         before += f"{sentence} "
 
@@ -206,15 +237,15 @@ def _is_remark(before: str, words: set[str]) -> bool:
     return words.isdisjoint(_WORD.findall(left)) and not _NAMING.search(before)
 
 
-def _is_command(clause: str, asked: str, words: set[str]) -> bool:
+def _is_command(clause: str, asked: str, put: str) -> bool:
     """Whether a clause says yes, or says to do what the question would do: "move it"."""
     if _LAST_YES.match(clause):
-        return True
+        return not _says_more(clause, put)
     rest = _skip_courtesy(clause)
     first = _WORD.match(rest)
     if first is None or _AGREEING.fullmatch(first[0]):
         return False
-    new = set(_WORD.findall(_left(_AGREEING, rest))) - words
+    new = set(_WORD.findall(_left(_AGREEING, rest))).difference(_WORD.findall(put))
     # A question may begin with its verb ("Cancel it?"), or with "ja oder nein": only a verb is told back as a yes.
     return not new and any(
         first[0] in heads(each) or (first[0] in VERBS and first[0] == each.split(maxsplit=1)[0])
@@ -226,8 +257,8 @@ def _is_command(clause: str, asked: str, words: set[str]) -> bool:
 def _says_more(sentence: str, put: str) -> bool:
     """Whether the sentence of a yes has a word that neither agrees nor was put: such a yes may be to something else,
     on a condition, or none at all ("Yes, to a manager", "Yes, given a full refund", "Yes I know")."""
-    left = _WORD.findall(_NUMBERED.sub(" ", _PHRASE.sub(" ", sentence)))
-    unknown = [each for each in left if not is_neutral(each)]
+    left = _WORD.findall(_NUMBERED.sub(" ", _REFERRING.sub(" ", _PHRASE.sub(" ", sentence))))
+    unknown = [each for each in left if not (_PASSING.fullmatch(each) or _AGREES.fullmatch(each))]
     return bool(unknown) and not stems(put).issuperset(map(stem, unknown))
 
 
@@ -238,8 +269,8 @@ def stems(words: str) -> frozenset[str]:
 
 
 def is_neutral(word: str) -> bool:
-    """Whether a word turns no yes: it agrees, refers to what was told, or is said in passing."""
-    return _NEUTRAL.fullmatch(word) is not None or _AGREES.fullmatch(word) is not None
+    """Whether a word turns no question for leave: it agrees, refers to what was told, or is said in passing."""
+    return any(each.fullmatch(word) is not None for each in (_PASSING, _OF_ASKING, _AGREES))
 
 
 def _is_foreign(whole: str, put: str) -> bool:

@@ -242,7 +242,7 @@ class Consents:
         is_asked = last.put.asks_leave and len(last.put.questions) == 1
         if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
-        if last.said in ("yes", "echo") and deed.stands_in(last.stated.words):
+        if last.said in ("yes", "echo", "other") and deed.stands_in(last.stated.words):
             return None
         if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
