@@ -281,6 +281,8 @@ class Provenance:
         name = self._tool(step)
         tool = self._tools.get(name)
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
+        # What is told in place of a refused call's result is a text of the shield's, and may quote any tool.
+        is_record = is_record and not (call is not None and call.refused)
         # A labelled line inside of a field is not that field.
         is_record = is_record and not (place.top and place.is_labelled)
         arguments = call.arguments if call is not None else {}
