@@ -110,7 +110,7 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
-                self._asking.prepare()
+                self._values.prepare()
         elif event.by == "user":
             with suppress(Exception):
                 self._values.prepare()
