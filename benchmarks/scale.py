@@ -134,8 +134,8 @@ def request_for(folder: Path, count: int) -> Request:
 
 
 def shards_of(given: Any) -> int:
-    """About how many shards a run has."""
-    return sum(map(size_of, request_for(given.folder, given.count).files)) // int(given.shard)
+    """About how many shards a run has: a file is one at least."""
+    return sum(-(-size_of(file) // int(given.shard)) for file in request_for(given.folder, given.count).files)
 
 
 def run(given: Any, out: Path) -> int:
@@ -177,7 +177,7 @@ def cost(given: Any) -> int:
 def watch(given: Any) -> int:
     """One run, taken up where an earlier one was left: what it took after every tenth of the shards."""
     out = given.folder / f"out-{given.engine}"
-    shards = shards_of(given) + 1
+    shards = shards_of(given)
     engine = Family(started(given, out))
     tenth = 0
     while engine.look():
