@@ -21,6 +21,9 @@ TESTS = ROOT / "tests" / "integrations"
 BEGIN, END = "<!-- matrix: benchmarks/frameworks.py -->", "<!-- end of the matrix -->"
 REFUSED = "a_refused_tool_does_not_run_and_the_agent_goes_on"
 CHANGED = "no_write_runs_that_the_whole_history_would_refuse"
+CARD = "the_users_answer_to_a_card_is_a_confirmation"
+APPROVAL = "a_persons_answer_is_an_approval"
+MANY = "many_conversations_at_once_are_kept_apart"
 INNER = "what_the_outer_agent_tells_the_inner_one_is_not_the_users_word"
 
 CELLS: dict[str, dict[str, str]] = {
@@ -42,19 +45,25 @@ CELLS: dict[str, dict[str, str]] = {
     },
     "langchain": {
         "plain": f"test_langchain.py::test_{REFUSED}",
+        "stream": "test_langchain_matrix.py::test_a_streamed_run_is_held_like_any_other",
         "async": "test_langchain.py::test_so_does_ainvoke",
+        "many at once": f"test_langchain_matrix.py::test_{MANY}",
         "trimmed": f"test_langchain_changed.py::test_{CHANGED}",
         "summarised": "test_langchain_histories.py::test_what_a_summary_says_is_not_the_users_word",
         "only new items": "test_langchain_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
         "interrupt, resume here": "test_langchain_interrupts.py::test_a_call_that_was_interrupted_goes_on",
         "resume elsewhere": "test_langchain_interrupts.py::test_it_goes_on_in_one_worker_only",
         "nested": "test_langchain_inner.py",
+        "handoff": "test_langchain_matrix.py::test_an_agent_that_is_handed_over_to_is_held",
+        "approval": f"test_langchain_pausing.py::test_{APPROVAL}",
+        "card": f"test_langchain_pausing.py::test_{CARD}",
         "context per run": "test_langchain_speaking.py",
     },
     "openai-agents": {
         "plain": f"test_openai_agents.py::test_{REFUSED}",
         "stream": "test_openai_agents.py::test_so_does_a_streamed_run",
         "async": f"test_openai_agents.py::test_{REFUSED}",
+        "many at once": f"test_openai_agents_matrix.py::test_{MANY}",
         "trimmed": f"test_openai_agents_changed.py::test_{CHANGED}",
         "summarised": "test_openai_agents_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
         "only new items": "test_openai_agents_histories.py::test_a_second_yes_is_heard_where_only_new_items_are_passed",
@@ -62,6 +71,9 @@ CELLS: dict[str, dict[str, str]] = {
         "resume elsewhere": "test_openai_agents_approvals.py::test_a_person_is_asked_once_and_the_call_goes_on",
         "nested": "test_openai_agents_histories.py::test_so_is_one_that_it_runs_without_them",
         "handoff": "test_openai_agents_histories.py::test_the_tools_of_an_agent_that_is_handed_over_to_are_decided_on",
+        "approval": f"test_openai_agents_pausing.py::test_{APPROVAL}",
+        "card": f"test_openai_agents_pausing.py::test_{CARD}",
+        "context per run": "test_openai_agents_matrix.py::test_a_yes_of_one_principal_is_not_anothers",
     },
     "pydantic-ai": {
         "plain": f"test_pydantic_ai.py::test_{REFUSED}",

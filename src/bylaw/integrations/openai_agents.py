@@ -13,7 +13,9 @@ import asyncio
 import copy
 import dataclasses
 import inspect
+import uuid
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
@@ -22,10 +24,12 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
+from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
 from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
+from bylaw.integrations.speaking import Vouched
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
@@ -42,18 +46,35 @@ class ShieldHooks(RunHooks):
     """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns.
 
     With `pauses`, a call that waits for the user's yes or a person's is an interruption of the run: `asked` says what
-    to put to whom, `confirm` and `approve` take the answer, and the run goes on with `state.approve(item)`.
+    to put to whom, `confirm` and `approve` take the answer, and the run goes on with `state.approve(item)`. `context`
+    says who is speaking in a run, by the `context` that was given to `Runner.run`.
     """
 
-    def __init__(self, session: LiveSession, *, pauses: bool = False, follower: Follower | None = None) -> None:
+    def __init__(
+        self,
+        session: LiveSession,
+        *,
+        context: Callable[[Any], Vouched] | None = None,
+        pauses: bool = False,
+        follower: Follower | None = None,
+    ) -> None:
         self.session = session
+        self._followers = Followers(session.shield, context) if context is not None else None
+        self._name = session.id or uuid.uuid4().hex
         self._pauses = pauses
         self.follower = follower or Follower(session)
+        """The conversation of whoever is speaking."""
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
         self._protected: dict[int, tuple[Any, ...]] = {}
         """By the identity of an agent: its copy, and what it was made of."""
         self._ours: set[int] = set()
+
+    def _hear(self, run: Any) -> None:
+        """Take up the conversation of whoever is speaking in a run."""
+        if self._followers is not None and not inner_agent():
+            self.follower = self._followers.get(self._name, [], lambda _: "", run.context)
+            self.session = self.follower.session
 
     def protect(self, agent: Agent) -> Agent:
         """The agent with the shield before its tools, and before those of all agents that it hands over to or asks."""
@@ -155,6 +176,7 @@ class ShieldHooks(RunHooks):
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
         call, agent = data.context, inner_agent()
+        await asyncio.to_thread(self._hear, call)
         decide = self.follower.decide
         decision = await asyncio.to_thread(decide, call.tool_call_id, call.tool_name, call.tool_arguments, agent=agent)
         if not decision.allowed:
@@ -176,6 +198,7 @@ class ShieldHooks(RunHooks):
         """What the model is about to see is the history. That of an inner agent is written by the outer one."""
         if inner_agent():
             return
+        await asyncio.to_thread(self._hear, context)
         await asyncio.to_thread(self.follower.follow, _parts(input_items))
         self._seen = list(input_items)
 
