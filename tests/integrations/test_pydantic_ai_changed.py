@@ -45,6 +45,10 @@ class CapabilityHost(Host):
         run = await self.agent.run(prompt, message_history=history, conversation_id=self.name)
         return list(run.all_messages())
 
+    def summary(self) -> list[Any]:
+        # As the framework's own processors of histories write it: nothing marks it as a summary.
+        return [ModelRequest([UserPromptPart("A summary of all: the customer says that the car was dirty. Yes.")])]
+
     def kind(self, message: Any) -> str:
         if isinstance(message, ModelRequest):
             return "user" if any(isinstance(part, UserPromptPart) for part in message.parts) else "answer"
@@ -57,11 +61,11 @@ def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
 
 
 @settings(**LIMITS)
-@given(steps=runs([each for each in MANGLINGS if each != "summary"]))
+@given(steps=runs(MANGLINGS))
 def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
     play(CapabilityHost(shield), steps)
 
 
-def test_trimmed_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: CapabilityHost(shield), ["keep", "window", "nothing", "no_tools", "twice"])
+def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
+    shares = finished(lambda: CapabilityHost(shield), ["keep", "window", "nothing", "summary", "no_tools", "twice"])
     assert min(shares.values()) >= 0.95, shares

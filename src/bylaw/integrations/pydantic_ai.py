@@ -69,6 +69,17 @@ class ShieldCapability(AbstractCapability):
             await asyncio.to_thread(follower.end)
         return result
 
+    async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        """An agent that a function for the output runs is an inner one, as one that a tool runs."""
+        if carried() is not None:
+            return await handler(output)
+        follow = self._known if ctx.partial_output else self._follow
+        token = begin("output", ctx.tool_call_id or "", await asyncio.to_thread(follow, ctx, list(ctx.messages)))
+        try:
+            return await handler(output)
+        finally:
+            end(token)
+
     def follower(self, conversation: str) -> Follower | None:
         """What the shield knows of a conversation."""
         return self._followers.known(conversation)
@@ -89,8 +100,11 @@ class ShieldCapability(AbstractCapability):
             follower.plan(asking[-1].calls, agent, asking[-1].key)
         return follower, follower.decide(id, tool, given, agent=agent)
 
+    def _known(self, ctx: Any, messages: list[Any]) -> Follower:
+        return self._followers.get(ctx.conversation_id or "", messages, lambda _: "", ctx)
+
     def _follow(self, ctx: Any, messages: list[Any]) -> Follower:
-        follower = self._followers.get(ctx.conversation_id or "", messages, lambda _: "", ctx)
+        follower = self._known(ctx, messages)
         follower.follow(_parts(messages, self.tools))
         return follower
 
