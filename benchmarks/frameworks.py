@@ -24,6 +24,8 @@ CHANGED = "no_write_runs_that_the_whole_history_would_refuse"
 CARD = "the_users_answer_to_a_card_is_a_confirmation"
 APPROVAL = "a_persons_answer_is_an_approval"
 MANY = "many_conversations_at_once_are_kept_apart"
+PRINCIPALS = "a_yes_of_one_principal_is_not_anothers"
+HANDED = "an_agent_that_is_handed_over_to_is_held"
 INNER = "what_the_outer_agent_tells_the_inner_one_is_not_the_users_word"
 
 CELLS: dict[str, dict[str, str]] = {
@@ -54,7 +56,7 @@ CELLS: dict[str, dict[str, str]] = {
         "interrupt, resume here": "test_langchain_interrupts.py::test_a_call_that_was_interrupted_goes_on",
         "resume elsewhere": "test_langchain_interrupts.py::test_it_goes_on_in_one_worker_only",
         "nested": "test_langchain_inner.py",
-        "handoff": "test_langchain_matrix.py::test_an_agent_that_is_handed_over_to_is_held",
+        "handoff": f"test_langchain_matrix.py::test_{HANDED}",
         "approval": f"test_langchain_pausing.py::test_{APPROVAL}",
         "card": f"test_langchain_pausing.py::test_{CARD}",
         "context per run": "test_langchain_speaking.py",
@@ -73,21 +75,34 @@ CELLS: dict[str, dict[str, str]] = {
         "handoff": "test_openai_agents_histories.py::test_the_tools_of_an_agent_that_is_handed_over_to_are_decided_on",
         "approval": f"test_openai_agents_pausing.py::test_{APPROVAL}",
         "card": f"test_openai_agents_pausing.py::test_{CARD}",
-        "context per run": "test_openai_agents_matrix.py::test_a_yes_of_one_principal_is_not_anothers",
+        "context per run": f"test_openai_agents_matrix.py::test_{PRINCIPALS}",
     },
     "pydantic-ai": {
         "plain": f"test_pydantic_ai.py::test_{REFUSED}",
         "stream": "test_pydantic_ai.py::test_so_does_a_streamed_run",
         "async": f"test_pydantic_ai.py::test_{REFUSED}",
         "trimmed": f"test_pydantic_ai_changed.py::test_{CHANGED}",
-        "only new items": "test_pydantic_ai_changed.py::test_trimmed_agents_finish_their_tasks",
+        "many at once": f"test_pydantic_ai_matrix.py::test_{MANY}",
+        "summarised": "test_pydantic_ai_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "only new items": "test_pydantic_ai_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "interrupt, resume here": "test_pydantic_ai_pausing.py::test_a_tool_that_needs_approval_of_its_own_goes_on",
+        "resume elsewhere": "test_pydantic_ai_pausing.py::test_a_tool_that_needs_approval_of_its_own_goes_on",
         "nested": f"test_pydantic_ai_inner.py::test_{INNER}",
+        "handoff": "test_pydantic_ai_matrix.py::test_an_agent_that_goes_on_with_the_messages_of_another_is_held",
+        "approval": f"test_pydantic_ai_pausing.py::test_{APPROVAL}",
+        "card": f"test_pydantic_ai_pausing.py::test_{CARD}",
+        "context per run": f"test_pydantic_ai_matrix.py::test_{PRINCIPALS}",
     },
     "adk": {
         "plain": f"test_adk.py::test_{REFUSED}",
         "stream": f"test_adk.py::test_{REFUSED}",
         "async": f"test_adk.py::test_{REFUSED}",
+        "many at once": f"test_adk_matrix.py::test_{MANY}",
         "nested": f"test_adk_inner.py::test_{INNER}",
+        "handoff": f"test_adk_matrix.py::test_{HANDED}",
+        "approval": f"test_adk_matrix.py::test_{APPROVAL}",
+        "card": f"test_adk_matrix.py::test_{CARD}",
+        "context per run": f"test_adk_matrix.py::test_{PRINCIPALS}",
     },
     "agent-framework": {
         "plain": f"test_agent_framework.py::test_{REFUSED}",
