@@ -14,6 +14,7 @@ from google.adk.apps import App
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
+from google.adk.tools import FunctionTool
 from google.genai import types
 
 from bylaw.integrations.adk import ShieldPlugin
@@ -35,21 +36,25 @@ class Sessions:
         return LiteLlm(model=f"openai/{name}", api_base=self.url, api_key="none")
 
     def agent(self, conversation: str) -> LlmAgent:
-        tools: list[Any] = [self.rentals.get_rental, self.rentals.extend_rental]
-        return LlmAgent(name="desk", model=self.model(conversation), tools=tools)
+        return LlmAgent(name="desk", model=self.model(conversation), tools=self.tools())
 
-    async def say(self, conversation: str, text: str, user: str = "C1") -> None:
+    def tools(self) -> list[Any]:
+        return [self.rentals.get_rental, self.rentals.extend_rental]
+
+    async def say(self, conversation: str, text: str, user: str = "C1") -> list[Any]:
+        return await self.tell(conversation, types.Part(text=text), user)
+
+    async def tell(self, conversation: str, part: types.Part, user: str = "C1") -> list[Any]:
         whose: Any = {"app_name": "desk", "user_id": "u", "session_id": conversation}
         if await self.sessions.get_session(**whose) is None:
             await self.sessions.create_session(**whose)
         app = App(name="desk", root_agent=self.agent(conversation), plugins=[self.plugin])
         runner = Runner(app=app, session_service=self.sessions)
-        message = types.Content(role="user", parts=[types.Part(text=text)])
+        message = types.Content(role="user", parts=[part])
         run = runner.run_async(
             user_id="u", session_id=conversation, new_message=message, state_delta={"signed_in": user}
         )
-        async for _ in run:
-            pass
+        return [event async for event in run]
 
 
 def test_the_users_answer_to_a_card_is_a_confirmation(tmp_path: Path) -> None:
@@ -88,4 +93,29 @@ def test_an_agent_that_is_handed_over_to_is_held(tmp_path: Path) -> None:
     asyncio.run(team.say("c1", "Extend R1"))
     assert rentals.ran == []
     asyncio.run(team.say("c1", "Yes, please."))
+    assert rentals.ran == ["extend R1"]
+
+
+@pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log"])
+def test_a_call_that_was_interrupted_goes_on(tmp_path: Path, where: str) -> None:
+    rentals, shield = Rentals(), desk(tmp_path, log=tmp_path / "log.sqlite" if "log" in where else None)
+
+    class Confirmed(Sessions):
+        def tools(self) -> list[Any]:
+            return [rentals.get_rental, FunctionTool(rentals.extend_rental, require_confirmation=True)]
+
+    talk = Confirmed(tmp_path, shield, rentals, CUSTOMER, lines("c1", LOOK, PUT_EXTEND, WRITE, "Done."))
+
+    async def run() -> Any:
+        await talk.say("c1", "Extend R1")
+        events = await talk.say("c1", "Yes, please.")
+        calls = [call for event in events for call in event.get_function_calls()]
+        (asked,) = [call for call in calls if call.name == "adk_request_confirmation"]
+        assert rentals.ran == []
+        if "elsewhere" in where:
+            talk.plugin = ShieldPlugin(shield, context=CUSTOMER)
+        answer = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+        await talk.tell("c1", types.Part(function_response=answer))
+
+    asyncio.run(run())
     assert rentals.ran == ["extend R1"]

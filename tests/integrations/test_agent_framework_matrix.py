@@ -1,6 +1,7 @@
 """Microsoft's Agent Framework: cards and approvals, many sessions at once, handovers, and who is speaking."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 pytest.importorskip("agent_framework", reason="needs the extra `agent-framework`")
 pytest.importorskip("agent_framework_openai")
 
-from agent_framework import Agent, AgentSession
+from agent_framework import Agent, AgentSession, Message, tool
 from agent_framework.openai import OpenAIChatCompletionClient
 
 from bylaw.integrations.agent_framework import ShieldMiddleware
@@ -29,13 +30,15 @@ class Sessions:
 
     def agent(self, name: str, **given: Any) -> Agent:
         client = OpenAIChatCompletionClient(model=name, base_url=self.url, api_key="none")
-        tools = [self.rentals.get_rental, self.rentals.extend_rental]
-        return Agent(client=client, name=name, tools=tools, middleware=[*self.guard.all], **given)
+        return Agent(client=client, name=name, tools=self.tools(), middleware=[*self.guard.all], **given)
 
-    async def say(self, conversation: str, text: str, user: str = "C1", agent: str = "") -> None:
+    def tools(self) -> list[Any]:
+        return [self.rentals.get_rental, self.rentals.extend_rental]
+
+    async def say(self, conversation: str, text: Any, user: str = "C1", agent: str = "") -> Any:
         session = self.sessions.setdefault(conversation, AgentSession(session_id=conversation))
         session.state["signed_in"] = user
-        await self.agent(agent or conversation).run(text, session=session)
+        return await self.agent(agent or conversation).run(text, session=session)
 
 
 def test_the_users_answer_to_a_card_is_a_confirmation(tmp_path: Path) -> None:
@@ -55,7 +58,7 @@ def test_a_yes_of_one_principal_is_not_anothers(tmp_path: Path) -> None:
     asyncio.run(check_principals(Sessions, tmp_path, context))
 
 
-def test_an_agent_that_is_handed_over_to_is_held(tmp_path: Path) -> None:
+def test_an_agent_that_goes_on_in_the_session_of_another_is_held(tmp_path: Path) -> None:
     rentals = Rentals()
     front = lines("front", "Let me hand you over.")
     back = lines("specialist", LOOK, WRITE, PUT_EXTEND, WRITE, "Done.")
@@ -64,4 +67,30 @@ def test_an_agent_that_is_handed_over_to_is_held(tmp_path: Path) -> None:
     asyncio.run(team.say("c1", "Hello?", agent="specialist"))
     assert rentals.ran == []
     asyncio.run(team.say("c1", "Yes, please.", agent="specialist"))
+    assert rentals.ran == ["extend R1"]
+
+
+@pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log"])
+def test_a_call_that_was_interrupted_goes_on(tmp_path: Path, where: str) -> None:
+    rentals, shield = Rentals(), desk(tmp_path, log=tmp_path / "log.sqlite" if "log" in where else None)
+    said = lines("c1", LOOK, PUT_EXTEND, WRITE, "Done.")
+
+    class Approved(Sessions):
+        def tools(self) -> list[Any]:
+            return [rentals.get_rental, tool(rentals.extend_rental, approval_mode="always_require")]
+
+    talk = Approved(tmp_path, shield, rentals, CUSTOMER, said)
+
+    async def run() -> Any:
+        await talk.say("c1", "Extend R1")
+        return await talk.say("c1", "Yes, please.")
+
+    (asked,) = asyncio.run(run()).user_input_requests
+    assert rentals.ran == []
+    if "elsewhere" in where:
+        talk.guard = ShieldMiddleware(shield, context=CUSTOMER)
+        kept = json.loads(json.dumps(talk.sessions["c1"].to_dict()))
+        talk.sessions["c1"] = AgentSession.from_dict(kept)
+    answer = Message(role="user", contents=[asked.to_function_approval_response(approved=True)])
+    asyncio.run(talk.say("c1", answer))
     assert rentals.ran == ["extend R1"]

@@ -329,8 +329,14 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """The agent has done for now: what happened since its last call goes to the log."""
+        """The agent has done for now: what happened since its last call goes to the log.
+
+        What it asked for and what was never begun, since the framework holds it for somebody, goes on when it is made.
+        """
         with self._lock:
+            for id, decision in list(self._planned.items()):
+                if decision.allowed:
+                    self.interrupted(id, decision)
             try:
                 self.session.flush()
             except Exception as error:
