@@ -333,6 +333,13 @@ async def test_a_comment_in_a_pack_strands_no_conversation_and_another_version_i
         assert not (await client.call_tool("get_order", {"order_id": "7"})).is_error
 
 
+@pytest.mark.parametrize("option", [(), ("--conversation", "desk"), ("--key-argument", "ticket")])
+def test_who_starts_a_proxy_is_told_that_calls_must_name_a_conversation(place: Place, option: tuple[str, ...]) -> None:
+    command = place.proxy(*option, "--", *place.server())
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    assert ("give --conversation NAME" in done.stderr) is (not option)
+
+
 def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done = subprocess.run(place.proxy("--", "no-such-program"), capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -18,6 +18,10 @@ from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
 
 SECRET = 32
+UNNAMED = (
+    "calls that do not name their conversation are refused where a policy binds them: give --conversation NAME where "
+    "this proxy serves one chat"
+)
 
 
 @click.command("proxy")
@@ -94,7 +98,10 @@ def proxy_command(
             requests=models.requests,
             earlier=older,
         )
-        for note in filter(None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield))):
+        unnamed = "" if address or conversation or key_argument else UNNAMED
+        for note in filter(
+            None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
+        ):
             print(f"bylaw: {note}", file=sys.stderr, flush=True)
         server: Any = proxy(shield, upstream(url or command), context=given, **named)
         # Who stops a proxy breaks nothing off.

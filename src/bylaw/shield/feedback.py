@@ -69,6 +69,10 @@ def feedback(
     if any(ground.kind == "call" for ground in objecting):
         # Whatever they would show, this call could not be checked: to look up and try again would go on for ever.
         look_ups, retries = {}, {}
+    if asked and is_unheard and not runs:
+        # Only the user could let it through, and they are not heard: no look-up helps.
+        look_ups, retries = {}, {}
+        lines[0] = lines[0] if is_denied else f"{OPENING['ask']} ({tool})."
     if look_ups:
         then = "" if runs or is_denied else " Then make the call again if what you see allows it."
         shows = "What would be allowed may be seen by" if is_denied else "Look up:"
