@@ -61,6 +61,8 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[A
         "rules": [rule_line(pack, agent, finding) for finding in verdict.rules],
         "open_rules": [rule_line(pack, agent, finding) for finding in verdict.open_rules],
     }
+    if verdict.origins:
+        line["origins"] = [origin.record() for origin in verdict.origins]
     if answered:
         line["answered"] = [_answer(each) for each in answered]
     if verdict.fault:

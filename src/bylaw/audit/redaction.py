@@ -198,6 +198,10 @@ class Cover:
         for rules in ("rules", "open_rules"):
             if rules in line:
                 hidden[rules] = [self.rule(rule) for rule in line[rules]]
+        if "origins" in line:
+            hidden["origins"] = [
+                each | {"tool": self._tool(each["tool"])} if "tool" in each else each for each in line["origins"]
+            ]
         if "because" in line:
             because = self._scrub.reason(line["because"])
             hidden["because"] = _unquoted(because) if self._pseudonyms is not None else because

@@ -18,7 +18,14 @@ from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
 from bylaw.cli.visible import all_visible, clean
 from bylaw.cli.word import Word
-from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
+from bylaw.engine.wording import (
+    fact_words,
+    host_words,
+    is_hosts,
+    origin_words,
+    policy_words_for_reader,
+    rule_words_for_reader,
+)
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
@@ -186,6 +193,8 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
         console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
     else:
         console.print(Padding(Text("its arguments are in the log, which has been moved", style="dim"), (0, 2)))
+    for origin in line.get("origins", []):
+        console.print(Padding(Text(f"value    {origin_words(origin)}"), (0, 2)))
     console.print(_standing(line, criterion))
     if line.get("because"):
         console.print(Text(line["because"]))

@@ -10,6 +10,7 @@ from bylaw.engine.conduct import RuleFinding
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Entity, FactSource, Field, Key
 from bylaw.facts.shown import Shown
+from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
@@ -24,6 +25,10 @@ class SeenSource(FactSource, Protocol):
 
     def objections(self) -> Sequence[str]:
         """Why the call does not keep to what the user asked for, in words."""
+        ...
+
+    def origins(self) -> Sequence[ArgumentOrigin]:
+        """Where each argument of the call came from."""
         ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:

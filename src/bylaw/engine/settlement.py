@@ -15,6 +15,7 @@ from bylaw.engine.wording import policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
@@ -59,6 +60,8 @@ class CallVerdict(Struct, frozen=True):
     """The rules that the call broke."""
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that it broke or not, hanging on what is not known."""
+    origins: tuple[ArgumentOrigin, ...] = ()
+    """Where its arguments came from, under a pack that asks for it, where something speaks against the call."""
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
@@ -88,7 +91,9 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
         open_rules = tuple([each for each in open_rules if each.rule.policy not in approved.policies])
     strict = worst([policy.strict for policy in policies])
     determined = worst([policy.determined for policy in policies])
-    return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, open_rules)
+    is_clean = determined == strict == "compliant" and not judgement.rules and not open_rules
+    origins = () if is_clean or not pack.traces_values else tuple(judgement.seen.origins())
+    return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, open_rules, origins)
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:

@@ -213,3 +213,30 @@ def host_words(fact: str) -> str:
 
 def _record(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def origin_words(origin: Mapping[str, Any]) -> str:
+    """Where an argument of a call came from, as an audit's line has it."""
+    source, step = origin["source"], origin.get("step")
+    at = "" if step is None else f" at step {step}"
+    match source:
+        case "user":
+            told = f"the user said it{at}"
+        case "host":
+            told = "the host vouches for it"
+        case "agent":
+            told = "nothing shows where it came from"
+        case _:
+            field = f" (`{origin['field']}`)" if origin.get("field") else ""
+            kind = "a record" if source == "record" else "content"
+            told = f"{kind}: a result of `{origin.get('tool', '')}`{field}{at}"
+            told += "" if origin.get("whole", True) else ", within a text"
+            told += ", in a place that the user named" if origin.get("named_by_user") else ""
+    if parts := origin.get("parts"):
+        made = "may be a sum of what came from" if source == "agent" else "put together from"
+        told += f"; {made}: {', '.join(parts)}"
+    if written := origin.get("written_at"):
+        told += f"; written at step {', '.join(map(str, written))}"
+        again = origin.get("shown_again_at")
+        told += f" and shown again at step {', '.join(map(str, again))}" if again else ""
+    return f"`{origin['argument']}`: {told}"

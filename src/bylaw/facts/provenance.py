@@ -26,7 +26,9 @@ OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
 """The user's words, the host's context, a whole field that its tool vouches for, any other part of a result, or the
 agent's own making."""
-Way = Literal["exact", "normalised"]
+WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
+"""Of several values the first of these counts."""
+Way = Literal["exact", "normalised", "derived"]
 
 _CANDIDATES = 32
 """Events that are looked at for one value: the first that hold its rarest part."""
@@ -69,6 +71,8 @@ class Traced(Struct, frozen=True):
     """The short fields of the same record, folded."""
     pointed: tuple[str, ...] = ()
     """For content, what the user called the place by: arguments and fields beside it that the user said, folded."""
+    parts: tuple[TracedSource, ...] = ()
+    """For a derived value the sources of what it is made of."""
 
     def record(self) -> dict[str, Any]:
         """As code in the guard language sees it."""
@@ -78,6 +82,7 @@ class Traced(Struct, frozen=True):
             "step": -1 if self.step is None else self.step,
             "whole": self.is_whole,
             "pointed": [*self.pointed],
+            "parts": [*self.parts],
         }
 
 
@@ -179,6 +184,26 @@ class Provenance:
             return True
         bare = plain_link(value)
         return bare != value and self.is_said(bare, before=before)
+
+    def is_part_of_record(self, traced: Traced) -> bool:
+        """Whether a value is a part of a short field, of a tool that vouches for all that it shows."""
+        tool = self._tools.get(traced.tool)
+        is_short = not traced.is_whole and traced.field in traced.beside
+        return is_short and tool is not None and tool.trusts(traced.field) and "content" not in tool.trust.values()
+
+    def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
+        """The steps of the writes before a step that were given a value, and of the results that showed it after."""
+        spelling = spell(value)
+        if spelling is None:
+            return [], []
+        writes = [step for step in self.given(value, before=before) if self._writes(step)]
+        shown = self._shown_in.candidates(spelling, before)[:_CANDIDATES] if writes else []
+        return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
+
+    def _writes(self, step: int) -> bool:
+        call = self._events[step]
+        tool = self._tools.get(call.tool) if isinstance(call, Call) else None
+        return tool is None or tool.effect == "write"
 
     def numbers(self, *, before: int) -> list[float]:
         """The numbers among what was said and shown before a step; the latest, where there are many."""

@@ -24,7 +24,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.testimony import Testimony
-from bylaw.facts.tracing import trace_of
+from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result
@@ -97,6 +97,10 @@ class SeenFacts:
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
         """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
         return trace_of(self._ledger, self._at, self._context, value)
+
+    def origins(self) -> list[ArgumentOrigin]:
+        """Where each argument of the call came from."""
+        return origins_of(self._ledger, self._at, self._context)
 
     def objections(self) -> Sequence[str]:
         """Why the call does not keep to what the user asked for, in words."""

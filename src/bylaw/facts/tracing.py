@@ -1,17 +1,48 @@
 """Where the value of a judged call's argument came from, as far as the conversation is known."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.derivation import derive
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.provenance import Traced, leaf_values
+from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced, leaf_values
 from bylaw.text.identifier import identifiers, is_prose
 
-_WORST = ("agent", "content", "record", "host", "user")
-"""Of several values the first of these counts."""
 _NONE = Traced("agent")
+_NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
+"""A field's name; a label that somebody wrote may be anything."""
+
+
+class ArgumentOrigin(Struct, frozen=True):
+    """Where an argument of a call came from, and how it went on from there."""
+
+    argument: str
+    traced: Traced
+    written_at: tuple[int, ...] = ()
+    """Earlier writes that were given it."""
+    shown_again_at: tuple[int, ...] = ()
+    """Results that showed it after such a write, which founds nothing."""
+
+    def record(self) -> dict[str, Any]:
+        """For a line of an audit: no value, and no word of anybody."""
+        traced = self.traced
+        told: dict[str, Any] = {"argument": self.argument, "source": traced.source, "how": traced.how}
+        if traced.step is not None:
+            told["step"] = traced.step
+        if traced.tool:
+            told |= {"tool": traced.tool, "whole": traced.is_whole, "named_by_user": bool(traced.pointed)}
+        if _NAME.fullmatch(traced.field):
+            told["field"] = traced.field
+        if traced.parts:
+            told["parts"] = [*traced.parts]
+        if self.written_at:
+            told |= {"written_at": [*self.written_at], "shown_again_at": [*self.shown_again_at]}
+        return told
 
 
 def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
@@ -20,11 +51,30 @@ def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: 
     Where a message or a result was not captured, what was not found may have stood there: UNSEEN.
     """
     provenance = ledger.provenance(context)
-    found = [provenance.trace(part, before=at.start) for part in _parts(value)] or [_NONE]
-    worst = min(found, key=lambda traced: _WORST.index(traced.source))
+    found = [_traced(provenance, part, at.start) for part in _parts(value)] or [_NONE]
+    worst = min(found, key=lambda traced: WORST_FIRST.index(traced.source))
     if worst.source in ("agent", "content") and not ledger.is_whole_before(at.start):
         return UNSEEN
     return worst.record()
+
+
+def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
+    return derive(provenance, value, provenance.trace(value, before=before), before=before)
+
+
+def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
+    """Where each argument of a call came from, its worst founded part."""
+    provenance = ledger.provenance(context)
+    found: list[ArgumentOrigin] = []
+    for name, value in at.call.arguments.items():
+        parts = _parts(value)
+        if not parts:
+            continue
+        traced = [(part, _traced(provenance, part, at.start)) for part in parts]
+        part, worst = min(traced, key=lambda each: WORST_FIRST.index(each[1].source))
+        writes, shown = provenance.ways_back(part, before=at.start)
+        found.append(ArgumentOrigin(name, worst, tuple(writes), tuple(shown)))
+    return found
 
 
 def _parts(value: Any) -> list[str | float]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.audit.finding import SEVERITIES, lacked
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled
 from bylaw.engine.verdict import WORST_FIRST
-from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
+from bylaw.engine.wording import host_words, is_hosts, origin_words, policy_words_for_reader, rule_words_for_reader
 from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
@@ -113,6 +113,8 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
     # A call that could not be judged is no finding with an id of its own.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
+    origins = [origin_words(origin) for origin in call.get("origins", ())[:20]]
+    told |= {"origins": origins} if origins else {}
     return cut(told | {"verdict": call[criterion], "because": call.get("because", ""), "policies": policies})
 
 
