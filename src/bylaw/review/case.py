@@ -18,6 +18,7 @@ from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, F
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.shown import Shown
 from bylaw.facts.source import WorldFacts
+from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate
@@ -295,6 +296,10 @@ class _Told:
 
     def answers(self) -> Sequence[tuple[str, Any]]:
         """A case is told whole: what is asked for is not noted."""
+        return ()
+
+    def origins(self) -> Sequence[ArgumentOrigin]:
+        """Nothing is asked of what a case makes up."""
         return ()
 
     def objections(self) -> Sequence[str]:
