@@ -48,8 +48,13 @@ def test_explain_and_report_say_where_each_value_came_from(tmp_path: Path) -> No
     (line,) = [json.loads(each) for each in (out / "calls.jsonl").read_text().splitlines()]
     account, amount = line["origins"]
     assert account == {
-        "argument": "account", "source": "content", "how": "exact", "step": 2, "tool": "read_mail",
-        "whole": False, "named_by_user": False,
+        "argument": "account",
+        "source": "content",
+        "how": "exact",
+        "step": 2,
+        "tool": "read_mail",
+        "whole": False,
+        "named_by_user": False,
     }
     assert (amount["argument"], amount["source"]) == ("amount", "user")
     told = " ".join(runner.invoke(app, ["explain", str(out), "ann"]).output.split())
