@@ -88,8 +88,12 @@ def _add(found: dict[Argument, None], top: str, name: str, value: Any, schema: A
             if str(key) not in terms.spared:
                 _add(found, top, str(key), part, _of(fields, str(key)), terms)
     elif isinstance(value, list):
-        for part in cast("list[Any]", value):
+        parts = cast("list[Any]", value)
+        for part in parts:
             _add(found, top, name, part, _of(schema, "items"), terms)
+        for count in {parts.count(part) for part in parts} - {1}:
+            # One thing several times is more than the thing.
+            found[Argument("count", name, top, str(count), str(count), Decimal(count))] = None
     else:
         argument = _argument(top, name, value, schema, is_wanted=not terms.wanted.isdisjoint((top, name)))
         if argument is not None:
@@ -105,8 +109,6 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
         return Argument("flag", name, top, str(value).lower(), "", is_on=value)
     if isinstance(value, int | float):
         number = figure(str(value))
-        if number is not None and not number and not is_wanted:
-            return None
         return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
     text = str(value).strip()
     if not text or (is_prose(text) and not is_wanted and not traits & {"money", "means", "thing"}):
@@ -133,8 +135,6 @@ def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) 
         first, last = (int(found[1]), int(found[2] or 0)), (int(found[3] or 0), int(found[4] or 0))
         return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
     if "thing" not in traits and (number := figure(value)) is not None:
-        if not number:
-            return None
         return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)

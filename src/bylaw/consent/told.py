@@ -40,6 +40,9 @@ _ON_FILE = re.compile(
     r"\bon file\b|"
     r"\bpayment method (?:used|you used|on)|\bcard you (?:used|paid)"
 )
+_SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender"))
+_FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
+_TO = re.compile(r"\s+to\b")
 _COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
 _COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")
@@ -219,7 +222,7 @@ class Hearing:
             case "day":
                 return self._day(each)
             case "time":
-                return None if all(at in self._put.times for at in each.at) else "never"
+                return self._time(each)
             case "count":
                 return self._count(each)
             case "choice":
@@ -270,7 +273,8 @@ class Hearing:
     # Ids
 
     def _id(self, each: Argument) -> Why | None:
-        if each.is_person and self._records.of(each.key, self._before) and not self._beside(each):
+        is_seen_alone = self._records.of(each.key, self._before) and not self._beside(each)
+        if each.is_person and is_seen_alone and not any(self._rivals(each, passage) for passage in self._near):
             return None
         for passage in self._regions(each):
             found = self._id_in(each, passage)
@@ -279,7 +283,7 @@ class Hearing:
                 found = "never" if self._id_in(each, self._bracketed) in ("never", "another") else None
             if found != "never":
                 return found
-        if self._records.of(each.key, self._before) and not self._beside(each):
+        if is_seen_alone:
             # The only one of its kind that anybody has seen.
             return None
         if each.is_means and self._is_on_file(each):
@@ -424,13 +428,15 @@ class Hearing:
     # Sums and days
 
     def _sum(self, each: Argument) -> Why | None:
+        if not each.number:
+            return "another" if self._put.sums - self._numbers else None
         sums = [other.number for other in self._given if other.kind == "sum" and other.number is not None]
         known = self._numbers | {sum(some, Decimal(0)) for count in (2, 3) for some in combinations(sums, count)}
         return self._among(each, lambda passage: [number_mark(other) for other in passage.sums - known])
 
     def _day(self, each: Argument) -> Why | None:
-        if not all(at in self._put.times for at in each.at):
-            return "never"
+        if each.at and (why := self._time(each)):
+            return why
         mine = [other.day for other in self._given if other.day is not None]
         return self._among(
             each,
@@ -438,6 +444,17 @@ class Hearing:
                 f"d:{day.month}-{day.day}" for day in passage.days if not any(day.may_be(other) for other in mine)
             ],
         )
+
+    def _time(self, each: Argument) -> Why | None:
+        """Whether a time of day stands in what is read first of all that tells one, with no other beside it."""
+        mine = {at for other in self._given for at in other.at}
+        for passage in self._regions(each):
+            stands = all(at in passage.times for at in each.at)
+            if passage.times - mine:
+                return "beside" if stands else "another"
+            if stands:
+                return None
+        return "never"
 
     def _among(self, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
         """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
@@ -481,6 +498,10 @@ class Hearing:
 
     def _count(self, each: Argument) -> Why | None:
         names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
+        if not each.number:
+            # None of something need not be told, where nobody told of some.
+            told = (line for line in self._put.words.split("\n") if any(_is_about(line, name) for name in names))
+            return "another" if any(Passage([line]).counts - self._numbers for line in told) else None
         for passage in islice(self._regions(each), 1, None):
             lines = [line for line in passage.lines if any(_is_about(line, name) for name in names)]
             for told in ([self._part((line,)) for line in lines], [passage]):
@@ -526,11 +547,10 @@ class Hearing:
         is_current = any((each.name, each.key) in record.fields for record in self._current)
         for passage in (*self._near[1:], self._bracketed):
             if _stands(phrase, (), passage):
+                if _is_left_behind(each, phrase, passage):
+                    return "another"
                 return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
-        parts = [part.strip(",.") for part in phrase.split() if len(part) > 1]
-        if is_current or (parts and all(self._put.place_of(part) >= 0 for part in parts)):
-            return None
-        return "never"
+        return None if is_current else "never"
 
 
 def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
@@ -539,6 +559,20 @@ def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
     named = set(words_of(tool))
     target = next((each for each in things if named & set(words_of(each.name)) - {"id"}), None)
     return target or next((each for each in things if not each.is_person), None)
+
+
+def _is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
+    """Whether a value stands only where something is taken from: "from Anna Lee to Bob Ray" tells no new name."""
+    names = {*words_of(each.name), *words_of(each.top)}
+    if not names.isdisjoint(_SOURCES):
+        return False
+    found = list(
+        re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", passage.unjoined if " " in phrase else passage.words)
+    )
+    words = passage.unjoined if " " in phrase else passage.words
+    return bool(found) and all(
+        _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
+    )
 
 
 def _has_kind(each: Argument, line: Passage) -> bool:
