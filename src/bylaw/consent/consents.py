@@ -181,7 +181,8 @@ class Consents:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""
         if any(deed.stands_in(each.stated.words) for each in standing):
             return True
-        is_more = any(each.kind in ("sum", "day", "time", "count", "choice", "name") for each in given)
+        kinds = {each.kind for each in given if each.number != 0}
+        is_more = not kinds.isdisjoint(("sum", "day", "time", "count", "choice", "name"))
         asked = any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges)
         return is_more and (asked or not any(self._is_about(each, standing) for each in self._deeds.others(deed)))
 
@@ -242,7 +243,8 @@ class Consents:
         is_asked = last.put.asks_leave and len(last.put.questions) == 1
         if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
-        if last.said in ("yes", "echo", "other") and deed.stands_in(last.stated.words):
+        may_agree = last.said in ("yes", "echo") or (last.said == "other" and "leave" in last.put.asks)
+        if may_agree and deed.stands_in(last.stated.words):
             return None
         if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
@@ -251,6 +253,7 @@ class Consents:
     def _is_said(self, call: CallRecord, given: list[Argument]) -> bool:
         """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
         told = [exchange.unread for exchange in self._talk.exchanges[-_NAMED:]]
+        given = [each for each in given if each.number != 0]
         values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
         return not values or any(self._is_in(each, passage, call.start) for each in given for passage in told)
 
