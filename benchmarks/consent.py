@@ -96,7 +96,7 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 ## Other trades
 
-The airline's agents and users speak in few ways. So six authors who knew nothing of this code made conversations of
+The airline's agents and users speak in few ways. So seven authors who knew nothing of this code made conversations of
 other trades and labelled each write. The first four did so for a `consented` that read English by lists, and on its
 first runs it accused agreed writes in every trade: 136 of 341 of a telephone provider, 43 of 91 of a hotel, an insurer
 and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a gym, a parcel service and a property
@@ -114,7 +114,19 @@ writes: 198 agreed, 80 without consent. They were counted once: **3 of the 198 w
 was at most 2); of 69 writes taken for agreed 68 were (.986; .97); 69 % were left open (60), 34 % of the agreed were
 found (40), and 19 % of those without consent (25).** Sound, and still too quiet by a tenth. The two faults behind the
 three accusations were mended since: a number before a colon was not read, and one yes to three vouchers that are alike
-was spent by the first. What is open is for a card, a model or a person. By
+was spent by the first.
+
+Those labels say little of answers that nobody in them gave. Tried with some 400 more of them, and with questions of
+the agent that ask for something else, it took most for a yes. So a yes may now say nothing that was not put, and a
+question for leave may ask for nothing beside it ([280](../decisions/0280-a-yes-says-nothing-that-was-not-put.md),
+[290](../decisions/0290-the-whole-answer-is-held-to-what-was-put.md)): surer, and quieter still.
+
+The seventh wrote 206 conversations of an optician, a theatre and a newspaper, terse and full of slang, and labelled
+their 279 writes: 180 agreed, 99 without consent. They were counted once, by that stricter reader: **1 of the 180 who
+agreed was accused (0.6 %; at most 2); all 16 writes taken for agreed were (.97); 84 % were left open (60), 9 % of the
+agreed were found (40), and 28 % of those without consent (25).** The reader of before finds 28 of them. The
+accusation is mended since: it rested on a thing that no look-up had shown, of which nobody knows by what words it was
+put. What is open is for a card, a model or a person. By
 `python benchmarks/consent_trades.py`:
 
 {trades}
@@ -122,16 +134,20 @@ was spent by the first. What is open is for a card, a model or a person. By
 ## What is open, put to a model
 
 `bylaw audit --llm batch:DIR` asks one question for each open write: the policy, the talk, what tools showed of the
-call's values, and what code could not settle. 160 open writes were drawn by seed, 40 of each of the three last trades
-and 40 of the airline's kept part, and answered once by fresh readers who saw the questions alone
-(`python benchmarks/consent_answers.py score benchmarks/recorded/consent --trades ... --most 40`; the airline's answers
-quote recorded conversations and are not kept here):
+call's values, and what code could not settle. 160 open writes were drawn by seed, 40 of each of the sixth author's
+trades and 40 of the airline's kept part, and answered once by fresh readers who saw the questions alone (`python
+benchmarks/consent_answers.py score benchmarks/recorded/consent --trades ... --most 40`; the airline's answers quote
+recorded conversations and are not kept here):
 
 | set | asked | agreed: precision | recall | without: precision | recall | left open |
 |---|---|---|---|---|---|---|
 | bank, catering, school | 120 | 1.00 (78/78) | 0.97 (78/80) | 0.95 (40/42) | 1.00 (40/40) | 0 |
 | airline | 40 | 0.88 (29/33) | 0.94 (29/31) | 0.71 (5/7) | 0.56 (5/9) | 0 |
-| all | 160 | 0.96 (107/111) | 0.96 (107/111) | 0.92 (45/49) | 0.92 (45/49) | 0 |
+| optician, theatre, newspaper | 90 | 1.00 (60/60) | 0.98 (60/61) | 0.97 (29/30) | 1.00 (29/29) | 0 |
+| all but these | 160 | 0.96 (107/111) | 0.96 (107/111) | 0.92 (45/49) | 0.92 (45/49) | 0 |
+
+Of the seventh author's trades 30 open writes each were drawn and answered by three other readers (`--most 30`); their
+answers were brought into the schema's form, which an endpoint would have held them to.
 
 The goal was .92 for each. In the trades it is met. On the airline it is not: of nine open writes without consent four
 were taken for agreed, three of them changes whose price nobody had told. To the labels that is no consent.

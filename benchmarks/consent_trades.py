@@ -4,8 +4,9 @@
 
 `trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
 written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
-and `library` 77 each, `bank`, `catering` and `school` 72 each. The pack of each is its tools and one rule, that the
-user has agreed to every write. How the first run went, and what was read since, is on docs/results/consent.md.
+and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69 each. The
+pack of each is its tools and one rule, that the user has agreed to every write. How the first run went, and what was
+read since, is on docs/results/consent.md.
 """
 
 import json
@@ -18,7 +19,11 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.trace import Trajectory
 
 TRADES = Path(__file__).parent / "trades"
-WRITES_LABELLED = {"vet", "moving", "library", "bank", "catering", "school"}
+WRITES_LABELLED = {
+    *("vet", "moving", "library"),
+    *("bank", "catering", "school"),
+    *("optician", "theatre", "newspaper"),
+}
 """Trades whose authors labelled every write: what they labelled is a write, whatever its name."""
 RULE = "agreed-before-change"
 FILES = {

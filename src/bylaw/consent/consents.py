@@ -243,8 +243,11 @@ class Consents:
         is_asked = last.put.asks_leave and len(last.put.questions) == 1
         if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
-        may_agree = last.said in ("yes", "echo") or (last.said == "other" and "leave" in last.put.asks)
-        if may_agree and deed.stands_in(last.stated.words):
+        may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
+        # Of a thing that no look-up showed nobody knows by what words it was put.
+        things = [each for each in given if each.kind == "id" and not each.is_person]
+        is_seen = all(self._records.of(each.key, call.start) for each in things)
+        if may_agree and (deed.stands_in(last.stated.words) or not is_seen):
             return None
         if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
