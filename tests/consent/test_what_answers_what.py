@@ -203,6 +203,8 @@ def test_words_of_another_language_are_no_plain_yes(question: str, said: str) ->
         "Shall I cancel the gift wrap of order R-1001?",
         "Shall I cancel your newsletter? Your order R-1001 is on its way.",
         "Shall I cancel order R-1001? Actually, hold on, it has shipped.",
+        "Order R-1001 was cancelled. Is that right?",
+        "If the parcel comes back, I will cancel order R-1001. Is that ok?",
     ],
 )
 def test_leave_is_asked_for_this_deed_and_nothing_beside_it(asked: str) -> None:
@@ -215,3 +217,10 @@ def test_leave_is_asked_for_this_deed_and_nothing_beside_it(asked: str) -> None:
 def test_a_sum_that_is_told_roughly_is_not_told(sum_: str) -> None:
     put = {"agent": f"I'd transfer {sum_} from AC-11 to AC-22. Shall I?"}
     assert found(HELLO, put, {"user": "Yes."}, transfer("250.00", "AC-22")).value is None
+
+
+def test_a_yes_to_another_question_is_none_to_what_was_put_before() -> None:
+    asked_back = {"user": "How long does the refund take?"}
+    for question in ("Three days. Do you like surprises?", "Three days. Would you like a newsletter?"):
+        assert found(HELLO, PUT, asked_back, {"agent": question}, {"user": "Yes."}, cancel()).value is None
+    assert found(HELLO, PUT, asked_back, {"agent": "Three days. Shall I cancel it?"}, {"user": "Yes."}, cancel()).value

@@ -164,16 +164,19 @@ class Consents:
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
         lines = [line for each in reversed(standing) for line in each.put.lines]
-        own = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
-        known = set(map(stem, words_of(own)))
-        for each in given:
-            if each.kind == "id":
-                for entry in self._records.of(each.key, call.start):
-                    known.update(map(stem, entry.record.marks))
+        asked = next((each.put.questions for each in standing if "leave" in each.put.asks), standing[0].put.questions)
+        keys = [each.key for each in given if each.kind == "id"]
+
+        def is_of_call(word: str) -> bool:
+            own = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
+            if deed.is_called((word,)) or stem(word) in map(stem, words_of(own)):
+                return True
+            return any(word in entry.record.marks for key in keys for entry in self._records.of(key, call.start))
+
         sums = [each.number for each in given if each.number is not None]
         return not (
             is_no_proposal(lines)
-            or asks_for_more(lines, known, lambda word: deed.is_called((word,)))
+            or asks_for_more(lines, asked, is_of_call)
             or any(is_vague(line.sentence.words, sums) for line in lines)
         )
 

@@ -6,7 +6,7 @@ something else.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from bylaw.consent.answer import is_neutral
@@ -32,7 +32,17 @@ away agreed
 """
 """Words of asking, of going ahead, and of pointing at what was told."""
 _ASKING = frozenset(map(stem, _ASKS.split()))
-_DONE = re.compile(r"\b(?:i|we)(?:'ve| have)(?: just| now| already)? \w+ed\b")
+_DONE = re.compile(
+    r"\b(?:i|we)(?:'ve| have)(?: just| now| already)? \w+ed\b|"
+    r"\byou (?:received|made|sent|placed|booked|paid|ordered)\b|"
+    r"\b(?:was|were|has been|have been) \w+ed\b"
+)
+_HANGS = re.compile(
+    r"^\W*(?:if|once|when|as soon as|unless)\b(?! (?:you|that's|that|this|it's|it) (?:\w+ )?(?:confirm|agree|approve|"
+    r"say|like|want|wish|happy|ok|okay|fine|good|right|correct|works|sounds|looks|all right|yes))|"
+    r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
+)
+"""A condition, a plan of several times, a refusal: what is put is not the call as it is made now."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
 _RETRACTED = re.compile(
@@ -47,12 +57,11 @@ _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more
 _NEAR = 20
 
 
-def asks_for_more(lines: Sequence[Line], known: Collection[str], is_of_deed: Callable[[str], bool]) -> bool:
+def asks_for_more(lines: Sequence[Line], asked: Sequence[Line], is_of_call: Callable[[str], bool]) -> bool:
     """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
-    told = {stem(each) for line in lines if not line.asks for each in _WORD.findall(line.sentence.words)}
-    told.update(known)
-    asked = [line.sentence.words for line in lines if line.asks == "leave"]
-    return bool(asked) and all(_UNDOING.search(each) or not all(map(is_of_deed, _added(each, told))) for each in asked)
+    told = {stem(each) for line in lines if line not in asked for each in _WORD.findall(line.sentence.words)}
+    put = [line.sentence.words for line in asked if line.asks == "leave"]
+    return bool(put) and all(_UNDOING.search(each) or not all(map(is_of_call, _added(each, told))) for each in put)
 
 
 def _added(question: str, told: set[str]) -> list[str]:
@@ -61,11 +70,12 @@ def _added(question: str, told: set[str]) -> list[str]:
 
 
 def is_no_proposal(lines: Sequence[Line]) -> bool:
-    """Whether what was told is reported as done, is one of two, or is taken back after the question."""
+    """Whether what was told is reported as done, hangs on something, is one of two, or is taken back afterwards."""
     last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
     before = lines[last - 1].sentence.words if last > 0 else ""
     after = (line.sentence.words for line in lines[last + 1 :])
-    return bool(_DONE.search(before) or _OR_ANOTHER.search(before)) or any(map(_RETRACTED.search, after))
+    is_other = any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER))
+    return is_other or any(map(_RETRACTED.search, after))
 
 
 def is_vague(words: str, values: Iterable[Decimal]) -> bool:
