@@ -130,8 +130,8 @@ _LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 _PHRASE = re.compile(
     rf"\b(?:{_PLAIN_YES}|{_WEAK_YES}|(?:right|straight) away\b|(?:you|we) can\b|after all\b|"
-    r"(?:thanks?|appreciate)(?: you)?(?: so| very| much| a lot){0,3}(?: for)? (?:\w+ing(?: this| that| it)?"
-    r"(?: out| up)?|(?:the|(?:all )?your) \w+)\b)"
+    r"(?:thanks?|appreciate)(?: you)?(?: so| very| much| a lot){0,3}(?: for)? "
+    r"(?:(?:help|check|explain|sort|look|clarify)ing(?: this| that| it)?(?: out| up)?|(?:the|(?:all )?your) \w+)\b)"
 )
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
 _PASSING = re.compile(
@@ -154,8 +154,6 @@ _OF_ASKING = re.compile(
 """Words that turn no question for leave, but may turn a yes: "Yes, change the amount", "Yes, to her account"."""
 _NUMBERED = re.compile(r"\S*\d\S*")
 """A word with a number in it; whether the number was put is asked of the call."""
-_THANKS = re.compile(r"(?:thanks?|thx|cheers|(?:i |much )?appreciate)\b[^?]*$")
-"""A sentence of thanks names nothing to be done; words that take a yes back are looked for in it all the same."""
 _FIGURE = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})|\.0+\b")
 _FOREIGN = 3
@@ -175,7 +173,7 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
         if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
             others = [each for at, each in enumerate(told) if at != place]
             is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
-            is_more = any(each.endswith("?") or _says_more(each, put) for each in others if not _THANKS.match(each))
+            is_more = any(each.endswith("?") or _says_more(each, put) for each in others)
             return "other" if is_back or is_more or _says_more(sentence, put) or _is_foreign(whole, put) else "yes"
     if whole.endswith("?") or _takes_back(_BACK, whole, put):
         rest = _skip_courtesy(whole)
