@@ -9,7 +9,7 @@ import pytest
 from bylaw.audit.batch.counts import counts_record
 from bylaw.audit.batch.engine import Outcome
 from bylaw.audit.batch.part import Job
-from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.run import audit_in_shards, code_digest
 from bylaw.audit.batch.schema import TABLES, arrow_schema
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.examine import open_examiner
@@ -125,6 +125,24 @@ def test_parts_of_another_pack_world_or_log_are_not_taken_up(shop: Shop, logs: l
     sharded(logs, str(shop.pack), out, size=900, world=shop.world)
     fresh = sharded(logs, str(shop.pack), shop.root / "fresh", size=900, world=shop.world).out
     assert written(out) == written(fresh)
+
+
+def test_parts_that_other_code_judged_are_not_taken_up(
+    shop: Shop, logs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Killed):
+        sharded(logs, str(shop.pack), shop.root / "out", size=900, engine=Inline(ends_after=3))
+    package = shop.root / "edited"
+    (package / "engine").mkdir(parents=True)
+    (package / "engine" / "verdict.py").write_text("STRICT = True\n")
+    before = code_digest(package)
+    (package / "engine" / "verdict.py").write_text("STRICT = None\n")
+    assert code_digest(package) != before
+    monkeypatch.setattr("bylaw.audit.batch.run.code_digest", lambda: code_digest(package))
+    edited, whole = Inline(), Inline()
+    sharded(logs, str(shop.pack), shop.root / "out", size=900, engine=edited)
+    sharded(logs, str(shop.pack), shop.root / "whole", size=900, engine=whole)
+    assert len(edited.judged) == len(whole.judged)
 
 
 def test_a_bad_shard_is_named_the_rest_stands_and_only_it_is_tried_again(shop: Shop, logs: list[Path]) -> None:

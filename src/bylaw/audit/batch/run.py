@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw import __version__
+import bylaw
 from bylaw.audit.batch.counts import add_counts
 from bylaw.audit.batch.engine import Engine
 from bylaw.audit.batch.part import Job, read_entry
@@ -78,7 +78,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, request: Request, examiner: Examiner) -> None:
-    """Take up the run that left this folder; begin anew where it was of another pack, world, version or options."""
+    """Take up the run that left this folder; begin anew where it was of another pack, world, code or options."""
     mark = _mark(request, examiner)
     note = work / "run.json"
     try:
@@ -91,7 +91,7 @@ def begin(work: Path, request: Request, examiner: Examiner) -> None:
     for left in (work / "parts").glob(".*"):
         shutil.rmtree(left, ignore_errors=True)
     written = note.with_suffix(".new")
-    written.write_text(json.dumps({"mark": mark, "bylaw": __version__}), encoding="utf-8")
+    written.write_text(json.dumps({"mark": mark, "bylaw": bylaw.__version__}), encoding="utf-8")
     os.replace(written, note)
 
 
@@ -99,7 +99,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
     """What parts must have in common to be put together; the logs themselves are in the key of each shard."""
     held = [request.world, request.document, request.tasks]
     record = [
-        __version__,
+        code_digest(),
         TABLES_SCHEMA,
         TABLES,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -111,6 +111,15 @@ def _mark(request: Request, examiner: Examiner) -> str:
         Pseudonyms(request.key).mark if request.key is not None else None,
     ]
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+
+
+def code_digest(package: Path = Path(bylaw.__file__).parent) -> str:
+    """The digest of a package's code: of two states of one version, as in a checkout, each may judge differently."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def judged(
