@@ -21,6 +21,7 @@ TESTS = ROOT / "tests" / "integrations"
 BEGIN, END = "<!-- matrix: benchmarks/frameworks.py -->", "<!-- end of the matrix -->"
 REFUSED = "a_refused_tool_does_not_run_and_the_agent_goes_on"
 CHANGED = "no_write_runs_that_the_whole_history_would_refuse"
+FINISHED = "trimmed_and_summarised_agents_finish_their_tasks"
 CARD = "the_users_answer_to_a_card_is_a_confirmation"
 APPROVAL = "a_persons_answer_is_an_approval"
 MANY = "many_conversations_at_once_are_kept_apart"
@@ -52,7 +53,7 @@ CELLS: dict[str, dict[str, str]] = {
         "many at once": f"test_langchain_matrix.py::test_{MANY}",
         "trimmed": f"test_langchain_changed.py::test_{CHANGED}",
         "summarised": "test_langchain_histories.py::test_what_a_summary_says_is_not_the_users_word",
-        "only new items": "test_langchain_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "only new items": f"test_langchain_changed.py::test_{FINISHED}",
         "interrupt, resume here": "test_langchain_interrupts.py::test_a_call_that_was_interrupted_goes_on",
         "resume elsewhere": "test_langchain_interrupts.py::test_it_goes_on_in_one_worker_only",
         "nested": "test_langchain_inner.py",
@@ -67,7 +68,7 @@ CELLS: dict[str, dict[str, str]] = {
         "async": f"test_openai_agents.py::test_{REFUSED}",
         "many at once": f"test_openai_agents_matrix.py::test_{MANY}",
         "trimmed": f"test_openai_agents_changed.py::test_{CHANGED}",
-        "summarised": "test_openai_agents_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "summarised": f"test_openai_agents_changed.py::test_{FINISHED}",
         "only new items": "test_openai_agents_histories.py::test_a_second_yes_is_heard_where_only_new_items_are_passed",
         "interrupt, resume here": "test_openai_agents_approvals.py::test_a_person_is_asked_once_and_the_call_goes_on",
         "resume elsewhere": "test_openai_agents_approvals.py::test_a_person_is_asked_once_and_the_call_goes_on",
@@ -83,8 +84,8 @@ CELLS: dict[str, dict[str, str]] = {
         "async": f"test_pydantic_ai.py::test_{REFUSED}",
         "trimmed": f"test_pydantic_ai_changed.py::test_{CHANGED}",
         "many at once": f"test_pydantic_ai_matrix.py::test_{MANY}",
-        "summarised": "test_pydantic_ai_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
-        "only new items": "test_pydantic_ai_changed.py::test_trimmed_and_summarised_agents_finish_their_tasks",
+        "summarised": f"test_pydantic_ai_changed.py::test_{FINISHED}",
+        "only new items": f"test_pydantic_ai_changed.py::test_{FINISHED}",
         "interrupt, resume here": "test_pydantic_ai_pausing.py::test_a_tool_that_needs_approval_of_its_own_goes_on",
         "resume elsewhere": "test_pydantic_ai_pausing.py::test_a_tool_that_needs_approval_of_its_own_goes_on",
         "nested": f"test_pydantic_ai_inner.py::test_{INNER}",
@@ -98,6 +99,9 @@ CELLS: dict[str, dict[str, str]] = {
         "stream": f"test_adk.py::test_{REFUSED}",
         "async": f"test_adk.py::test_{REFUSED}",
         "many at once": f"test_adk_matrix.py::test_{MANY}",
+        "trimmed": f"test_adk_changed.py::test_{CHANGED}",
+        "summarised": f"test_adk_changed.py::test_{FINISHED}",
+        "only new items": "test_adk_changed.py::test_nor_where_adk_hands_over_the_last_events_only",
         "interrupt, resume here": "test_adk_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "resume elsewhere": "test_adk_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "nested": f"test_adk_inner.py::test_{INNER}",
@@ -111,6 +115,9 @@ CELLS: dict[str, dict[str, str]] = {
         "stream": f"test_agent_framework.py::test_{REFUSED}",
         "async": f"test_agent_framework.py::test_{REFUSED}",
         "many at once": f"test_agent_framework_matrix.py::test_{MANY}",
+        "trimmed": f"test_agent_framework_changed.py::test_{CHANGED}",
+        "summarised": f"test_agent_framework_changed.py::test_{FINISHED}",
+        "only new items": "test_agent_framework_changed.py::test_nor_where_the_framework_compacts",
         "interrupt, resume here": "test_agent_framework_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "resume elsewhere": "test_agent_framework_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "nested": f"test_agent_framework_inner.py::test_{INNER}",

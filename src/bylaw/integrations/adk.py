@@ -3,15 +3,16 @@
     app = App(name="shop", root_agent=agent, plugins=[ShieldPlugin("pack")])
 
 It stands before the tools of all agents of the app. The history is the session's own events: after a restart, or in
-another worker, the shield knows what they show. A callback of an agent's own (`before_tool_callback`) is run after the
-plugins: one that changes arguments there changes a call that was allowed. An agent that is a tool of another
+another worker, the shield knows what they show. What a node of a workflow or an agent that works for another is given
+as its input looks like the user's word there, and is not. A callback of an agent's own (`before_tool_callback`) is run
+after the plugins: one that changes arguments there changes a call that was allowed. An agent that is a tool of another
 (`AgentTool`), or that a tool runs by itself, is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
 import asyncio
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from google.adk.runners import Runner
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -47,6 +48,8 @@ class ShieldPlugin(BasePlugin):
         self._advice: dict[tuple[str, str], str] = {}
         self._decided: dict[tuple[str, str], dict[str, Any]] = {}
         """The arguments that were decided on, of calls that may run."""
+        self._rewound: dict[str, set[str]] = {}
+        """By conversation, the rewinds that are known."""
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
@@ -136,7 +139,11 @@ class ShieldPlugin(BasePlugin):
     def _follow(self, session: Any) -> Follower:
         key = _key(session)
         follower = self._followers.get(key, [], lambda _: "", session)
-        parts = _parts(list(session.events))
+        events = list(session.events)
+        if rewinds := {event.id for event in events if _rewinds(event)} - self._rewound.get(key, set()):
+            self._rewound.setdefault(key, set()).update(rewinds)
+            follower.lose()
+        parts = _parts(_live(events), follower.is_inner)
         answered = {part.id for part in parts if isinstance(part, Answered)}
         last = max((at for at, part in enumerate(parts) if isinstance(part, Turn)), default=-1)
         is_open = {call.id for part in parts[last:] if isinstance(part, Turn) for call in part.calls}
@@ -188,27 +195,66 @@ def _place(tool_context: Any) -> tuple[str, str]:
     return _key(tool_context.session), tool_context.function_call_id or ""
 
 
-def _parts(events: Sequence[Any]) -> list[Part]:
+def _live(events: Sequence[Any]) -> list[Any]:
+    """The events that no rewind has taken back."""
+    kept: list[Any] = []
+    for event in events:
+        if before := _rewinds(event):
+            at = next((at for at, each in enumerate(kept) if each.invocation_id == before), len(kept))
+            del kept[at:]
+        else:
+            kept.append(event)
+    return kept
+
+
+def _rewinds(event: Any) -> str:
+    """The invocation that everything since is taken back with; empty where nothing is."""
+    return getattr(event.actions, "rewind_before_invocation_id", None) or ""
+
+
+def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: False) -> list[Part]:
+    """What happened; `is_told` of an inner agent's calls that were decided on where they were made."""
     parts: list[Part] = []
+    made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
         if event.content is None or event.partial:
             continue
+        if getattr(event.actions, "compaction", None) is not None:
+            parts.append(Summary())
+            continue
+        is_aside = _is_aside(event, made)
         given = event.content.parts or ()
         text = "\n".join(part.text for part in given if part.text and not part.thought)
-        calls = [part.function_call for part in given if part.function_call and not _is_own(part.function_call)]
+        asked = [part.function_call for part in given if part.function_call]
         answers = [part.function_response for part in given if part.function_response]
-        for answer in answers:
-            if not _is_own(answer):
-                told = gemini_answer({"id": answer.id, "response": answer.response})
-                parts.append(Answered(answer.id or "", told.content, told.is_error))
+        calls, told = ([each for each in found if not _is_own(each)] for found in (asked, answers))
+        if is_aside:
+            text = ""
+            calls, told = ([each for each in found if not is_told(each.id or "")] for found in (calls, told))
+        for each in told:
+            answer = gemini_answer({"id": each.id, "response": each.response})
+            parts.append(Answered(each.id or "", answer.content, answer.is_error))
         if answers:
             continue
         if event.author == "user":
-            parts.append(Heard(text, event.id or ""))
+            if not _node(event):
+                parts.append(Heard(text, event.id or ""))
         elif text or calls:
-            asked = tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)
-            parts.append(Turn(text, asked, event.id or ""))
+            turn = tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)
+            parts.append(Turn(text, turn, event.id or ""))
     return parts
+
+
+def _node(event: Any) -> str:
+    """The node of a workflow that an event belongs to. What the user says belongs to none: an event of theirs that does
+    is what another agent gave the node as its input."""
+    return getattr(getattr(event, "node_info", None), "path", "") or ""
+
+
+def _is_aside(event: Any, calls: set[str]) -> bool:
+    """Whether an agent that works for another, as its tool, says this: the user may never see it."""
+    steps = (event.branch or "").replace(".", "@").split("@")
+    return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _shown(result: Any) -> Any:

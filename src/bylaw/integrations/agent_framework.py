@@ -10,7 +10,7 @@ conversation.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,10 @@ from agent_framework import (
     ChatMiddleware,
     FunctionInvocationLayer,
     FunctionMiddleware,
+    HistoryProvider,
+    InMemoryHistoryProvider,
 )
+from msgspec import Struct
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
@@ -35,8 +38,16 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 
-_RUN: ContextVar[Follower | None] = ContextVar("run", default=None)
-"""The conversation of the run that is going on."""
+
+class _Running(Struct, frozen=True, eq=False):
+    """A run that is going on."""
+
+    follower: Follower
+    histories: frozenset[str] = frozenset()
+    """The names of what the agent keeps its messages in."""
+
+
+_RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
@@ -68,7 +79,9 @@ class _Run(AgentMiddleware):
             await call_next()
             return
         follower = await asyncio.to_thread(self._guard.begin, context.session)
-        _RUN.set(follower)
+        providers = getattr(context.agent, "context_providers", None) or ()
+        names = {each.source_id for each in providers if isinstance(each, HistoryProvider)}
+        _RUN.set(_Running(follower, frozenset({*names, InMemoryHistoryProvider.DEFAULT_SOURCE_ID})))
         await call_next()
         if context.stream:
             context.stream_cleanup_hooks.append(partial(asyncio.to_thread, follower.end))
@@ -80,13 +93,14 @@ class _Model(ChatMiddleware):
     """Hears each request to the model, and its answer: the calls in it are decided as one turn."""
 
     async def process(self, context: Any, call_next: Any) -> None:
-        follower = _RUN.get()
-        if follower is None:
+        running = _RUN.get()
+        if running is None:
             await call_next()
             return
+        follower, histories = running.follower, running.histories
         before, agent = list(context.messages), inner_agent()
         if not agent:
-            await asyncio.to_thread(follower.follow, _parts(before))
+            await asyncio.to_thread(follower.follow, _parts(before, histories))
 
         async def hear(response: Any) -> Any:
             if agent:
@@ -94,7 +108,7 @@ class _Model(ChatMiddleware):
                 calls = [call for part in said if isinstance(part, Turn) for call in part.calls]
                 await asyncio.to_thread(follower.plan, calls, agent)
                 return response
-            await asyncio.to_thread(follower.follow, _parts([*before, *response.messages]))
+            await asyncio.to_thread(follower.follow, _parts([*before, *response.messages], histories))
             return response
 
         if context.stream:
@@ -112,7 +126,8 @@ class _Tool(FunctionMiddleware):
 
     async def process(self, context: Any, call_next: Any) -> None:
         outer, agent = carried(), inner_agent()
-        follower = outer.follower if outer is not None else _RUN.get()
+        running = _RUN.get()
+        follower = outer.follower if outer is not None else running.follower if running is not None else None
         id = str(context.metadata.get("call_id") or "")
         name, arguments = context.function.name, _plain(context.arguments)
         decision = await asyncio.to_thread(self._decide, follower, id, name, arguments, agent)
@@ -183,9 +198,12 @@ def _text(result: Any) -> str:
     return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
 
 
-def _parts(messages: Sequence[Any]) -> list[Part]:
+def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[Part]:
     parts: list[Part] = []
     for message in messages:
+        if _is_nobodys(message, histories):
+            parts.append(Summary())
+            continue
         text = "".join(each.text or "" for each in message.contents if each.type == "text")
         calls = [each for each in message.contents if each.type == "function_call" and not _is_elsewhere(each)]
         answers = [each for each in message.contents if each.type == "function_result"]
@@ -195,12 +213,24 @@ def _parts(messages: Sequence[Any]) -> list[Part]:
         if answers:
             continue
         if message.role == "user":
-            is_summary = any(str(name).startswith("_summary_of") for name in message.additional_properties or ())
-            parts.append(Summary() if is_summary else Heard(text, message.message_id or ""))
+            parts.append(Heard(text, message.message_id or ""))
         elif message.role == "assistant" and (text or calls):
             asked = (Asked(each.call_id or "", each.name or "", _asked(each.arguments)) for each in calls)
             parts.append(Turn(text, tuple(asked), message.message_id or ""))
     return parts
+
+
+def _is_nobodys(message: Any, histories: Set[str]) -> bool:
+    """Whether the framework wrote a message: a summary of others, or what a provider of context knows besides."""
+    marks = message.additional_properties or {}
+    group, source = marks.get("_group"), marks.get("_attribution")
+    if any(
+        str(name).startswith("_summary_of") for each in (marks, group) if isinstance(each, Mapping) for name in each
+    ):
+        return True
+    if not isinstance(source, Mapping):
+        return False
+    return source.get("source_id") not in histories or bool(source.get("origin_session_ids"))
 
 
 def _is_elsewhere(call: Any) -> bool:

@@ -61,6 +61,8 @@ class Follower:
         self._given: dict[str, str] = {}
         """The session's name for the last call of an id."""
         self._names: set[str] = set()
+        self._inner: set[str] = set()
+        """Ids of calls that inner agents made."""
         self._before: dict[str, str] = {}
         """By the name of a call that was asked about and is made again with the answer, its name before."""
         self._answered: set[str] = set()
@@ -112,6 +114,8 @@ class Follower:
         id = event.id.partition("#")[0]
         before, self._given[id] = self._given.get(id, ""), event.id
         self._names.add(event.id)
+        if event.agent:
+            self._inner.add(id.rpartition(INNER)[2])
         if _goes_on(calls.get(before), event, confirmed):
             self._made_again(id, before, event.id)
         elif not event.agent:
@@ -157,6 +161,18 @@ class Follower:
                 self.session.flush()
                 self._events = len(self.session.trajectory().events)
             self._is_passing = True
+
+    def lose(self) -> None:
+        """Part of what was said has been taken back: what was agreed to before no longer counts."""
+        with self._lock:
+            if self._events:
+                self.session.unheard()
+                self._events = self.session.length
+
+    def is_inner(self, id: str) -> bool:
+        """Whether an inner agent made the call of this id."""
+        with self._lock:
+            return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
         """All but what the user says now was said and done by somebody else, or is in the log."""
@@ -354,6 +370,8 @@ class Follower:
         name = id if id and id not in self._names else f"{id}#{len(self._names)}"
         self._names.add(name)
         self._given[id] = name
+        if INNER in id:
+            self._inner.add(id.rpartition(INNER)[2])
         return name
 
     def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
