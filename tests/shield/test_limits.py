@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,6 +175,25 @@ def test_a_limit_in_shadow_counts_and_stops_nobody(tmp_path: Path) -> None:
             assert looked_up(shield, "c").decide("refund", REFUND).answer == "deny"
         with Shield(made, log=log) as shield:
             assert not refunds(shield, "d")
+
+
+def test_retention_leaves_what_still_counts_until_its_time_is_over(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pack("tool: refund, most: 1, within: 1h, per: context.signed_in_as")
+    with Log(where) as log, Shield(made, log=log) as shield:
+        assert refunds(shield, "a")
+        undone = looked_up(shield, "b", "C2")
+        assert undone.decide("refund", REFUND).allowed
+        undone.result("the till is closed", error=True)
+        undone.flush()
+        store, later = log.journal.store, time.time() + 60
+        store.remove("default", before=later)
+        assert store.conversations("default") == ["a"], "what was undone does not count"
+        assert not refunds(shield, "c")
+        clock = SimpleNamespace(time=lambda: time.time() + 3601)
+        monkeypatch.setattr("bylaw.record.removal.clock", clock)
+        store.remove("default", before=later)
+        assert store.conversations("default") == []
+        assert verify(store, "default").faults == ()
 
 
 def test_what_cannot_be_counted_is_asked_and_never_allowed(tmp_path: Path) -> None:

@@ -37,8 +37,13 @@ def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     Who says nothing of a principal says nothing against the one that is known. Where none is known, nothing may differ.
     """
     if PRINCIPAL in known:
-        return given.get(PRINCIPAL, known[PRINCIPAL]) == known[PRINCIPAL]
-    return PRINCIPAL not in given and all(known.get(name, value) == value for name, value in given.items())
+        return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
+    return PRINCIPAL not in given and all(_is_same(known.get(name, value), value) for name, value in given.items())
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Equal; to Python the customer `1` is also `True`."""
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:

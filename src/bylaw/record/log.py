@@ -193,12 +193,12 @@ class Log:
             raise UsageError("a stop needs a reason: agents and whoever lifts it will read it", hint="give `reason`")
         if what not in get_args(Target) or answer not in ("ask", "deny"):
             raise UsageError(f"`{what}` with `{answer}` is no stop", hint="agent, tool, policy or all; ask or deny")
-        if bool(name) != (what != "all"):
+        if bool(name.strip()) != (what != "all"):
             hint = "name the agent, the tool or the policy; `all` has no name"
             raise UsageError(f"a stop of `{what}` {'needs a name' if not name else 'has no name'}", hint=hint)
         if len(reason) > WORDS or len(name) > WORDS or len(by) > WORDS:
             raise UsageError(f"a reason or a name is longer than {WORDS} characters")
-        now = time.time()
+        name, now = name.strip(), time.time()
         if not now < until <= now + LONGEST:
             hint = "what is to last longer than a year belongs in the pack"
             raise UsageError("a stop needs an end that lies ahead, a year from now at most", hint=hint)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from bylaw.record.database import COLUMNS, Cursor, entry_of
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
 from bylaw.record.stop import STOPS, read_stops
+from bylaw.record.use import Use, read_use
 
 
 class Folded(Struct, frozen=True):
@@ -64,7 +65,26 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
         " GROUP BY conversation HAVING MAX(time) < ?",
         (tenant, before),
     )
-    return [name for (name,) in cursor.fetchall() if name != STOPS]
+    found = [name for (name,) in cursor.fetchall() if name != STOPS]
+    counted = _still_counted(cursor, tenant) if found else set[str]()
+    return [name for name in found if name not in counted]
+
+
+def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
+    """Conversations with a call that takes a place under a limit now: without it there would be one more."""
+    cursor.execute(
+        f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
+        " AND conversation IN (SELECT conversation FROM uses WHERE tenant = ?)",
+        (tenant, tenant),
+    )
+    now, taken = clock.time(), dict[tuple[str, str], str]()
+    for entry in sorted(map(entry_of, cursor.fetchall()), key=lambda each: each.number):
+        use: Use = read_use(entry.body or b"")
+        if use.status == "taken" and entry.time + use.within > now:
+            taken[use.decision, use.limit] = entry.conversation or ""
+        elif use.status == "returned":
+            taken.pop((use.decision, use.limit), None)
+    return set(taken.values())
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:

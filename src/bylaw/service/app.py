@@ -32,7 +32,7 @@ from bylaw.service.authzen import (
 )
 from bylaw.service.board import Board
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
-from bylaw.service.keys import Key, Role, holder_of, may, tenant_of
+from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
 from bylaw.service.metrics import Counts, Metrics, waiting_text
 from bylaw.service.openapi import document
 from bylaw.service.origin import Headers, is_from_here, is_json
@@ -180,7 +180,7 @@ class Service:
     async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
         tenant = tenant_of(header, self._keys)
         if tenant is None:
-            return 401, Failure(Complaint("BY703", "no valid key: send `Authorization: Bearer KEY`"))
+            return 401, Failure(Complaint("BY703", "no valid key: send one `Authorization: Bearer KEY`"))
         if role is not None and not may(header, self._keys, role):
             return 403, Failure(Complaint("BY703", f"this key may not do that: it takes one of the role `{role}`"))
         if body is None:
@@ -284,7 +284,7 @@ class Service:
                 raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
             return await self.desk.approvals(tenant, status)
 
-        header = request.headers.get("authorization", "")
+        header = bearer_of(request.headers.raw)
         status, body = await self.answered("/v1/approvals", header, b"", listed)
         return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
 
@@ -292,7 +292,7 @@ class Service:
         async def listed(tenant: str, _: bytes) -> StopList:
             return await self.desk.stops(tenant, every=bool(request.query_params.get("all")))
 
-        header = request.headers.get("authorization", "")
+        header = bearer_of(request.headers.raw)
         status, body = await self.answered(STOPS, header, b"", listed)
         return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
 
@@ -306,7 +306,7 @@ class Service:
         return _encode(told | {"status": "the log does not answer", "error": wrong} if wrong else told)
 
     async def _metrics(self, request: Request) -> Response:
-        tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
+        tenant = tenant_of(bearer_of(request.headers.raw), self._keys)
         self._tell()
         told = self._metrics_told(tenant, self.desk.log.journal.waits_for)
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
@@ -370,16 +370,11 @@ class _Post:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
             return GONE
-        header, number = b"", b""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                header = header or value
-            elif name == b"x-request-id":
-                number = value
+        number = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
         if not is_json(scope["headers"]):
             await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
             return 415
-        bearer, answer, role = header.decode("latin-1"), self._answer, "decide"
+        bearer, answer, role = bearer_of(scope["headers"]), self._answer, "decide"
         if self._path in (APPROVALS, STOPS):
             answer, role = partial(self._answer, header=bearer), "approve"
         status, told = await self._service.answered(self._path, bearer, body, answer, role)

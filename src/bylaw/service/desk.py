@@ -116,7 +116,8 @@ class Desk:
                     now = session.shield.clock()
                     vouched = [session.vouching(context)] if context else []
                     happenings = [*vouched, *(event.happening(now) for event in request.events)]
-                    return session, await session.take_async(happenings, calls, named=request.named())
+                    taken = session.take_async(happenings, calls, named=request.named(), agent=request.agent)
+                    return session, await taken
             except AnotherPrincipal:
                 # Whoever it is of is left to it.
                 self._sessions.pop((tenant, each), None)

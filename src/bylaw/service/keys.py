@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -118,6 +118,12 @@ class KeyFile(Mapping[str, Key]):
         except OSError:
             return 0, 0, 0
         return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The `Authorization` header of a request; of two, which a gateway and we might tell apart otherwise, neither."""
+    found = [value for name, value in headers if name.lower() == b"authorization"]
+    return found[0].decode("latin-1") if len(found) == 1 else ""
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.door import one_waits, writable
+from bylaw.engine.door import one_waits, seconds, writable
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
@@ -51,7 +51,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
 
     def happening(self, now: float) -> Happening:
         """What it does to a conversation."""
-        at = now if self.time is None else self.time
+        at = now if self.time is None else seconds(self.time)
         said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
         if len(said) != 1:
             raise BadRequest("an event says one of `user`, `agent`, `result`, `messages`")
@@ -97,7 +97,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     asks for the very same call twice, `id` says which one is meant; without it, it is the second."""
     context: dict[str, Any] | None = None
     agent: str = ""
-    """The name that the agent's runs are counted under."""
+    """The name of the agent whose call it is: stops and limits go by it, also where another began the conversation."""
     request: str = ""
     """Your own name for this request, unlike that of any other of its conversation: sent again, because no answer
     came, it happens once and is answered as it was."""
@@ -106,7 +106,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
         """The calls to decide on, in order."""
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("say either `tool` and `arguments`, or `calls`")
-        _check(self.conversation, self.events, self.calls, self.request)
+        _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
         if self.tool:
@@ -132,16 +132,18 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
         """A conversation must be named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
-        _check(self.conversation, self.events, (), self.request)
+        _check(self.conversation, self.events, (), self.request, self.agent)
 
     def named(self) -> Named | None:
         """As for a decision."""
         return Named(self.request, fingerprint(self)) if self.request else None
 
 
-def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str) -> None:
-    if len(conversation) > NAME or len(request) > NAME:
-        raise BadRequest(f"`conversation` and `request` have {NAME} characters at most")
+def _check(
+    conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str, agent: str = ""
+) -> None:
+    if max(len(conversation), len(request), len(agent)) > NAME:
+        raise BadRequest(f"`conversation`, `request` and `agent` have {NAME} characters at most")
     if "\0" in conversation or "\0" in request:
         raise BadRequest("`conversation` and `request` are names, which cannot contain the character U+0000")
     if request and not conversation:

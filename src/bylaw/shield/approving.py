@@ -63,14 +63,15 @@ class Approvals:
         find: FindApproval,
         terms: ApprovalTerms,
         now: float,
+        pin: str,
     ) -> str:
-        """Take up what was asked before of the same call, on the same facts and for the same principal, in another
-        conversation; the name under which it is to be asked for next."""
+        """Take up what was asked before of the same call, under the same pack, on the same facts and for the same
+        principal, in another conversation; the name under which it is to be asked for next."""
         if not needs_person(grounds):
             return ""
         made, whose = judgement.made.call, dict(context or {})
         digest = fingerprint(
-            [[made.tool, made.arguments], facts_of(judgement, grounds), whose.get(PRINCIPAL, whose)],
+            [[made.tool, made.arguments], facts_of(judgement, grounds), whose.get(PRINCIPAL, whose), pin],
         )
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"

@@ -49,6 +49,8 @@ class LiveSession:
         self.shield = shield
         self._log = shield.log
         self._state = SessionState(shield, id, context, by, lacks)
+        self._by = by
+        """The agent that goes on with it here, whoever began it."""
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
         self._queue: asyncio.Lock | None = None
@@ -139,7 +141,7 @@ class LiveSession:
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
-        return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)])))[0]
+        return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)], by=self._by)))[0]
 
     def confirm(self, card: Card | str, yes: bool, *, by: str = "", time: float | None = None) -> None:
         """The user answered the card of a decision, which the host showed them; on disk when this returns.
@@ -188,7 +190,7 @@ class LiveSession:
             before = self._state.interrupted.get(id)
             if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
                 return None
-            if self._state.stop_on(tool) is not None:
+            if self._state.stop_on(tool, self._by) is not None:
                 return None
             events = self._state.open().events
             made = max(
@@ -231,7 +233,7 @@ class LiveSession:
         """The same, for a coroutine."""
         asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return await self._settle_async(Wanted(asked, beside))
+            return await self._settle_async(Wanted(asked, beside, by=self._by))
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[JudgeCall], list[Beside]]:
         calls = door.calls(calls)
@@ -246,20 +248,27 @@ class LiveSession:
         return asked, later
 
     async def take_async(
-        self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = (), *, named: Named | None = None
+        self,
+        happenings: Sequence[Happening],
+        calls: Sequence[AskedCall] = (),
+        *,
+        named: Named | None = None,
+        agent: str = "",
     ) -> list[Decision]:
         """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing.
+        `agent` is whose calls they are, where another one has begun the conversation.
 
         A request with a name is taken once: sent again, nothing happens, and the same is answered. Another request of
         that name is refused.
         """
         asked, beside = self._turn_of(calls, None)
+        by = door.text(agent, "the name of an agent").strip() or self._by
         if len(calls) > 1:
             self._refuse_nesting()
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
-            return await self._settle_async(Wanted(asked, beside, happenings, named))
+            return await self._settle_async(Wanted(asked, beside, happenings, named, by=by))
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
@@ -272,7 +281,7 @@ class LiveSession:
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
         """The same, for a coroutine."""
-        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments, id)])))[0]
+        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
         given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
@@ -402,7 +411,7 @@ class LiveSession:
             for _ in range(TRIES):
                 self._state.catch_up()
                 try:
-                    attempt = self._state.attempt(Wanted(asked, beside))
+                    attempt = self._state.attempt(Wanted(asked, beside, by=self._by))
                 except UsageError:
                     if not self._state.was_overtaken():
                         raise
@@ -430,7 +439,7 @@ class LiveSession:
             elif self._may_ask_others or not self._begin():
                 await self._ready_async(log)
             named = wanted.named
-            if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
+            if named is not None and (before := self._taken_before(named, wanted)) is not None:
                 return before
             try:
                 attempt = await self._attempt_async(wanted)
@@ -469,9 +478,9 @@ class LiveSession:
         else:
             await asyncio.to_thread(self._ready)
 
-    def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
+    def _taken_before(self, named: Named, wanted: Wanted) -> list[Decision] | None:
         with self._lock:
-            return self._state.taken_before(named, calls)
+            return self._state.taken_before(named, len(wanted.asked), wanted.by)
 
     def _begin(self) -> bool:
         with self._lock:

@@ -102,7 +102,7 @@ class Shield:
             raise UsageError(f"`{STOPS}` is where the log keeps stops: a conversation cannot have that name")
         if "\0" in id:
             raise UsageError("the id of a conversation contains the character U+0000, which not every log can keep")
-        given, name = door.context(context), door.text(agent, "the name of an agent")
+        given, name = door.context(context), door.text(agent, "the name of an agent").strip()
         return LiveSession(self, id, given, name, lacks=lacks)
 
     def decide(

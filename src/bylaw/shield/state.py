@@ -22,6 +22,7 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
+from bylaw.facts.call_record import CallRecord
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change, draft
@@ -98,6 +99,8 @@ class Wanted(Struct, frozen=True):
     """The request that it is, where its sender gave it a name."""
     repeated: Sequence[Decision] = ()
     """Decisions from before on calls that are interrupted now, or go on."""
+    by: str = ""
+    """The name of the agent that asks; another than the conversation began with, where one hands it to another."""
 
 
 class Attempt(Struct, frozen=True):
@@ -284,7 +287,7 @@ class SessionState:
         self._may_be_known, self._may_be_new = True, False
         self.is_unsettled = False
 
-    def taken_before(self, named: Named, calls: int) -> list[Decision] | None:
+    def taken_before(self, named: Named, calls: int, by: str = "") -> list[Decision] | None:
         """What was answered to this request; None where none of its name was taken."""
         self.open()
         digest, found = self._requests.get(named.name, ("", None))
@@ -299,9 +302,9 @@ class SessionState:
             raise UsageError(
                 f"request `{named.name}` was used for something else", hint="give each request a name of its own"
             )
-        return [self._sent_again(each) for each in found[:calls]] if found is not None else None
+        return [self._sent_again(each, by) for each in found[:calls]] if found is not None else None
 
-    def _sent_again(self, decision: Decision) -> Decision:
+    def _sent_again(self, decision: Decision, by: str) -> Decision:
         """What was decided; and whether the call has been answered since, so that nobody makes it a second time."""
         if not decision.allowed:
             return decision
@@ -313,7 +316,7 @@ class SessionState:
         ]
         waiting = [call for call in conversation.waiting() if _is_of(call, decision)]
         if len(waiting) == len(made):
-            stop = self.stop_on(decision.tool)
+            stop = self.stop_on(decision.tool, by)
             return decision if stop is None else replace(decision, allowed=False, to_agent=f"{told(stop)}.")
         tool = self.decider.pack.schema.tools.get(decision.tool)
         if tool is not None and tool.effect != "write":
@@ -457,7 +460,7 @@ class SessionState:
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
-            given = (number, started, beside[place] if beside else (), stops, taking)
+            given = (number, started, beside[place] if beside else (), stops, taking, wanted.by)
             decision, changes, uses = self._decide(conversation, asking(conversation), *given)
             taking += uses
             decisions.append(decision)
@@ -505,6 +508,7 @@ class SessionState:
         beside: Beside,
         stops: Stops,
         taking: Sequence[Use],
+        by: str,
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
         weighed = conversation.weigh() if decider.must_weigh(judgement) else None
@@ -522,8 +526,8 @@ class SessionState:
             grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
         if stops.standing:
             now = self._shield.clock()
-            grounds = [*stop_grounds(stops, decider.pack, judgement, self.by, now), *grounds]
-        places = self._places(decider, judgement, name, taking) if decider.pack.book.limits else NO_PLACES
+            grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
+        places = self._places(decider, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
         grounds = [*places.grounds, *grounds] if places.grounds else grounds
         ruling = Ruling(grounds)
         is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
@@ -562,7 +566,7 @@ class SessionState:
         """Where the caller tells the history each time, what was shown with a refusal would be forgotten."""
         return self.decider.shows and self.is_told_whole
 
-    def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use]) -> Places:
+    def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use], by: str) -> Places:
         """What the pack's limits say of a call, where others of its turn are about to take places."""
         log, tenant, now = self._log, self._shield.tenant, clocks.time()
 
@@ -571,7 +575,7 @@ class SessionState:
             own = [now for use in taking if use.name == counted]
             return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
 
-        asked = (judgement.made.call, name, self.by, self.vouched, latest if log is not None else None, now)
+        asked = (judgement.made.call, name, by or self.by, self.vouched, latest if log is not None else None, now)
         return places_for(decider.pack, decider.postures, *asked)
 
     def _card(
@@ -620,7 +624,7 @@ class SessionState:
         now, terms, asked = self._shield.clock(), self.decider.terms, ""
         if self.is_told_whole:
             find = partial(log.asked, self._shield.tenant)
-            asked = self._approvals.recall(judgement, grounds, self.vouched, find, terms, now)
+            asked = self._approvals.recall(judgement, grounds, self.vouched, find, terms, now, self.decider.pack.pin)
         return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
 
     def _event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
@@ -629,9 +633,17 @@ class SessionState:
             yield "event", event_body(event), ""
             if isinstance(event, Result) and event.call is not None and event.call in self._uses:
                 made = conversation.ledger.calls.get(event.call)
-                if made is not None and made.result is event and made.accepted is False:
+                if made is not None and made.result is event and _is_surely_refused(made):
                     for use in self._uses[event.call]:
                         yield "use", *use_entry(replace(use, status="returned"))
+
+
+def _is_surely_refused(made: CallRecord) -> bool:
+    """Whether a call was not carried out by the word of the host or of the pack; a text that begins as errors do may be
+    one that the tool was given."""
+    told = made.result is not None and made.result.error is True
+    is_declared = made.tool is not None and bool(made.tool.refused or made.tool.surely_refused)
+    return made.accepted is False and (told or is_declared)
 
 
 def _comes_first(ground: Ground) -> bool:

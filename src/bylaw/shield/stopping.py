@@ -9,13 +9,13 @@ from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 
-def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agent: str, now: float) -> list[Ground]:
-    """What stands against a judged call because a person said so; `agent` is the name its runs are counted under."""
+def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
+    """What stands against a judged call because a person said so; `agents` are the names of those whose call it is."""
     tool = judgement.made.tool
     if not stops.standing or (tool is not None and tool.effect != "write"):
         return []
     call = judgement.made.call
-    return [_ground(stop) for stop in stops_of(stops, pack, call.tool, {agent, call.agent}, now)]
+    return [_ground(stop) for stop in stops_of(stops, pack, call.tool, {*agents, call.agent}, now)]
 
 
 def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Iterable[Stop]:
