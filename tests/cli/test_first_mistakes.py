@@ -169,7 +169,10 @@ MISTAKES = [
         "give its folder: pack",
     ),
     Mistake("an empty log", write("logs.jsonl", ""), AUDIT, "logs.jsonl", "empty", status=3),
-    Mistake("a log that is not there", lambda folder: None, "audit log.jsonl --pack pack", "log.jsonl", "give files"),
+    Mistake("a log that is not there", lambda folder: None, "audit chats --pack pack", "chats", "give files"),
+    Mistake(
+        "a log misspelt", lambda folder: None, "audit log.jsonl --pack pack", "log.jsonl", "did you mean `logs.jsonl`?"
+    ),
     Mistake(
         "a document for a log", lambda folder: None, "audit policy.md --pack pack", "policy.md", "docs/formats.md", 3
     ),
@@ -230,6 +233,24 @@ def test_a_mistake_is_one_message_with_its_place_and_the_mend(mistake: Mistake, 
     assert mistake.place in told
     assert mistake.mend in told
     assert not ran.stdout or mistake.status != 2
+
+
+@pytest.mark.parametrize(
+    ("command", "mend"),
+    [
+        ("audit logs.jsonl", "pack: a folder of your own, which `bylaw init LOGS --document FILE` starts"),
+        ("audit --pack clinic", "LOGS: files or folders of recorded conversations"),
+        ("compile policy.md", "the document is given with --document policy.md"),
+        ("shield pack", "`bylaw proxy` stands before an MCP server"),
+        ("cover pack", "`bylaw check PACK` says which sentences are covered"),
+        ("chek pack", "Did you mean 'check'?"),
+    ],
+)
+def test_a_command_line_that_is_not_understood_is_told_how_to_go_on(command: str, mend: str, folder: Path) -> None:
+    ran = bylaw(folder, *command.split())
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Usage: bylaw")
+    assert mend in ran.stderr.splitlines()[-1]
 
 
 def test_a_case_of_an_unknown_policy_is_one_entry_and_not_also_a_guard_without_cases(folder: Path) -> None:

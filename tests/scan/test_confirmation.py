@@ -40,6 +40,30 @@ def test_a_sentence_that_asks_for_it_gets_a_rule_and_no_other_does(sentence: str
     assert [rule.id for rule in drafted_rules(Document(sentence))] == wanted
 
 
+@pytest.mark.parametrize(
+    ("sentence", "wanted"),
+    [
+        (
+            "Before any discount, say the deal and the percentage and wait for a yes.",
+            {"confirm-set-discount": "set_discount"},
+        ),
+        ("A contact is deleted only after the user said yes to it.", {"confirm-delete-contact": "delete_contact"}),
+        ("Get the caller's consent before you delete a contact.", {"confirm-delete-contact": "delete_contact"}),
+        (
+            "Before you delete a contact or set a discount, the user must agree.",
+            {"confirm-set-discount": ["set_discount", "delete_contact"]},
+        ),
+        ("Before any change, including a discount, wait for a clear yes.", {"confirm-before-change": None}),
+        ("Before you enter a discount, look at the contract.", {}),
+    ],
+)
+def test_a_yes_before_certain_deeds_binds_these_alone(sentence: str, wanted: dict[str, object]) -> None:
+    writes = ["set_discount", "delete_contact", "send_email"]
+    rules = drafted_rules(Document(sentence), writes, [*writes, "get_contact"])
+    bound = {rule.id: next(iter(rule.predicates.values())).get("tool") for rule in rules}
+    assert bound == wanted
+
+
 def test_the_drafted_rules_find_what_their_sentences_forbid(tmp_path: Path) -> None:
     policy = tmp_path / "policy.md"
     policy.write_text(

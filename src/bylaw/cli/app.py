@@ -100,7 +100,11 @@ def run() -> None:
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
+        from bylaw.cli.advice import advice
+
         error.show()
+        if told := advice(error):
+            print(visible(told), file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
         # So does rich.

@@ -90,8 +90,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
             if str(path) not in _STDIN and not path.exists():
                 matched = _matched(path)
                 if not matched:
-                    hint = "give files or folders of recorded conversations"
-                    raise UsageError("no such file or folder", place=str(path), hint=hint)
+                    raise UsageError("no such file or folder", place=str(path), hint=_meant(path))
                 files += matched
                 continue
             if path.is_dir():
@@ -114,6 +113,15 @@ def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Itera
     """The conversations of files and folders, for who needs nothing else of them."""
     with open_logs(given) as opened:
         yield from opened.trajectories(agent=agent)
+
+
+def _meant(path: Path) -> str:
+    """What to give in place of a file that is not there: one of nearly that name, else what logs are."""
+    import difflib
+
+    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, sorted(beside), 1, cutoff=0.8)
+    return f"did you mean `{path.with_name(close[0])}`?" if close else "give files or folders of recorded conversations"
 
 
 def _matched(pattern: Path) -> list[Path]:

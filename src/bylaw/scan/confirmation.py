@@ -8,6 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.policy.document import Document, Sentence
+from bylaw.policy.verb import words_of
+from bylaw.scan.sentence_words import Wording
 from bylaw.scan.written import flow, remark
 
 _CHANGE = r"(?:chang|updat|modif|writ|book|cancel|act(?:ion|ing)|transaction|consequential|anything|order|tool call)"
@@ -18,6 +20,18 @@ _CONFIRM = (
         rf"\b(?:before|prior to|to proceed)\b.{{0,80}}{_CHANGE}?",
         re.I | re.S,
     ),
+)
+_YES = re.compile(
+    r"\bbefore\b.{0,200}\b(?:confirm|(?:a|clear|explicit|say|says) yes\b|consent|agree|approv)"
+    r"|\b(?:confirm\w*|yes|consent|approval)\b.{0,60}\b(?:before|prior to)\b"
+    r"|\b(?:only|not|never) (?:after|before|until)\b.{0,80}\b(?:confirm|yes\b|consent|agreed|agrees|approv)",
+    re.I | re.S,
+)
+"""A yes before some deed; which one, the names of tools must tell."""
+_ANY_CHANGE = re.compile(
+    r"\b(?:any|every|all|each|a)\b.{0,30}\b(?:chang|action|updat|modification|write|transaction|tool call)"
+    "|anything",
+    re.I,
 )
 _SEVERAL_CALLS = re.compile(
     r"\b(?:one|a single) tool call\b.{0,40}\b(?:at a time|at once|per turn|in a turn)"
@@ -42,6 +56,9 @@ class DraftedRule(Struct, frozen=True):
     predicates: dict[str, dict[str, Any]]
 
 
+_AGREED: dict[str, dict[str, Any]] = {
+    "agreed": {"consented": "told", "description": "the user agreed to this very change after it was told"}
+}
 _WAYS: tuple[tuple[str, tuple[re.Pattern[str], ...], str, dict[str, dict[str, Any]]], ...] = (
     (
         "confirm-before-change",
@@ -49,7 +66,7 @@ _WAYS: tuple[tuple[str, tuple[re.Pattern[str], ...], str, dict[str, dict[str, An
         "ALWAYS (change IMPLIES agreed)",
         {
             "change": {"effect": "write", "description": "the act changes something"},
-            "agreed": {"consented": "told", "description": "the user agreed to this very change after it was told"},
+            **_AGREED,
         },
     ),
     (
@@ -70,9 +87,12 @@ _WAYS: tuple[tuple[str, tuple[re.Pattern[str], ...], str, dict[str, dict[str, An
 )
 
 
-def drafted_rules(document: Document) -> list[DraftedRule]:
-    """The rules that sentences of the document ask for, each from the first sentence that does."""
-    found: list[DraftedRule] = []
+def drafted_rules(document: Document, writes: Sequence[str] = (), tools: Sequence[str] = ()) -> list[DraftedRule]:
+    """The rules that sentences of the document ask for, each from the first sentence that does.
+
+    A yes that is asked for before certain deeds binds the writes that the sentence names, not every change.
+    """
+    found = _confirmations(document, writes, tools)
     for name, patterns, formula, predicates in _WAYS:
         for sentence in document.sentences:
             asks = any(pattern.search(sentence.text) for pattern in patterns)
@@ -80,6 +100,25 @@ def drafted_rules(document: Document) -> list[DraftedRule]:
                 found.append(DraftedRule(name, sentence, formula, predicates))
                 break
     return found
+
+
+def _confirmations(document: Document, writes: Sequence[str], tools: Sequence[str]) -> list[DraftedRule]:
+    found: dict[str, DraftedRule] = {}
+    for sentence in document.sentences:
+        text = sentence.text
+        if not _YES.search(text) or _ANY_CHANGE.search(text) or _NEGATED.search(text):
+            continue
+        if deeds := [tool for tool in Wording(text).deeds(writes, tools) if f"confirm-{_slug(tool)}" not in found]:
+            name = f"confirm-{_slug(deeds[0])}"
+            act = deeds[0] if len(deeds) == 1 else f"{deeds[0]}_and_more"
+            bound = deeds[0] if len(deeds) == 1 else deeds
+            predicates = {act: {"tool": bound, "description": "the act is one that the sentence names"}, **_AGREED}
+            found[name] = DraftedRule(name, sentence, f"ALWAYS ({act} IMPLIES agreed)", predicates)
+    return list(found.values())
+
+
+def _slug(tool: str) -> str:
+    return "-".join(words_of(tool)) or "deed"
 
 
 def rules_file(rules: Sequence[DraftedRule], document: Document) -> str:

@@ -31,6 +31,8 @@ _SAME_DEED = (
 )
 _LIGHT = {"set", "make", "put", "place", "do", "perform", "process", "submit", "run", "execute"}
 """Verbs that say little: what is done stands in the rest of the name, as in set_late_checkout."""
+_GIVING = {"send", "issue", "make", "create", "write", "place", "set", "give", "apply"}
+"""Verbs beside which the thing is the deed: who is emailed is sent an email."""
 _LOOK_UP = "check verify confirm read review retrieve consult inspect validate fetch ensure lookup"
 _LOOK_SOMETHING_UP = re.compile(r"\blook(?:s|ed|ing)?\b(?:\W{1,3}\w{1,30}){0,5}?\W{1,3}up\b", re.IGNORECASE)
 _BEFORE = {"before", "first", "prior", "until", "unless"}
@@ -70,6 +72,8 @@ class Wording:
             named = [tool for tool in writes if stem(verb_of(tool)) == said]
             if not named and said in _DEED and not {word, word.removesuffix("s")} & things:
                 named = [tool for tool in writes if _DEED.get(stem(verb_of(tool))) == _DEED[said]]
+            if not named and word.endswith("ed"):
+                named = [tool for tool in writes if verb_of(tool) in _GIVING and said in map(stem, objects_of(tool))]
             most = max((self.names(objects_of(tool)) for tool in named), default=0)
             meant.update(tool for tool in named if self.names(objects_of(tool)) == most)
         return [tool for tool in writes if tool in meant]

@@ -76,7 +76,9 @@ def skeleton(
         raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
     found = things(shapes.tools, guesses)
     example = choose_example(scan, found, shapes.tools, document)
-    rules = [rule for rule in drafted_rules(document) if example is None or rule.sentence != example.sentence]
+    writes = [each.tool for each in scan.tools if each.effect == "write"]
+    drafted = drafted_rules(document, writes, [each.tool for each in scan.tools])
+    rules = [rule for rule in drafted if example is None or rule.sentence != example.sentence]
     files = {
         "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
         "policy.md": document.text,
