@@ -238,7 +238,7 @@ def test_a_mistake_is_one_message_with_its_place_and_the_mend(mistake: Mistake, 
 @pytest.mark.parametrize(
     ("command", "mend"),
     [
-        ("audit logs.jsonl", "pack: a folder of your own, which `bylaw init LOGS --document FILE` starts"),
+        ("audit logs.jsonl", "pack: a folder of your own (`bylaw init LOGS --document FILE` starts one)"),
         ("audit --pack clinic", "LOGS: files or folders of recorded conversations"),
         ("compile policy.md", "the document is given with --document policy.md"),
         ("shield pack", "`bylaw proxy` stands before an MCP server"),

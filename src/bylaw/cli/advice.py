@@ -15,7 +15,7 @@ _ELSEWHERE = {
 }
 """Commands that people try, and where that stands."""
 _MISSING = {
-    "--pack": "a folder of your own, which `bylaw init LOGS --document FILE` starts; or the name of a ready one: clinic",
+    "--pack": "a folder of your own (`bylaw init LOGS --document FILE` starts one), or a ready one by name: clinic",
     "logs": "files or folders of recorded conversations; which formats: docs/formats.md",
     "pack": "a folder with a pack.yaml, or the name of a ready one: clinic",
 }
