@@ -33,7 +33,12 @@ def advice(error: click.ClickException) -> str:
         case click.MissingParameter() if error.param is not None:
             names = [*error.param.opts, error.param.name or ""]
             return next(
-                (f"{error.param.human_readable_name}: {_MISSING[name]}" for name in names if name in _MISSING), ""
+                (
+                    f"{error.param.human_readable_name.rstrip('.')}: {_MISSING[name]}"
+                    for name in names
+                    if name in _MISSING
+                ),
+                "",
             )
         case click.UsageError() if error.ctx is not None and error.message.startswith("Got unexpected extra argument"):
             option = _BY_OPTION.get(error.ctx.info_name or "")
