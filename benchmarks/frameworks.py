@@ -58,8 +58,8 @@ CELLS: dict[str, dict[str, str]] = {
         "resume elsewhere": "test_langchain_interrupts.py::test_it_goes_on_in_one_worker_only",
         "nested": "test_langchain_inner.py",
         "handoff": f"test_langchain_matrix.py::test_{HANDED}",
-        "approval": f"test_langchain_pausing.py::test_{APPROVAL}",
-        "card": f"test_langchain_pausing.py::test_{CARD}",
+        "approval": f"test_langchain_pausing.py::TestPauses::test_{APPROVAL}",
+        "card": f"test_langchain_pausing.py::TestPauses::test_{CARD}",
         "context per run": "test_langchain_speaking.py",
     },
     "openai-agents": {
@@ -90,8 +90,8 @@ CELLS: dict[str, dict[str, str]] = {
         "resume elsewhere": "test_pydantic_ai_pausing.py::test_a_tool_that_needs_approval_of_its_own_goes_on",
         "nested": f"test_pydantic_ai_inner.py::test_{INNER}",
         "handoff": "test_pydantic_ai_matrix.py::test_an_agent_that_goes_on_with_the_messages_of_another_is_held",
-        "approval": f"test_pydantic_ai_pausing.py::test_{APPROVAL}",
-        "card": f"test_pydantic_ai_pausing.py::test_{CARD}",
+        "approval": f"test_pydantic_ai_pausing.py::TestPauses::test_{APPROVAL}",
+        "card": f"test_pydantic_ai_pausing.py::TestPauses::test_{CARD}",
         "context per run": f"test_pydantic_ai_matrix.py::test_{PRINCIPALS}",
     },
     "adk": {
@@ -106,8 +106,8 @@ CELLS: dict[str, dict[str, str]] = {
         "resume elsewhere": "test_adk_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "nested": f"test_adk_inner.py::test_{INNER}",
         "handoff": f"test_adk_matrix.py::test_{HANDED}",
-        "approval": f"test_adk_matrix.py::test_{APPROVAL}",
-        "card": f"test_adk_matrix.py::test_{CARD}",
+        "approval": f"test_adk_pausing.py::TestPauses::test_{APPROVAL}",
+        "card": f"test_adk_pausing.py::TestPauses::test_{CARD}",
         "context per run": f"test_adk_matrix.py::test_{PRINCIPALS}",
     },
     "agent-framework": {
@@ -122,8 +122,8 @@ CELLS: dict[str, dict[str, str]] = {
         "resume elsewhere": "test_agent_framework_matrix.py::test_a_call_that_was_interrupted_goes_on",
         "nested": f"test_agent_framework_inner.py::test_{INNER}",
         "handoff": "test_agent_framework_matrix.py::test_an_agent_that_goes_on_in_the_session_of_another_is_held",
-        "approval": f"test_agent_framework_matrix.py::test_{APPROVAL}",
-        "card": f"test_agent_framework_matrix.py::test_{CARD}",
+        "approval": f"test_agent_framework_pausing.py::TestPauses::test_{APPROVAL}",
+        "card": f"test_agent_framework_pausing.py::TestPauses::test_{CARD}",
         "context per run": f"test_agent_framework_matrix.py::test_{PRINCIPALS}",
     },
     "claude": {
@@ -171,8 +171,9 @@ def column(name: str, environment: Path) -> dict[str, str]:
 
 def verdict(test: str, cases: list[ElementTree.Element]) -> str:
     """`yes` where all runs of a test passed, and there was one."""
-    file, _, function = test.partition("::")
-    module = f"tests.integrations.{file.removesuffix('.py')}"
+    file, *within = test.split("::")
+    module = ".".join(["tests.integrations", file.removesuffix(".py"), *within[:-1]])
+    function = within[-1] if within else ""
     found = [
         case
         for case in cases

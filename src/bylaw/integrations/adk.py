@@ -19,11 +19,13 @@ from typing import Any
 import msgspec
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
+from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -36,10 +38,16 @@ OWN = "adk_request_"
 
 
 class ShieldPlugin(BasePlugin):
-    """The shield before the tools of an app's agents; conversations are its sessions."""
+    """The shield before the tools of an app's agents; conversations are its sessions.
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
+    With `pauses`, a call that waits for the user's yes or a person's asks for a confirmation of ADK's, with a `Prompt`
+    as its payload. It is confirmed with an answer as payload: `{"id": prompt["id"], "confirm": True}` for the user's,
+    `"approve": True, "by": "ann"` for a person's.
+    """
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__(name="bylaw")
+        self._pauses = pauses
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
         self._failed: set[tuple[str, str]] = set()
@@ -48,6 +56,8 @@ class ShieldPlugin(BasePlugin):
         self._advice: dict[tuple[str, str], str] = {}
         self._decided: dict[tuple[str, str], dict[str, Any]] = {}
         """The arguments that were decided on, of calls that may run."""
+        self._allowed: dict[tuple[str, str], Decision] = {}
+        """Decisions on calls that are being made."""
         self._rewound: dict[str, set[str]] = {}
         """By conversation, the rewinds that are known."""
 
@@ -55,11 +65,17 @@ class ShieldPlugin(BasePlugin):
         """None lets the call through; else this is the tool's answer."""
         if self.is_idle:
             return None
-        decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
+        try:
+            decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
+        except Paused as paused:
+            tool_context.request_confirmation(hint=paused.prompt.text, payload=to_builtins(paused.prompt))
+            tool_context.actions.skip_summarization = True
+            return {"error": str(paused)}
         if not decision.allowed:
             return {"error": decision.feedback}
         if decision.feedback:
             self._advice[_place(tool_context)] = decision.feedback
+        self._allowed[_place(tool_context)] = decision
         self._decided[_place(tool_context)] = copy.deepcopy(tool_args)
         self._hold(tool)
         return None
@@ -102,8 +118,15 @@ class ShieldPlugin(BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Advice goes below the answer."""
-        advice = self._advice.pop(_place(tool_context), "")
+        """Advice goes below the answer. A call that waits for a confirmation of its own has none yet."""
+        place = _place(tool_context)
+        decision, advice = self._allowed.pop(place, None), self._advice.pop(place, "")
+        if decision is not None and place[1] in tool_context.actions.requested_tool_confirmations:
+            found = carried()
+            follower = found.follower if found is not None else self._followers.known(place[0])
+            if follower is not None:
+                await asyncio.to_thread(follower.interrupted, place[1], decision, agent=inner_agent())
+            return None
         if not advice:
             return None
         shown = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
@@ -112,6 +135,7 @@ class ShieldPlugin(BasePlugin):
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
         """It may have been carried out or not."""
+        self._allowed.pop(_place(tool_context), None)
         self._failed.add(_place(tool_context))
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
@@ -128,7 +152,10 @@ class ShieldPlugin(BasePlugin):
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> Decision:
         outer, id = carried(), tool_context.function_call_id or ""
         if outer is None:
-            return self._follow(tool_context.session).decide(id, tool, arguments)
+            follower = self._follow(tool_context.session)
+            if not self._pauses:
+                return follower.decide(id, tool, arguments)
+            return decide(follower, Asked(id, tool, arguments), _answers(tool_context.tool_confirmation))
         # What the inner session calls its user is the outer agent.
         agent = inner_agent()
         asking = [part for part in _parts(list(tool_context.session.events)) if isinstance(part, Turn) and part.calls]
@@ -228,6 +255,8 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         asked = [part.function_call for part in given if part.function_call]
         answers = [part.function_response for part in given if part.function_response]
         calls, told = ([each for each in found if not _is_own(each)] for found in (asked, answers))
+        # Until a call is confirmed, what is told in its place is no answer.
+        told = [each for each in told if each.id not in event.actions.requested_tool_confirmations]
         if is_aside:
             text = ""
             calls, told = ([each for each in found if not is_told(each.id or "")] for found in (calls, told))
@@ -255,6 +284,14 @@ def _is_aside(event: Any, calls: set[str]) -> bool:
     """Whether an agent that works for another, as its tool, says this: the user may never see it."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
+
+
+def _answers(confirmation: Any) -> Callable[[Prompt], Any]:
+    """Puts a prompt by stopping the call. ADK asks once about a call: one that comes back does not stop again."""
+    if confirmation is None:
+        return once(None)
+    given = [confirmation.payload]
+    return lambda prompt: given.pop() if given else {"id": prompt.id}
 
 
 def _shown(result: Any) -> Any:

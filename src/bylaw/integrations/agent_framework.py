@@ -21,17 +21,19 @@ from agent_framework import (
     AgentMiddleware,
     AgentMiddlewareLayer,
     ChatMiddleware,
+    Content,
     FunctionInvocationLayer,
     FunctionMiddleware,
     HistoryProvider,
     InMemoryHistoryProvider,
 )
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.integrations.speaking import Context
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
@@ -48,16 +50,23 @@ class _Running(Struct, frozen=True, eq=False):
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
+PROMPT = "bylaw"
+"""Where requests for approval hold the prompt, and responses the answer."""
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
 class ShieldMiddleware:
-    """The shield for an agent; `all` is its middleware, to be put last in the agent's list."""
+    """The shield for an agent; `all` is its middleware, to be put last in the agent's list.
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None) -> None:
+    With `pauses`, a call that waits for the user's yes or a person's is a request for approval, with a `Prompt` under
+    `bylaw` in its additional properties. The response holds the answer there: `{"id": prompt["id"], "confirm": True}`
+    for the user's, `"approve": True, "by": "ann"` for a person's.
+    """
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._followers = Followers(self.shield, context)
-        self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield)]
+        self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield, pauses=pauses)]
 
     def follower(self, session: str) -> Follower | None:
         """What the shield knows of a session, by its id."""
@@ -121,8 +130,9 @@ class _Model(ChatMiddleware):
 class _Tool(FunctionMiddleware):
     """Lets a function run, or answers in its place."""
 
-    def __init__(self, shield: Shield) -> None:
+    def __init__(self, shield: Shield, *, pauses: bool = False) -> None:
         self._shield = shield
+        self._pauses = pauses
 
     async def process(self, context: Any, call_next: Any) -> None:
         outer, agent = carried(), inner_agent()
@@ -130,7 +140,12 @@ class _Tool(FunctionMiddleware):
         follower = outer.follower if outer is not None else running.follower if running is not None else None
         id = str(context.metadata.get("call_id") or "")
         name, arguments = context.function.name, _plain(context.arguments)
-        decision = await asyncio.to_thread(self._decide, follower, id, name, arguments, agent)
+        call, response = Asked(id, name, arguments), context.metadata.get("approval_response")
+        try:
+            decision = await asyncio.to_thread(self._decide, follower, call, agent, _answer(response))
+        except Paused as paused:
+            context.result = _request(context, paused.prompt, is_again=response is not None)
+            return
         if not decision.allowed:
             context.result = decision.feedback
             return
@@ -153,10 +168,31 @@ class _Tool(FunctionMiddleware):
         if decision.feedback:
             context.result = with_note(_text(context.result), decision.feedback)
 
-    def _decide(self, follower: Follower | None, id: str, tool: str, arguments: dict[str, Any], agent: str) -> Decision:
+    def _decide(self, follower: Follower | None, call: Asked, agent: str, answer: Any) -> Decision:
         if follower is None:
-            return undecided(self._shield, tool, arguments, RuntimeError(UNHEARD))
-        return follower.decide(id, tool, arguments, agent=agent)
+            return undecided(self._shield, call.tool, call.arguments, RuntimeError(UNHEARD))
+        if self._pauses and not agent:
+            return decide(follower, call, once(answer))
+        return follower.decide(call.id, call.tool, call.arguments, agent=agent)
+
+
+def _answer(response: Any) -> Any:
+    """What the response to a request for approval holds; the prompt that came with the request is no answer to it."""
+    found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
+    return None if isinstance(found, Mapping) and "whom" in found else found
+
+
+def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
+    """A call that waits, as the framework asks for approvals."""
+    id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
+    call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
+    call.id = occurrence
+    marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
+    name = occurrence or id
+    if is_again:
+        # A second question about the same call: the framework has done with the first.
+        name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
+    return Content.from_function_approval_request(name, call, additional_properties=marks)
 
 
 def _watch() -> None:

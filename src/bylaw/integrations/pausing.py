@@ -31,6 +31,26 @@ class Prompt(Struct, frozen=True):
     """Of the card, or of the approval; an answer bears it, so that it is never taken for another's."""
 
 
+class Paused(Exception):
+    """A call stops here until its prompt is answered."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        super().__init__(f"`{prompt.tool}` waits for an answer")
+        self.prompt = prompt
+
+
+def once(answer: Any) -> Callable[[Prompt], Any]:
+    """Puts a prompt by stopping the call, unless it comes back with an answer, which is taken once."""
+    answers = [answer] if answer is not None else []
+
+    def put(prompt: Prompt) -> Any:
+        if not answers:
+            raise Paused(prompt)
+        return answers.pop()
+
+    return put
+
+
 def prompts(decision: Decision) -> list[Prompt]:
     """What to put to whom before a call may run; nothing where it may, or where nobody's yes would let it."""
     if not decision.is_put:

@@ -10,7 +10,7 @@ with the capability or without: its calls are decided on in the outer conversati
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
-from bylaw.integrations.pausing import Prompt, decide
+from bylaw.integrations.pausing import Paused, decide, once
 from bylaw.integrations.pydantic_ai_inner import watch
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
@@ -92,7 +92,11 @@ class ShieldCapability(AbstractCapability):
             follower = self._follow(ctx, messages)
             if not self._pauses:
                 return follower, follower.decide(id, tool, given)
-            return follower, decide(follower, Asked(id, tool, given), _put(ctx))
+            answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
+            try:
+                return follower, decide(follower, Asked(id, tool, given), once(answer or None))
+            except Paused as paused:
+                raise ApprovalRequired(metadata=to_builtins(paused.prompt)) from None
         # What the inner run calls its user is the outer agent.
         follower, agent = outer.follower, inner_agent()
         asking = [part for part in _parts(messages, self.tools) if isinstance(part, Turn) and part.calls]
@@ -154,18 +158,6 @@ class _Shielded(WrapperToolset):
         if not decision.feedback or isinstance(result, ToolReturn):
             return result
         return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
-
-
-def _put(ctx: Any) -> Callable[[Prompt], Any]:
-    """Puts a prompt by deferring the call, unless it comes back with an answer."""
-    answers = [ctx.tool_call_metadata] if ctx.tool_call_approved and ctx.tool_call_metadata else []
-
-    def put(prompt: Prompt) -> Any:
-        if not answers:
-            raise ApprovalRequired(metadata=to_builtins(prompt))
-        return answers.pop()
-
-    return put
 
 
 def _decided_first(tool: Any) -> Any:
