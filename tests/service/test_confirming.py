@@ -80,7 +80,7 @@ def test_no_approver_confirms_and_nobody_confirms_for_another_tenant(bank: Pack,
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"answer": "maybe"}, {"card": ""}, {"conversation": ""}, {"answer": True}, {"extra": 1}]
+    "wrong", [{"answer": "maybe"}, {"card": ""}, {"card": "c", "conversation": ""}, {"answer": True}, {"extra": 1}]
 )
 def test_a_wrong_request_is_refused(bank: Pack, log: Log, wrong: dict[str, Any]) -> None:
     app = Service(Desk(bank, log), {})

@@ -96,6 +96,11 @@ class Log:
         with self._reading():
             return self._reader.conversation(tenant, name, after=after, settled=settled)
 
+    def named(self, tenant: str, id: str) -> Entry | None:
+        """The entry of this name; None where there is none."""
+        with self._reading():
+            return self._reader.named(tenant, id)
+
     def settle(self) -> None:
         """Wait until all that was read so far is on disk."""
         with self._reading():

@@ -89,6 +89,10 @@ class Store:
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         return self._read(where, (tenant, name, after), settled=settled)
 
+    def named(self, tenant: str, id: str) -> Entry | None:
+        """The entry of this name."""
+        return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
+
     def settle(self) -> None:
         """Wait until all that was read so far is on disk."""
         with self._reading():

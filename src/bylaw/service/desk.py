@@ -39,6 +39,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.shield.linking import linked
 from bylaw.shield.session import AskedCall
 from bylaw.shield.shield import PinnedPack, Shield
+from bylaw.trace.event import Card
 
 SESSIONS = 10_000
 """Sessions that are kept in memory at most; any other is read from the log when it is needed."""
@@ -93,7 +94,7 @@ class Desk:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
         pack = session.pack
         name = f"{pack.name} {pack.version} {pack.digest}"
-        return DecideAnswer([decided(decision, session.id, name) for decision in found])
+        return DecideAnswer([decided(each, _home(session.id, each.card), name) for each in found])
 
     async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
         """Events, on disk when this returns."""
@@ -129,10 +130,12 @@ class Desk:
         """The user's answer to a card, on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
-        session = self._session(tenant, request.conversation, None, "")
+        session = self._session(tenant, request.conversation or _home("", request.card), None, "")
         with self._keeping(session):
             is_yes, named = request.answer == "yes", request.named()
             await session.confirm_async(request.card, is_yes, by=request.by, named=named)
+        # Where the host keeps the history, other conversations use the card, and tell the log alone.
+        self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
@@ -215,6 +218,12 @@ class Desk:
             if not session.has_begun and self._sessions.get(place) is session:
                 del self._sessions[place]
             raise
+
+
+def _home(conversation: str, card: Card | str | None) -> str:
+    """The conversation that a decision, or the answer to its card, belongs to: a card may be one from before."""
+    name = card.id if isinstance(card, Card) else card
+    return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:

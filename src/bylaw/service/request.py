@@ -208,20 +208,21 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The user's own answer to a card, which the host showed them. A person who approves a call does not answer for the
     user."""
 
-    conversation: str
     card: str
     """The `id` of the `card` of a decision."""
     answer: Literal["yes", "no"]
+    conversation: str = ""
+    """That of the decision; a host that sends `messages` may leave it out."""
     by: str = ""
     """How it was given, such as the button that was pressed."""
     request: str = ""
     """As for a decision."""
 
     def check(self) -> None:
-        """A conversation and a card must be named."""
-        if not self.conversation or not self.card:
-            raise BadRequest("`conversation` or `card` is empty")
-        _check(self.conversation, (), (), self.request)
+        """A card must be named."""
+        if not self.card.rpartition("/")[0]:
+            raise BadRequest(f"`{self.card}` is not the `id` of a card")
+        _check(self.conversation or self.card.rpartition("/")[0], (), (), self.request)
 
     def named(self) -> Named | None:
         """As for a decision."""

@@ -49,6 +49,7 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.lost import is_lost
+from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of, told
 from bylaw.shield.unheard import stood_in
@@ -159,6 +160,8 @@ class SessionState:
         """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
         self.asked: dict[str, Decision] = {}
         """Decisions on calls, by their ids, that somebody was asked about."""
+        self._recalled: Recalled | None = None
+        """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
@@ -446,6 +449,7 @@ class SessionState:
 
     def _tried(self, wanted: Wanted) -> Attempt:
         conversation, beside = self.open(), wanted.beside
+        self._recalled = None
         for happening in wanted.first:
             happening(conversation)
         bodies: list[tuple[Kind, bytes, str]] = []
@@ -461,14 +465,24 @@ class SessionState:
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
             given = (number, started, beside[place] if beside else (), stops, taking, wanted.by)
-            decision, changes, uses = self._decide(conversation, asking(conversation), *given)
+            judgement = asking(conversation)
+            decision, changes, uses = self._decide(conversation, judgement, *given)
+            if (found := self._recalled) is not None and (said := confirmation_of(found)) is not None:
+                # The user has said yes to this card, which another request of the same history put.
+                conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
+                call = judgement.made.call
+                again = conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
+                decision, more, uses = self._decide(conversation, again, *given)
+                changes = [*changes, *more]
+                if decision.allowed:
+                    elsewhere.append(found.used(tenant, call, decision.id))
             taking += uses
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
                 bodies.extend(self._event_bodies(conversation, events))
                 written += len(events)
-                bodies.append(("decision", decision_body(decision), ""))
+                bodies.append(("decision", decision_body(decision), self._card_name(decision)))
                 bodies.extend(("use", *use_entry(use)) for use in uses)
                 for change in changes:
                     step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
@@ -605,7 +619,17 @@ class SessionState:
                 if is_good and standing is not None and standing.answer is None and standing.used_by is None:
                     return card
                 break
-        return Card(name, digest, text, now + conversation.card_lifetime)
+        card = Card(name, digest, text, now + conversation.card_lifetime)
+        if not self.is_told_whole or self._log is None or self._recalled is not None:
+            return card
+        asked = (self._shield.tenant, card, self.vouched, self.decider.pack.pin, before, now)
+        self._recalled = recalled(self._log, *asked)
+        return self._recalled.card or card
+
+    def _card_name(self, decision: Decision) -> str:
+        """What the entry of a decision is called that puts a card which another request may ask for."""
+        found, card = self._recalled, decision.card
+        return found.name if found is not None and card is not None and card.id == decision.id else ""
 
     def _requested(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
         """A decision with what the request allows that the call was held to."""
