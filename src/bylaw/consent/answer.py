@@ -4,11 +4,10 @@ The words are English. An answer in another language is neither: nobody is accus
 """
 
 import re
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from bylaw.consent.put import heads, is_english
+from bylaw.consent.put import heads
 from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
@@ -26,36 +25,42 @@ _COURTESY = re.compile(
 _DASH = re.compile(r"\s*(?:\u2014|--)\s*")
 _THUMB = re.compile("\U0001f44d|\u2705|\U0001f44c")
 _FRIENDLY = re.compile(
-    "[\U0001f389\U0001f44b\U0001f44f\U0001f600-\U0001f60e\U0001f642\U0001f64f\U0001f91d\u263a\u2764\ufe0f"
+    "[\U0001f48d\U0001f493-\U0001f49f\U0001f4aa\U0001f64c\U0001f929\U0001f970\U0001f973\u2708\u2728\U0001f389\U0001f44b\U0001f44f\U0001f600-\U0001f60e\U0001f642\U0001f64f\U0001f91d\u263a\u2764\ufe0f"
     "\U0001f3fb-\U0001f3ff]+"
 )
 _PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]+")
 _PLAIN_YES = (
-    r"(?:yes|yeah|yep|yup|yea|yess+|aye|ya|exactly|affirmative|by all means|carry on|you may(?! (?:be|want)\b)|do both|"
+    r"(?:yes+|yeah|yep|yup|yea|yeh?|yh|yas+|aye|ya|exactly|affirmative|by all means|carry on|"
+    r"you may(?! (?:be|want)\b)|do both|"
     r"absolutely|definitely|certainly|of course|correct(?! (?:the|my|our|it|this|that)\b)|confirmed|"
     r"confirm(?:ing)?(?! (?:to|(?:it |that |this )?with)\b)|"
     r"i (?:do |hereby |can )?(?:confirm|agree|approve|accept|consent)|agreed|approved|"
     r"(?:please )?(?:do (?:it|that|so)(?! again)|go ahead|proceed|go for it|go on|continue|make it so)|"
-    r"(?:please|pls) do|"
+    r"(?:please|pls|kindly) do|i authori[sz]e|lock it in|sign me up|"
     r"let's (?:do|go|proceed)|(?:i'd|i would) like (?:to (?:proceed|go ahead|do|confirm)|that|you to)|"
     r"please (?:proceed|go (?:ahead|for it|on)|do)|"
     r"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds| seems)? (?:all )?(?:right|correct|good to go)|"
     r"y(?=\W*(?:$|please|pls|go|do it)))\b"
 )
+_FINE = r"(?:fine|good|great|perfect|ok(?:ay)?|all right|fair|lovely|ideal|beautiful|wonderful|brilliant|amazing|super)"
 _WEAK_YES = (
-    r"(?:sure(?: thing)?|ok(?:ay)?|k|alright|all right|fine|sounds (?:good|great|perfect|fine|right)|"
-    r"looks (?:good|great|right|fine)|that (?:works|sounds (?:good|great|perfect|fine)|would be (?:great|fine|good))|"
-    r"works for me|(?:that's )?fine by me|perfect|great|(?:i'm )?(?:happy|fine|ok|okay) with (?:that|this|it|both|"
-    r"them)|"
-    r"(?:that|it|this|everything)(?:'s| is| looks| sounds) (?:fine|good|great|perfect|ok(?:ay)?|all right))\b"
+    r"(?:sure(?: thing)?|ok(?:ay)?|k|alright|alrighty|all right|fine|(?:sounds|looks) (?:right|good|great|perfect|"
+    r"fine)|"
+    rf"that works|that(?:'d| would|'ll| will) be {_FINE}|works for me|(?:that's )?fine by me|perfect|great|"
+    r"(?:i'm )?(?:happy|fine|ok|okay) with (?:that|this|it|both|them)|that(?:'ll| will) do(?: nicely)?|"
+    r"good(?: to go)?|deal|"
+    rf"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds)? (?:{_FINE}|it|the one|what i want(?:ed)?)|"
+    r"right|spot on|quite all right|i'm sure|bet|go|want|word)\b"
 )
 _YES = re.compile(_PLAIN_YES)
 _WEAK = re.compile(_WEAK_YES)
 _BACK = re.compile(
-    r"\b(?:but|however|except|instead|unless|if(?! (?:possible|needed|necessary|required|you))|only|not|no|nor|never|"
+    r"\b(?:correct (?=(?:the|my|our|it|this|that)\b)|but|however|except|instead|unless|if(?! (?:possible|needed|"
+    r"necessary|required|you))|only|not|no|nor|never|"
     r"none|nothing|neither|cannot|wait|hold on|hang on|hold off|stop|actually|rather|first(?!\b.*\b(?:then|rest|"
-    r"remain\w*)\b)|before|until|till|later|maybe|perhaps|possibly|probably|whether|although|though|otherwise|another|others?|"
-    r"different|depend\w*|assum\w*|as long as|so long as|suppose|guess|unsure|wrong|incorrect|mistake|correction|sorry|"
+    r"remain\w*)\b)|before|until|till|later|maybe|perhaps|possibly|probably|whether|although|though|otherwise|"
+    r"another|others?|"
+    r"different|depend\w*|assum\w*|as long as|so long as|suppose|guess|unsure|wrong|incorrect|mistake|correction|"
     r"forget|never ?mind|leav\w+|keep\w*|skip\w*|ignor\w+|undo|hypothetical\w*|would have|could have|should have|"
     r"was going|tomorrow|tonight|decide|wish|kidding|joking|as if|half|part of|some of|one of|\w+n't|dont|wont|cant|"
     r"didnt|doesnt|without|once|or|either|apart|provided|providing|when|after(?! all)|while|ask|talk|said|says|told|"
@@ -68,27 +73,6 @@ _BACK = re.compile(
 _AWAY = (
     r"(?:go ahead|going ahead|proceed\w*|sure|agree|confirm|do (?:it|that|this|so)|yet|until|ready|change my mind|"
     r"(?:want|like|wish)(?: you)? (?:to|it|that|this|them)|happy|ok|okay|right|good|correct|now|today|charged?)\b"
-)
-_LATER_BACK = re.compile(
-    r"\bhow much\b|\bwhat (?:is|was|will|would|are)\b.*\b(?:cost|price|fee|total|charge)|"
-    r"^\W*(?:but|however|although|though|except|wait|hold|hang on|stop|actually|never ?mind|no\b(?! \w+ing\b)"
-    r"(?=\W*$|,| not| wait| don't| actually| to\b| i\b)|scratch|correction|forget|second thought|unless|only|instead|"
-    r"not |don't|do not|just (?:kidding|joking)|or\b)|"
-    r"^\W*(?:pending|subject to|contingent|given|upon|following|in case)\b|"
-    r"\b(?:unless|only if|only when|as long as|so long as|on (?:the )?condition|provided that|providing|assuming|"
-    r"depend(?:s|ing) on|on second thought\w*|changed my mind|kidding|joking|hold off|rather than|instead|"
-    r"not yet|think (?:it|this|that) over|think about (?:it|this|that)|hypothetical\w*|"
-    r"if(?! (?:possible|needed|necessary|required|any|applicable|you|there|that's ok|at all|so)\b)(?<!know "
-    r"if)(?<!even if))\b|"
-    rf"\b(?:not|never|cannot|\w+n't|dont|wont|cant) (?:\w+ ){{0,3}}?{_AWAY}|"
-    r"\b(?:check|tell|confirm|explain|know|see|ask|talk|speak|discuss|find out)\b[^.]*\bfirst\b(?!\b.*\bthen\b)|"
-    r"\b(?:leave|keep|make|change|switch) (?:it|that|this|them) "
-)
-"""What takes a yes back from another sentence than its own."""
-_LATE_YES = re.compile(
-    r"(?:and )?(?:yes|yeah|yep)\W+(?:please|i confirm|i'd like|i would like|i want|confirm|go ahead|proceed|do it|"
-    r"let's)\b|"
-    r"i confirm\b|please (?:proceed|go ahead)\b|go ahead\b"
 )
 _AGREEING = re.compile(
     r"\b(?:yes|yeah|yep|please|pls|plz|thanks|thank|you|so|very|much|again|a|lot|go|ahead|proceed|do|it|that|this|"
@@ -112,8 +96,6 @@ _NO_MORE = re.compile(
 )
 
 
-_THAT = re.compile(r"\b(?:that|(?:to|from) my) ([a-z]+)")
-"""What a yes may be turned to, if it was not put."""
 _NONE = frozenset(("no", "not", "without"))
 _NOT = re.compile(r"\b(?:no|not|none|without|0|declin\w*|\w+n't)\b")
 _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|doesnt|without")
@@ -121,25 +103,61 @@ _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|toni
 _CLAUSE_END = re.compile(r"[,;.!?]|\s-\s|\b(?:but|and|so)\b")
 _AWAY_WORD = re.compile(rf"\b{_AWAY}")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
-_LAST_YES = re.compile(
-    r"\b(?:yes+|yeah|yep|yup|ya|go ahead|do (?:it|that|both)|go for it|go on|proceed|confirmed?|agreed)\b"
-)
 _NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
-_COUNT = re.compile(r"\b(?:both|two|three|four|five|all|one)\b")
-_LEADS = re.compile(rf"{_COURTESY.pattern}|{_WEAK_YES}|hope\b|i hope\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
-_PHRASE = re.compile(
-    rf"\b(?:{_PLAIN_YES}|{_WEAK_YES}|(?:right|straight) away\b|(?:you|we) can\b|after all\b|"
-    r"(?:thanks?|appreciate)(?: you)?(?: so| very| much| a lot){0,3}(?: for)? "
-    r"(?:(?:help|check|explain|sort|look|clarify)ing(?: this| that| it)?(?: out| up)?|(?:the|(?:all )?your) \w+)\b)"
+_ASIDE = re.compile(r"(?:(?:oh|and|also|btw|so)\W+)*(?:how (?:long|soon)|when|do i get an?|will i get an?)\b[^?\d]*\?")
+"""A question about what comes after the deed."""
+_FEELING = (
+    r"(?:glad|happy|pleased|delighted|relieved|grateful|thankful|excited|eager|keen|annoyed|disappointed|frustrated|"
+    r"stressed(?: out)?|upset|tired|in (?:a|such a) (?:rush|hurry))"
 )
+_PHRASE = re.compile(
+    rf"\b(?:(?:right|straight) away\b|{_PLAIN_YES}|{_WEAK_YES}|(?:you|we) can\b|after all\b|"
+    r"with (?:our|my|many) thanks\b|"
+    rf"(?:i'm|we're|i am|we are) (?:(?:so|very|really|quite|just|also) )?{_FEELING}\b|"
+    r"(?:both|all|all (?:two|three|four|five)|the (?:two|pair)) of (?:us|them)\b|"
+    r"(?:full|original|extra|additional|remaining|entire|current) (?=[a-z])|"
+    r"(?:thanks?|appreciate)(?: you)?(?: so| very| much| a lot){0,3}(?: for)? "
+    r"(?:(?:help|check|explain|sort|look|clarify|ask)ing(?: this| that| it)?(?: out| up| first)?|"
+    r"being(?: so)? (?:kind|quick|nice|patient|decent|helpful|honest)(?: about it)?|(?:the|(?:all )?your) \w+)\b)"
+)
+_IDLE = re.compile(
+    r"\b(?:let me know (?:once|when|as soon as) (?:it|that|this|everything|you)(?:'s| is|'re| are) (?:all )?"
+    r"(?:done|completed?|finished|through|ready|processed|confirmed)\b|"
+    r"let me know if (?:you need|there's|there is) (?:any|some)thing\b[^.;!]*|"
+    r"why not\b(?!\?)|can't argue with that|it is what it is|before i change my mind|if that's how it works|"
+    r"if it has to be|if you (?:would|please|don't mind)|worth every penny|(?:a )?bit steep but)\b"
+)
+"""What is said and says nothing of what was put."""
+_REMARK = re.compile(
+    r"(?:(?:and|but|so|well|honestly|oh)\W+)*(?:(?:he|she|they)(?:'ll| will) be|(?:we'll|we will) miss|"
+    r"(?:i )?hope(?= \w)|"
+    r"(?:i|we|he|she|they|you|it|(?:my|our|your|his|her|their)(?: \w+){1,3}?|that|this)(?:'s|'re|'ve|'m)?"
+    r"(?: even| just| already)? ?(?:is|are|am|was|were|has|have|had|been|tried|kept|got|gets|loved?|loves|hated?|a|an|"
+    rf"so|such|hope)|(?:i'm|we're) (?:\w+ )?{_FEELING})\b"
+)
+_TURNS = re.compile(
+    r"\d|\?|\b(?:would|could|should|can|may|might|must|need\w*|want\w*|like|prefer\w*|let|if|unless|"
+    r"(?:have|has|had|got|is|was) to|to (?:my|the|him|her|them|us|an?)|"
+    r"one|ones|other|another|first|second|only|instead|rather|better|best|cheap\w*|small\w*|larg\w*|big\w*|earl\w+|"
+    r"late\w*|soon\w*|low\w*|high\w*|more|less|again|too|also|think\w*|thought|know|ask\w*|check\w*|decid\w*|call\w*|"
+    r"pay\w*|paid|using|us(?:e|ed)|card|account|address|e?mail|phone|number|name|date|day|time|amount|price|visa|cash|"
+    r"euros?|dollars?|question|idea|doubt\w*|problem|mind|no|not|never|\w+n't|my (?:order|booking))\b"
+)
+"""What no remark has: it bids, plans, compares, counts or picks."""
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
 _PASSING = re.compile(
     r"as|(?:out|above-)?(?:lined|mentioned|described|listed|proposed|discussed|detailed|stated|suggested|specified)|"
     r"summari[sz]ed|above|per|exactly|same|details?|requests?|finali[sz](?:e|ing)|complet(?:e|ing)|process(?:ing)?|"
-    r"mak(?:e|ing)|perform(?:ing)?|submit|us(?:e|es|ing)|payments?|method|reservations?|bookings?|orders?|id|an|at|by|from|its|we|we're|you've|i've|also|too|really|just|kindly|"
+    r"mak(?:e|ing)|perform(?:ing)?|submit|us(?:e|es|ing)|payments?|method|reservations?|bookings?|orders?|id|an|at|"
+    r"by|from|its|we|we're|you've|i've|also|too|really|just|kindly|"
     r"perfectly|wanna|get|thank|thx|ty|u|love|man|mate|buddy|god|awesome|amazing|fantastic|wonderful|"
-    r"excellent|cool|nice|spot|thing|decided|sound"
+    r"excellent|cool|nice|spot|thing|decided|sound|o+h|ooh|aw+|ugh+|wow|omg|blimey|damn|phew|gosh|ya+y+|woo+|"
+    r"(?:ha)+|lol|class|"
+    r"sick|jubbly|obviously|obvs|ma'am|madam|pal|hun|babe|x+|ta|merci|grazie|danke|gracias|quick|whatever|argue|"
+    r"hear|about|"
+    r"fast|match(?:es)?|clearly|super|exact|within|approach|checks|sorry|ending|plus|including|oui|s\u00ed|si|ja|"
+    r"hai|d'accord|vale|arigato"
 )
 """Words that turn no yes: they refer to what was told, name no deed, or are said in passing."""
 _REFERRING = re.compile(
@@ -147,8 +165,10 @@ _REFERRING = re.compile(
 )
 """What was told, called by no more than its kind: "make these changes", and not "change the amount"."""
 _OF_ASKING = re.compile(
-    r"chang(?:es?|ing)|updat(?:es?|ing)|modifications?|options?|amount|balance|charg(?:es?|ing)|pay(?:ing)?|account|number|"
-    r"us|our|he|she|his|her|their|they|am|pm|may|can|could|will|i'll|we'll|gonna|going|hope|ones?|two|three|entire|whole|"
+    r"chang(?:es?|ing)|updat(?:es?|ing)|modifications?|options?|amount|balance|charg(?:es?|ing)|pay(?:ing)?|account|"
+    r"number|"
+    r"us|our|he|she|his|her|their|they|am|pm|may|can|could|will|i'll|we'll|gonna|going|hope|ones?|two|three|entire|"
+    r"whole|"
     r"after|help|here|away"
 )
 """Words that turn no question for leave, but may turn a yes: "Yes, change the amount", "Yes, to her account"."""
@@ -156,41 +176,28 @@ _NUMBERED = re.compile(r"\S*\d\S*")
 """A word with a number in it; whether the number was put is asked of the call."""
 _FIGURE = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})|\.0+\b")
-_FOREIGN = 3
-"""So many words of one clause that nobody here knows are more than a name or a fond remark."""
 
 
 @lru_cache(maxsize=2048)
 def said(text: str, put: str = "", asked: str = "") -> Said:
     """What a whole answer says to what was put and to the questions in it, which are given in lower case."""
-    told = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
-    if not told:
+    read = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
+    told = [_IDLE.sub(" ", each).strip() for each in read if not _ASIDE.fullmatch(each)]
+    whole = " ".join(told).strip()
+    if not whole:
         return "other"
-    whole = " ".join(told)
-    for place, sentence in enumerate(told):
-        if sentence.endswith("?"):
-            break
-        if (_LATE_YES if place and not _LEADS.match(told[place - 1]) else _YES).match(_skip_courtesy(sentence)):
-            others = [each for at, each in enumerate(told) if at != place]
-            is_back = _takes_back(_BACK, sentence, put) or any(_LATER_BACK.search(each) for each in others)
-            is_more = any(each.endswith("?") or _says_more(each, put) for each in others)
-            return "other" if is_back or is_more or _says_more(sentence, put) or _is_foreign(whole, put) else "yes"
-    if whole.endswith("?") or _takes_back(_BACK, whole, put):
+    if whole.endswith("?") or any(each.endswith("?") for each in told) or _takes_back(whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
-    words = set(_WORD.findall(put))
-    if any(
-        _is_command(clause, asked, put)
-        and _is_remark(before + own, words)
-        and not any(_says_more(each, put) for each in (own, *after))
-        for before, own, clause, after in _clauses(told)
-    ):
-        return "other" if _is_foreign(whole, put) else "yes"
-    # An "ok", or the deed told back, says yes only where it says nothing that was not put.
-    new = set(_WORD.findall(_left(_AGREEING, _WEAK.sub(" ", whole)))) - words
-    is_told_back = any(word in VERBS and word in words for word in _WORD.findall(whole))
-    is_echo = not new and (_is_assent(whole) or is_told_back)
-    return "echo" if is_echo else "plain"
+    is_yes = _YES.search(whole) is not None
+    if any(_says_more(each, put) and not (len(told) > 1 and _is_remark(each, put)) for each in told):
+        return "other" if is_yes else "plain"
+    if is_yes or any(_is_command(clause, asked) for each in told for clause in _JOINT.split(each)):
+        return "yes"
+    first = _WORD.match(_skip_courtesy(whole))
+    is_told_back = first is not None and first[0] in VERBS and first[0] in put
+    is_new = bool(figures(whole) - figures(put))
+    return "echo" if (_is_assent(whole) or is_told_back) and not is_new else "plain"
 
 
 def _without_pictures(text: str) -> str:
@@ -214,40 +221,21 @@ def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
     return "yes" if is_yes and not is_more else "other"
 
 
-def _clauses(told: Sequence[str]) -> Iterator[tuple[str, str, str, Sequence[str]]]:
-    """The clauses of an answer, each with the sentences before it, what stands before it in its own, and what comes
-    after it; of what it quotes or asks none."""
-    before = ""
-    for place, sentence in enumerate(told):
-        own = ""
-        clauses = _JOINT.split(sentence)
-        for at, clause in enumerate(clauses):
-            if '"' not in sentence and not sentence.endswith("?"):
-                found = _LAST_YES.search(clause)
-                start = found.start() if found else 0
-                after = (*clauses[at + 1 :], *told[place + 1 :])
-                yield before, own + clause[:start], clause[start:].strip(), after
-            own += f"{clause} "
-        before += f"{sentence} "
+def _is_remark(sentence: str, put: str) -> bool:
+    """Whether a sentence only tells how things are, or were, of nothing that was put: "Your website is a nightmare"."""
+    if _REMARK.match(sentence) is None or _TURNS.search(sentence):
+        return False
+    words = {stem(each) for each in _WORD.findall(sentence) if not _AGREES.fullmatch(each)}
+    return words.isdisjoint(stems(put))
 
 
-def _is_remark(before: str, words: set[str]) -> bool:
-    """Whether what stands before a yes names nothing that was put and no other thing: "You're a lifesaver, yes"."""
-    left = _COUNT.sub("", _left(_AGREEING, before))
-    return words.isdisjoint(_WORD.findall(left)) and not _NAMING.search(before)
-
-
-def _is_command(clause: str, asked: str, put: str) -> bool:
-    """Whether a clause says yes, or says to do what the question would do: "move it"."""
-    if _LAST_YES.match(clause):
-        return not _says_more(clause, put)
-    rest = _skip_courtesy(clause)
-    first = _WORD.match(rest)
+def _is_command(clause: str, asked: str) -> bool:
+    """Whether a clause says to do what the question would do: "move it"."""
+    first = _WORD.match(_skip_courtesy(clause))
     if first is None or _AGREEING.fullmatch(first[0]):
         return False
-    new = set(_WORD.findall(_left(_AGREEING, rest))).difference(_WORD.findall(put))
     # A question may begin with its verb ("Cancel it?"), or with "ja oder nein": only a verb is told back as a yes.
-    return not new and any(
+    return any(
         first[0] in heads(each) or (first[0] in VERBS and first[0] == each.split(maxsplit=1)[0])
         for each in asked.split("\n")
         if each
@@ -259,7 +247,7 @@ def _says_more(sentence: str, put: str) -> bool:
     on a condition, or none at all ("Yes, to a manager", "Yes, given a full refund", "Yes I know")."""
     left = _WORD.findall(_NUMBERED.sub(" ", _REFERRING.sub(" ", _PHRASE.sub(" ", sentence))))
     unknown = [each for each in left if not (_PASSING.fullmatch(each) or _AGREES.fullmatch(each))]
-    return bool(unknown) and not stems(put).issuperset(map(stem, unknown))
+    return bool(unknown) and not stems(put).issuperset(stem(each.removesuffix("'s")) for each in unknown)
 
 
 @lru_cache(maxsize=2048)
@@ -273,25 +261,14 @@ def is_neutral(word: str) -> bool:
     return any(each.fullmatch(word) is not None for each in (_PASSING, _OF_ASKING, _AGREES))
 
 
-def _is_foreign(whole: str, put: str) -> bool:
-    """Whether a clause beside the yes is in a language that is not read here, and so may take it back."""
-    known = set(_WORD.findall(put))
-    for clause in _JOINT.split(whole):
-        words = (each for each in _WORD.findall(clause) if not (_AGREEING.fullmatch(each) or _YES.fullmatch(each)))
-        unknown = [each for each in words if each not in known]
-        if len(unknown) >= _FOREIGN and not is_english(clause):
-            return True
-    return False
-
-
 def _is_assent(whole: str) -> bool:
     return _WEAK.search(whole) is not None or _YES.search(whole) is not None or "please" in whole or "pls" in whole
 
 
-def _takes_back(back: re.Pattern[str], whole: str, put: str) -> bool:
+def _takes_back(whole: str, put: str) -> bool:
     """Whether anything in an answer may take its yes back; what repeats the words that were put does not, nor does a
     no to what nobody spoke of."""
-    for match in back.finditer(whole):
+    for match in _BACK.finditer(whole):
         after = _WORD.search(whole, match.end())
         phrase = whole[match.start() : after.end()] if after else ""
         if match[0] in put and _WEEKDAY.match(match[0]):
@@ -301,7 +278,7 @@ def _takes_back(back: re.Pattern[str], whole: str, put: str) -> bool:
         if phrase and (phrase in put or (after and match[0] in _NONE and _is_denied(after[0], put))):
             continue
         return True
-    return any(_AGREEING.fullmatch(each) is None and each not in (*put.split(), "one") for each in _THAT.findall(whole))
+    return False
 
 
 def _is_beside(denied: str, put: str) -> bool:

@@ -19,8 +19,23 @@ Kind = Literal["id", "sum", "day", "time", "count", "choice", "flag", "name"]
 
 _LEAVES = 200
 _MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
-_MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender"))
-_PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "student", "caller", "account"))
+_MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender", "method"))
+_PERSONS = frozenset(
+    (
+        "user",
+        "customer",
+        "patient",
+        "member",
+        "client",
+        "guest",
+        "student",
+        "caller",
+        "account",
+        "subscriber",
+        "holder",
+        "tenant",
+    )
+)
 _THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku", "account", "iban"))
 _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
@@ -62,6 +77,11 @@ class Argument(Struct, frozen=True):
     def is_person(self) -> bool:
         """Whether it names for whom something is done, who is mostly the one that asks for it."""
         return "person" in _traits(self.name, self.top)
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it names a person, and no account that a person may have several of."""
+        return self.is_person and "account" not in words_of(self.name)
 
     @property
     def is_means(self) -> bool:
@@ -134,7 +154,7 @@ def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) 
     if "thing" not in traits and (found := _TIMES.fullmatch(value)) and (found[2] or found[3]):
         first, last = (int(found[1]), int(found[2] or 0)), (int(found[3] or 0), int(found[4] or 0))
         return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
-    if "thing" not in traits and (number := figure(value)) is not None:
+    if traits.isdisjoint(("thing", "means")) and (number := figure(value)) is not None:
         return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)

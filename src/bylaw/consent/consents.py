@@ -16,10 +16,10 @@ from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.leave import asks_for_more, is_no_proposal, is_vague
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, times
-from bylaw.consent.records import Records
+from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import Writes
 from bylaw.consent.talk import Exchange, Talk
-from bylaw.consent.told import Hearing
+from bylaw.consent.told import Hearing, target_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.policy.verb import words_of
@@ -29,6 +29,7 @@ from bylaw.trace.event import Event
 _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
 _LEAVE: frozenset[Asks] = frozenset(("leave",))
+_SETTING = frozenset(("set", "put", "arrange", "save", "turn"))
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
 
@@ -123,14 +124,16 @@ class Consents:
     def _is_answered(self, call: CallRecord, deed: Deed, last: Exchange) -> bool:
         """Whether the user said yes to a question for leave, or chose what the agent offered to do."""
         asks = last.put.asks
-        if last.said in ("yes", "echo") and asks == _LEAVE:
+        said = last.said_of(_words_of(call))
+        if said in ("yes", "echo") and asks == _LEAVE:
             return True
-        if last.said == "yes":
+        if said == "yes":
             # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
-            is_leave = asks - {"which", "what"} == _LEAVE or (not asks and self._is_left_open(call))
+            is_offered = not asks and (self._is_left_open(call) or _offers(deed, last))
+            is_leave = asks - {"which", "what"} == _LEAVE or is_offered
             first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
             return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
-        return last.said in ("echo", "plain") and "which" in asks and "more" not in asks
+        return said in ("echo", "plain") and "which" in asks and "more" not in asks
 
     def _is_left_open(self, call: CallRecord) -> bool:
         """Whether the user had only asked something back when leave was asked for, which the agent has answered."""
@@ -140,9 +143,9 @@ class Consents:
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
-        if self._talk.adds_to(last) or self._names_another(call, standing):
+        if self._talk.adds_to(last) or self._names_another(call, given, standing):
             return self._found(None, "unread", last)
-        is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing)
+        is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing, given)
         if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):
             return self._found(None, "unread", last)
         hearing = self._hearing(call, given, deed, standing)
@@ -154,12 +157,15 @@ class Consents:
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
 
-    @staticmethod
-    def _names_another(call: CallRecord, standing: Sequence[Exchange]) -> bool:
-        """Whether the answer has a number that neither the agent put nor the call holds: "Yes, order 1002"."""
+    def _names_another(self, call: CallRecord, given: list[Argument], standing: Sequence[Exchange]) -> bool:
+        """Whether the answer has a number that neither the agent put nor the call or its things hold."""
         answered = figures(standing[0].said_back.words)
         new = answered and answered - figures(repr(call.call.arguments))
-        return bool(new) and bool(new.difference(*(figures(each.raw) for each in standing)))
+        new = new and new.difference(*(figures(each.raw) for each in standing))
+        if not new:
+            return False
+        held = (self._records.marks_of(each.key, call.start) for each in given if each.kind == "id")
+        return not {f"n:{each}" for each in new} <= frozenset[str]().union(*held)
 
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
@@ -187,12 +193,13 @@ class Consents:
         kinds = {each.kind for each in given if each.number != 0}
         is_more = not kinds.isdisjoint(("sum", "day", "time", "count", "choice", "name"))
         asked = any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges)
-        return is_more and (asked or not any(self._is_about(each, standing) for each in self._deeds.others(deed)))
+        others = self._deeds.writing(deed, _thing(given, deed)) if is_more and not asked else ()
+        return is_more and not any(self._is_about(each, standing) for each in others)
 
     def _is_about(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
         return any(deed.stands_in(each.stated.words) for each in standing)
 
-    def _asks_for(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
+    def _asks_for(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
         """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
         question that names no other deed either is about what was told."""
         put = next((each.put for each in standing if each.put.questions), standing[0].put)
@@ -202,9 +209,10 @@ class Consents:
         told = [words for words in asked if heads(words)] or [words for words in put.proposed if heads(words)]
         if not told or any(deed.is_asked_in(words, heads(words)) for words in told):
             return True
-        if not all(is_about_what_was_told(words) for words in told):
+        if not all(is_about_what_was_told(words) or _sets(deed, words) for words in told):
             return False
-        return not any(other.is_called(heads(words)) for words in told for other in self._deeds.others(deed))
+        others = self._deeds.others(deed, _thing(given, deed))
+        return not any(other.is_called(heads(words)) for words in told for other in others)
 
     @property
     def _before_last(self) -> Sequence[Exchange]:
@@ -294,6 +302,28 @@ class Consents:
         put = tuple(_quotes(last.told)) if value is None else ()
         answered = tuple(_quotes(last.answer)) if value is None else ()
         return Consent(value, reason, last.told_at, last.answered_at, spent_by, untold, put, answered)
+
+
+def _thing(given: list[Argument], deed: Deed) -> str:
+    """The name of the argument that says what the call acts on."""
+    target = target_of(given, deed.name)
+    return target.name if target is not None and not target.is_person else ""
+
+
+def _sets(deed: Deed, words: str) -> bool:
+    """Whether a question names the deed as a thing: "shall I set the pause?"."""
+    return heads(words)[0] in _SETTING and deed.stands_in(words)
+
+
+def _offers(deed: Deed, last: Exchange) -> bool:
+    """Whether the agent said that it would do this, and asked nothing: "I can cancel it for you."."""
+    return any(deed.is_called(heads(line.sentence.words)) for line in last.put.lines)
+
+
+def _words_of(call: CallRecord) -> str:
+    """The words of a call, by which its user may tell it back: its tool's and those of its values."""
+    values = (part for _, part in plain_values(call.call.arguments))
+    return " ".join((*words_of(call.call.tool), *(str(part).lower().replace("_", " ") for part in values)))
 
 
 def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:

@@ -70,6 +70,8 @@ _GENERIC = frozenset(
 _NO_VERBS = frozenset(
     ("the", "this", "use", "tool", "call", "for", "when", "only", "allows", "lets", "used", "a", "an")
 )
+_CARD = re.compile(r"\bend(?:ing|s)(?= (?:in |with )?\d)")
+"""No word for a deed: "the card ending in 7002"."""
 _PART = re.compile(r"\n|,|;|\band\b|\bthen\b")
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
 
@@ -97,6 +99,7 @@ class Deed:
     @lru_cache(maxsize=4096)  # noqa: B019 - deeds live as long as their pack
     def stands_in(self, words: str) -> bool:
         """Whether words in lower case name the deed."""
+        words = _CARD.sub(" ", words)
         if not _any(self.verbs, words):
             return self._is_generic and _any(self.own, words)
         if _any(self.own, words):
@@ -122,7 +125,7 @@ class Deeds:
         self._tools = tools
         self._writing = [name for name, tool in tools.items() if tool.effect == "write"]
         self._known: dict[str, Deed] = {}
-        self._others: dict[str, list[Deed]] = {}
+        self._others: dict[tuple[str, str], list[Deed]] = {}
 
     def of(self, name: str) -> Deed:
         """What a tool does."""
@@ -134,12 +137,22 @@ class Deeds:
             found = self._known[name] = Deed(self._tools.get(name), name, beside, rivals)
         return found
 
-    def others(self, deed: Deed) -> list[Deed]:
-        """The deeds of the other tools, those that only look something up among them."""
-        found = self._others.get(deed.name)
+    def others(self, deed: Deed, thing: str = "") -> list[Deed]:
+        """The deeds of the other tools that may be done to the same: those that take a thing of its name, and those
+        that only look something up."""
+        found = self._others.get((deed.name, thing))
         if found is None:
-            found = self._others[deed.name] = [self.of(name) for name in self._tools if name != deed.name]
+            names = [name for name, tool in self._tools.items() if tool.effect != "write" or _takes(tool, thing)]
+            found = self._others[deed.name, thing] = [self.of(name) for name in names if name != deed.name]
         return found
+
+    def writing(self, deed: Deed, thing: str = "") -> list[Deed]:
+        """Those of them that change something."""
+        return [each for each in self.others(deed, thing) if each.name in self._writing]
+
+
+def _takes(tool: Tool, thing: str) -> bool:
+    return not thing or thing in tool.parameters
 
 
 def _any(stems: frozenset[str], words: str) -> bool:

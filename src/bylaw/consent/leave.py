@@ -15,7 +15,11 @@ from bylaw.text.number import numbers
 from bylaw.text.stem import stem
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_NUMBERED = re.compile(r"\S*\d\S*")
+_NUMBERED = re.compile(r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*")
+_TAG = re.compile(
+    r"^(?:so,? )?(?:just )?to confirm:|, (?:ok|okay|right|correct|all right|alright|good|deal|yes|fine)\?$"
+)
+"""A sentence that tells what would be done, and asks no more than whether."""
 _ELSE = re.compile(r",? (?:or|otherwise,?) (?:please |just )?(?:let me|provide|tell|adjust|suggest|share|give)\b.*")
 """What the user may say instead of a yes."""
 _ASKS = """
@@ -28,7 +32,7 @@ first next was were been being what who where why make made take give request ch
 information thank absolutely wonderful hello sir madam need sense understand step complete finalize finalise process
 submit perform action clear soon match exact policy january february march april june july august september october
 november december account order move forward because due using him her them save terms accordingly total effect
-away agreed
+away agreed today eligible acceptable specify provide accurate basis retry full lock add apply save register
 """
 """Words of asking, of going ahead, and of pointing at what was told."""
 _ASKING = frozenset(map(stem, _ASKS.split()))
@@ -38,8 +42,9 @@ _DONE = re.compile(
     r"\b(?:was|were|has been|have been) \w+ed\b"
 )
 _HANGS = re.compile(
-    r"^\W*(?:if|once|when|as soon as|unless)\b(?! (?:you|that's|that|this|it's|it) (?:\w+ )?(?:confirm|agree|approve|"
-    r"say|like|want|wish|happy|ok|okay|fine|good|right|correct|works|sounds|looks|all right|yes))|"
+    r"^\W*(?:if|once|when|as soon as|unless)\b(?! (?:i|we) |(?: (?:you|that's|that|this|it's|it) (?:\w+ )?"
+    r"(?:confirm|agree|approve|say|like|want|wish|happy|ok|okay|fine|good|right|correct|works|sounds|looks|all right|"
+    r"yes)))|"
     r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
 )
 """A condition, a plan of several times, a refusal: what is put is not the call as it is made now."""
@@ -59,7 +64,8 @@ _NEAR = 20
 
 def asks_for_more(lines: Sequence[Line], asked: Sequence[Line], is_of_call: Callable[[str], bool]) -> bool:
     """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
-    told = {stem(each) for line in lines if line not in asked for each in _WORD.findall(line.sentence.words)}
+    telling = (line.sentence.words for line in lines if line not in asked or _TAG.search(line.sentence.words))
+    told = {stem(each) for words in telling for each in _WORD.findall(words)}
     put = [line.sentence.words for line in asked if line.asks == "leave"]
     return bool(put) and all(_UNDOING.search(each) or not all(map(is_of_call, _added(each, told))) for each in put)
 

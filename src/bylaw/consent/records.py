@@ -181,7 +181,12 @@ def _fields(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _pairs(arguments: dict[str, Any]) -> list[Pair]:
     """The names and keys of all values in a call's arguments."""
-    return [(name, _key(str(part))) for record in _records(arguments) for name, part in _fields(record)]
+    return [(name, _key(str(part))) for name, part in plain_values(arguments)]
+
+
+def plain_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """All values in a call's arguments, each with its name."""
+    return (pair for record in _records(arguments) for pair in _fields(record))
 
 
 _key = lru_cache(maxsize=16_384)(loose)

@@ -47,6 +47,13 @@ class Exchange:
         asked = "\n".join(line.sentence.words for line in self.put.questions)
         return said("\n".join(text for _, text in self.answer), self.raw, asked)
 
+    def said_of(self, own: str) -> Said:
+        """The same where words of a call count as words that were put."""
+        if self.said in ("yes", "echo", "no"):
+            return self.said
+        asked = "\n".join(line.sentence.words for line in self.put.questions)
+        return said("\n".join(text for _, text in self.answer), f"{self.raw}\n{own}", asked)
+
     @cached_property
     def said_back(self) -> Passage:
         """The answer, without what is denied in it."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, product
 from typing import Literal
 
 from bylaw.consent.argument import Argument
@@ -21,6 +21,7 @@ from bylaw.consent.records import Record, Records, all_marks
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.number import figure
+from bylaw.text.stem import stem
 
 Why = Literal["never", "another", "beside", "order", "price"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
@@ -51,8 +52,13 @@ _NEGATED = re.compile(
 )
 _OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
 _WORD = re.compile(r"[a-z]+")
+_PLAIN = re.compile(r"[^\W_]+")
 _NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
+_PARTS, _OFTEN = 4, 20
+_EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
+_MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
+"""What something is moved away from."""
 _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
@@ -120,6 +126,15 @@ class Hearing:
         )
 
     def _regions(self, each: Argument) -> Iterator[Passage]:
+        """The same without what something is moved away from, where the call has one value of the kind."""
+        is_one = not any(other.kind == each.kind and other.top != each.top for other in self._given)
+        if not is_one or each.kind not in ("day", "time", "sum") or not _SOURCES.isdisjoint(words_of(each.name)):
+            yield from self._read_in_turn(each)
+            return
+        for passage in self._read_in_turn(each):
+            yield self._part(_MOVED.sub("; ", passage.words).split("\n")) if _MOVED.search(passage.words) else passage
+
+    def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
         with the argument's name, all that it put, and with it what it had put before."""
         yield from self._near[:2]
@@ -180,7 +195,7 @@ class Hearing:
     def _tells_price(self) -> bool:
         """Whether it was told what money moves: a sum that is no record's own, or that there is none."""
         own = self._deed.own if self._deed is not None else ()
-        if any(_GRATIS.search(line) for line in self._raw.split("\n") if any(stem in line for stem in own)):
+        if any(_GRATIS.search(line) for line in self._raw.split("\n") if any(each in line for each in own)):
             return True
         if _VAGUE.search(self._raw):
             return False
@@ -274,7 +289,8 @@ class Hearing:
 
     def _id(self, each: Argument) -> Why | None:
         is_seen_alone = self._records.of(each.key, self._before) and not self._beside(each)
-        if each.is_person and is_seen_alone and not any(self._rivals(each, passage) for passage in self._near):
+        is_alone = is_seen_alone or (self._is_of_user(each) and not self._beside(each))
+        if each.is_person and is_alone and not any(self._rivals(each, passage) for passage in self._near):
             return None
         for passage in self._regions(each):
             found = self._id_in(each, passage)
@@ -293,6 +309,10 @@ class Hearing:
             if found != "never":
                 return found
         return "never"
+
+    def _is_of_user(self, each: Argument) -> bool:
+        """Whether it only says for whom something is done: who that is, the user need not be told."""
+        return each.is_user and len(self._given) > 1 and not set(words_of(self._tool)) & set(words_of(each.name))
 
     def _id_in(self, each: Argument, passage: Passage) -> Why | None:
         place = passage.place_of(each.key)
@@ -429,10 +449,15 @@ class Hearing:
 
     def _sum(self, each: Argument) -> Why | None:
         if not each.number:
-            return "another" if self._put.sums - self._numbers else None
+            return "another" if self._put.sums - self._numbers and not _GRATIS.search(self._raw) else None
         sums = [other.number for other in self._given if other.kind == "sum" and other.number is not None]
         known = self._numbers | {sum(some, Decimal(0)) for count in (2, 3) for some in combinations(sums, count)}
-        return self._among(each, lambda passage: [number_mark(other) for other in passage.sums - known])
+
+        def others(passage: Passage) -> list[str]:
+            left = passage.sums - known
+            return [] if left and _add_up(left, each.number, passage) else [number_mark(other) for other in left]
+
+        return self._among(each, others)
 
     def _day(self, each: Argument) -> Why | None:
         if each.at and (why := self._time(each)):
@@ -546,7 +571,7 @@ class Hearing:
         phrase = _spoken(each.value)
         is_current = any((each.name, each.key) in record.fields for record in self._current)
         for passage in (*self._near[1:], self._bracketed):
-            if _stands(phrase, (), passage):
+            if _stands(phrase, (), passage) or _are_words_of(phrase, passage):
                 if _is_left_behind(each, phrase, passage):
                     return "another"
                 return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
@@ -573,6 +598,15 @@ def _is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
     return bool(found) and all(
         _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
     )
+
+
+def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) -> bool:
+    """Whether a sum is told with what it is made of: "92.00 plus a fee of 2.50, 94.50"; "3 at 18.00 each, 54.00"."""
+    if total is None or len(parts) > _PARTS or any(part >= total for part in parts):
+        return False
+    several = [int(each) for each in passage.counts if 1 < each <= _OFTEN] if _EACH.search(passage.words) else []
+    ways = [[part * times for times in (1, *several)] for part in parts]
+    return any(sum(way) == total for way in product(*ways))
 
 
 def _has_kind(each: Argument, line: Passage) -> bool:
@@ -624,8 +658,15 @@ def _is_about(line: str, name: str) -> bool:
 
 
 def _are_about(words: Sequence[str], name: str) -> bool:
-    stem = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
-    return any(word.startswith(stem) or (len(word) > 3 and stem.startswith(word.rstrip("s"))) for word in words)
+    root = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
+    return any(word.startswith(root) or (len(word) > 3 and root.startswith(word.rstrip("s"))) for word in words)
+
+
+def _are_words_of(phrase: str, passage: Passage) -> bool:
+    """Whether the words of a name stand in one sentence, in whatever order: "the black one, a standard varifocal"."""
+    words = set(map(stem, _PLAIN.findall(phrase)))
+    told = _MOVED.sub(" ", passage.unjoined).split("\n") if len(list(filter(str.isalpha, words))) > 1 else ()
+    return any(words <= set(map(stem, _PLAIN.findall(line))) for line in told)
 
 
 def _stands(word: str, others: Iterable[str], passage: Passage) -> bool:
