@@ -97,6 +97,12 @@ def test_the_time_that_something_is_moved_from_does_not_stand_beside_the_new_one
     assert not allowed(told, "move_visit", {"visit_id": "VI-1", "time": "13:00"})
 
 
+def test_until_when_something_holds_does_not_stand_beside_its_time() -> None:
+    told = "I would move visit VI-1 to 14:15; it is kept for you until 15:00. Shall I move it?"
+    assert allowed(told, "move_visit", {"visit_id": "VI-1", "time": "14:15"})
+    assert not allowed(told, "move_visit", {"visit_id": "VI-1", "time": "15:00"})
+
+
 def test_the_words_of_a_name_may_stand_in_any_order() -> None:
     told = "I would order the standard varifocal for 310.00. Shall I order it?"
     order = {"patient_id": "P-7", "lens": "varifocal standard", "price": 310}

@@ -41,7 +41,7 @@ _ON_FILE = re.compile(
     r"\bon file\b|"
     r"\bpayment method (?:used|you used|on)|\bcard you (?:used|paid)"
 )
-_SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender"))
+_SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
 _FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
 _TO = re.compile(r"\s+to\b")
 _COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
@@ -58,7 +58,9 @@ _FORM = 4
 _PARTS, _OFTEN = 4, 20
 _EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
 _MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
-"""What something is moved away from."""
+_BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later than) [^,;\n]{1,40}")
+"""What something is moved away from, and how long it holds."""
+_MOVABLE = frozenset(("day", "time", "sum", "count"))
 _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
@@ -128,11 +130,13 @@ class Hearing:
     def _regions(self, each: Argument) -> Iterator[Passage]:
         """The same without what something is moved away from, where the call has one value of the kind."""
         is_one = not any(other.kind == each.kind and other.top != each.top for other in self._given)
-        if not is_one or each.kind not in ("day", "time", "sum") or not _SOURCES.isdisjoint(words_of(each.name)):
+        if not is_one or each.kind not in _MOVABLE or not _SOURCES.isdisjoint(words_of(each.name)):
             yield from self._read_in_turn(each)
             return
         for passage in self._read_in_turn(each):
-            yield self._part(_MOVED.sub("; ", passage.words).split("\n")) if _MOVED.search(passage.words) else passage
+            left = _MOVED.sub("; ", passage.words)
+            left = _BOUND.sub("; ", left) if each.kind in ("day", "time") else left
+            yield passage if left == passage.words else self._part(left.split("\n"))
 
     def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled

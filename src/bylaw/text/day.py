@@ -31,7 +31,7 @@ _DAY_FIRST = re.compile(rf"(?=\d){_LEAD}(?:{_NUMBER}{_TO}{_WEEKDAY})?{_NUMBER}\s
 _FIGURES = re.compile(r"(?<![\w./:-])(\d{1,2})([./-])(\d{1,2})(?:\2(\d{4}|\d\d))?(?![\w/:-]|[.]\d)")
 _HOUR = re.compile(r"(?<![\w:.,$\u20ac\u00a3/-])(\d{1,2})(?:[:.](\d\d))?(?::\d\d)?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?\.?")
 _HOURS = re.compile(
-    r"(?<![\w:.,$\u20ac\u00a3/])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\.?"
+    r"(?<![\w:.,$\u20ac\u00a3/-])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\.?"
     r"(?:\s?-\s?|\s(?:to|till|until|and)\s)(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m\b|p\.?m\b|h\b|uhr\b)?(?![\w/]|[.,:]\d)"
 )
 
