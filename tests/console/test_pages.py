@@ -1,5 +1,6 @@
 """The overview and the conversations of an audit, and what hostile logs and packs make of any page."""
 
+import gzip
 import json
 import re
 import shutil
@@ -46,19 +47,59 @@ def test_overview_against_an_earlier_audit_counts_what_is_new(out: Path, pack: P
     reader = Reader(view_app(View(out, base=before)))
     sentence = re.search(r'<h1 class="sentence">(.*?)</h1>', reader.get("/"))
     assert sentence is not None
-    assert sentence[1].startswith("New 1 ")
+    assert sentence[1].startswith("1 new ")
     assert gone in reader.get("/findings?state=new")
     assert "no earlier audit" in reader.get("/findings?base=../../etc", status=422)
 
 
-def test_every_judged_conversation_has_a_page(reader: Reader, out: Path) -> None:
-    rows = open_index(out).conversations(limit=1000)
-    assert any(row.place is None for row in rows), "a compliant one, which the audit did not keep"
-    for row in [next(row for row in rows if row.place is None), next(row for row in rows if row.flagged)]:
+def test_every_conversation_has_a_page_and_is_found_by_what_was_said(
+    reader: Reader, out: Path, audited_once: Path
+) -> None:
+    with gzip.open(audited_once / "logs.jsonl.gz") as lines:
+        logged = {record["id"]: record for record in map(json.loads, lines)}
+    rows = {row.name: row for row in open_index(out).conversations(limit=1000)}
+    assert rows.keys() == logged.keys()
+    kinds = {
+        "flagged": next(row for row in rows.values() if row.flagged),
+        "compliant": next(row for row in rows.values() if row.calls and not row.flagged),
+        "unjudged": next(row for row in rows.values() if not row.calls),
+    }
+    for kind, row in kinds.items():
         data = data_of(reader.get(f"/c/{row.name}"), "bylaw-conversation")
         assert data["total"] == len(data["conversation"]["events"]) > 0
         assert len(data["findings"]) == row.flagged
-        assert row.name in reader.get("/conversations", params={"q": row.name})
+        words = next(each["content"] for each in logged[row.name]["messages"] if each["role"] == "user")
+        for wanted in ({"q": row.name}, {"q": words, "kind": kind}):
+            assert f'href="/c/{row.name}"' in reader.get("/conversations", params=wanted)
+        other = next(name for name in kinds if name != kind)
+        assert f'href="/c/{row.name}"' not in reader.get("/conversations", params={"q": row.name, "kind": other})
+    assert f"{len(logged)} conversations, also those" in reader.get("/conversations")
+
+
+def test_the_list_says_where_conversations_are_lacking(out: Path, audited_once: Path, tmp_path: Path) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    audited = json.loads((out / "audited.json").read_bytes())
+    with gzip.open(audited_once / "logs.jsonl.gz") as lines:
+        first = next(lines)
+    (tmp_path / "fewer.jsonl").write_bytes(first)
+    for logs, told in (("gone.jsonl", "are not at hand"), (str(tmp_path / "fewer.jsonl"), "have changed")):
+        (out / "audited.json").write_text(json.dumps(audited | {"logs": [logs]}))
+        (out / "console.db").unlink(missing_ok=True)
+        assert told in Reader(view_app(View(out))).get("/conversations")
+
+
+def test_logs_named_from_the_folder_of_the_audit_are_found_from_another(
+    audited_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bylaw.audit.audited import conversations_in_logs, write_audited
+    from bylaw.audit.request import Request
+
+    monkeypatch.chdir(audited_once)
+    write_audited(Request((Path("logs.jsonl.gz"),), "clinic"), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert next(conversations_in_logs(tmp_path))["events"]
 
 
 def test_a_conversation_of_thousands_of_steps_is_shown_in_parts(reader: Reader, out: Path) -> None:

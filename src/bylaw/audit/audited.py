@@ -1,13 +1,16 @@
 """`audited.json`: what an audit was made from, so that a call it did not keep the conversation of can be shown too."""
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.audit.line import conversation_line
+from bylaw.audit.line import conversation_line, writable
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.request import Request
 from bylaw.audit.shelf import Shelf
@@ -23,6 +26,17 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     world: str | None = None
     document: str | None = None
     agent: str | None = None
+    folder: str = ""
+    """Where the command was given: names that are no whole paths begin there."""
+
+    def found(self) -> "Audited":
+        """The same with every name as it is found from here: as it was given, else from that folder."""
+        paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
+        return replace(self, logs=[self._path(log) for log in self.logs], **paths)
+
+    def _path(self, name: str) -> str:
+        there = os.path.join(self.folder, name)
+        return there if self.folder and not os.path.exists(name) and os.path.exists(there) else name
 
 
 def write_audited(request: Request, out: Path) -> None:
@@ -33,36 +47,54 @@ def write_audited(request: Request, out: Path) -> None:
         world=str(request.world) if request.world is not None else None,
         document=str(request.document) if request.document is not None else None,
         agent=request.agent,
+        folder=os.getcwd(),
     )
     # Not msgspec, here and below: the name of a file need not be text, and only `json` writes and reads what is not.
     (out / "audited.json").write_text(json.dumps(msgspec.to_builtins(record), indent=1) + "\n", encoding="utf-8")
 
 
+def read_audited(out: Path) -> Audited | None:
+    """What the audit in a folder was made from, as it is found now; None where it does not say."""
+    try:
+        return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
 def events_in_logs(out: Path, trajectory: str) -> list[dict[str, Any]]:
     """The events of a conversation, read from the logs again; none where they, or the pack, are no longer there."""
-    path = out / "audited.json"
-    if not path.is_file():
-        return []
+    for told in conversations_in_logs(out, only=trajectory):
+        events: list[dict[str, Any]] = told["events"]
+        return events
+    return []
+
+
+def conversations_in_logs(out: Path, only: str = "") -> Iterator[dict[str, Any]]:
+    """Every conversation of the logs, or one, as a line of `conversations.jsonl`; what is private is covered.
+
+    It ends where the logs, or the pack, are no longer there.
+    """
+    audited = read_audited(out)
+    if audited is None:
+        return
     try:
-        audited = msgspec.convert(json.loads(path.read_bytes()), Audited)
         shelf = Shelf(audited.pack, document=Path(audited.document) if audited.document else None)
-        found = _find(audited, trajectory)
-    except (BylawError, OSError, ValueError):
-        return []
-    if found is None:
-        return []
-    told = conversation_line(found, found.agent, found.outcome)
-    redaction = Redaction(shelf.pack_for(found))
-    if redaction:
-        told = redaction.cover(found.events, None, ()).conversation(told)
-    events: list[dict[str, Any]] = told["events"]
-    return events
+        redactions: dict[str, Redaction] = {}
+        for each in _named(audited):
+            if only and each.id != only:
+                continue
+            pack = shelf.pack_for(each)
+            redaction = redactions.setdefault(pack.digest, Redaction(pack))
+            told = {"trajectory": each.id} | conversation_line(each, each.agent, each.outcome)
+            yield redaction.cover(each.events, None, ()).conversation(told) if redaction else told
+    except (BylawError, OSError):
+        return
 
 
-def _find(audited: Audited, name: str) -> Trajectory | None:
+def _named(audited: Audited) -> Iterator[Trajectory]:
+    """The conversations of the logs, under the names that the audit gave them."""
     identities = Identities()
     for file in audited.logs:
         for each in read(file, agent=audited.agent):
-            if isinstance(each, Trajectory) and (own := identities.own(each)).id == name:
-                return own
-    return None
+            if isinstance(each, Trajectory):
+                yield replace(each, id=identities.unique(writable(each.id)))

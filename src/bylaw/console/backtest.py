@@ -1,17 +1,15 @@
 """Past conversations under a check that is being edited: which calls it would judge otherwise than the saved one."""
 
-import json
 import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.audited import Audited
+from bylaw.audit.audited import Audited, read_audited
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.session import Session
@@ -175,10 +173,9 @@ def _alone(pack: Pack, policy: str) -> Pack:
 
 
 def _read_past(out: Path, tools: tuple[str, ...]) -> Past:
-    try:
-        audited = msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited)
-    except (OSError, ValueError):
-        raise UsageError("this audit does not tell which logs it read, so nothing can be tried on them") from None
+    audited = read_audited(out)
+    if audited is None:
+        raise UsageError("this audit does not tell which logs it read, so nothing can be tried on them")
     try:
         world = Path(audited.world) if audited.world else None
         shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)

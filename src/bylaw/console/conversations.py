@@ -12,13 +12,14 @@ from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.door import Refused
 from bylaw.console.page import page
-from bylaw.console.shown import finding_details, whole_conversation
+from bylaw.console.shown import finding_details
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 
 WINDOW = 400
 """Steps that one page shows."""
 LISTED = 100
+KINDS = {"flagged": "with findings", "compliant": "compliant", "unjudged": "nothing judged"}
 FINDINGS = 60
 """The most findings of one conversation that are told beside it."""
 
@@ -37,10 +38,11 @@ class ConversationPages:
         """A page of the list."""
         query = asked.request.query_params
         agent, q = query.get("agent", "")[:300], query.get("q", "").replace("\0", "")[:300]
-        after = _number(query.get("after", ""))
+        kind, after = query.get("kind", ""), _number(query.get("after", ""))
         index = self._view.standings().index
-        rows = index.conversations(agent=agent, q=q, after=after, limit=LISTED + 1)
+        rows = index.conversations(agent=agent, q=q, kind=kind, after=after, limit=LISTED + 1)
         agents: list[JsonRecord] = self._view.summary.get("agents") or []
+        listed, logged = index.totals()[0], index.logged()
         return self._page(
             "conversations.html",
             asked,
@@ -49,6 +51,11 @@ class ConversationPages:
             after=after,
             size=LISTED,
             agent=agent,
+            kind=kind,
+            kinds=KINDS,
+            audited=sum(each.get("trajectories", 0) for each in agents),
+            listed=listed,
+            logged=logged,
             agents=[each["agent"] for each in agents[:500]],
             q=q,
         )
@@ -59,7 +66,7 @@ class ConversationPages:
         row = index.conversation(asked.request.path_params["name"])
         if row is None:
             raise Refused("there is no such conversation in this audit", status=404)
-        whole = whole_conversation(self._view, index, row.name)
+        whole = index.events(row)
         if whole is None:
             return self._page("conversation.html", asked, row=row, data=None, start=0, total=0, size=WINDOW)
         total = len(whole["events"])

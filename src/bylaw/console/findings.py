@@ -134,7 +134,7 @@ class FindingPages:
         kind = "rule" if row.verdict == "broken" else "call"
         if want not in WANTS[kind]:
             raise UsageError(f"`{want}` is not what such a case can want", hint=f"one of {', '.join(WANTS[kind])}")
-        told = whole_conversation(self._view, standings.index, row.conversation)
+        told = whole_conversation(standings.index, row.conversation)
         events: list[JsonRecord] = told["events"] if told is not None else []
         if row.step >= len(events):
             raise UsageError("the conversation of this finding is not at hand")

@@ -15,18 +15,18 @@ from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.index.query import Index
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.page import VERDICTS, page, times
+from bylaw.console.page import page, times
 from bylaw.console.shown import finding_data, sentence_of
 from bylaw.console.view import View, read_summary
 from bylaw.console.visitor import Asked
 
 TREND = 12
 """Audits that the trend shows at most, the latest ones."""
-_MANY = {
-    "violation": "violations",
-    "near_miss": "near-misses",
-    "broken": "broken rules",
-    "uninformed": "uninformed calls",
+_KINDS = {
+    "violation": ("violation", "violations"),
+    "near_miss": ("near-miss", "near-misses"),
+    "broken": ("broken rule", "broken rules"),
+    "uninformed": ("uninformed call", "uninformed calls"),
 }
 
 
@@ -98,9 +98,10 @@ class OverviewPages:
     def _sentence(self, index: Index, base: str) -> str:
         """What there is to know, in one sentence."""
         new = index.verdicts(Wanted())
+        word = "new " if base else ""
         told = [
-            times(new[kind], VERDICTS[kind] if kind != "broken" else "broken rule", many)
-            for kind, many in _MANY.items()
+            times(new[kind], f"{word}{one}", f"{word}{many}")
+            for kind, (one, many) in _KINDS.items()
             if new.get(kind)
         ]
         if not told:
@@ -109,8 +110,7 @@ class OverviewPages:
             return f"Nothing new{_since(self._view, base)}{rest}."
         policies = len({row.policy for row in index.reasons(Wanted()) if row.policy})
         listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
-        new_word = "new " if base else ""
-        return f"{new_word}{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
+        return f"{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
 
     def _about(self) -> str:
         summary = self._view.summary

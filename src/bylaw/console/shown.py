@@ -1,9 +1,6 @@
 """What the elements of a page are fed: a finding with its conversation, bounded as in the static report."""
 
-from typing import Any
-
-from bylaw.audit.audited import events_in_logs
-from bylaw.audit.report.conversation import SHOWN_KEYS, bounded
+from bylaw.audit.report.conversation import bounded
 from bylaw.audit.report.finding import CALLS, call_details, rule_details, steps_of
 from bylaw.audit.report.folder import JsonRecord, cut
 from bylaw.audit.report.overview import policies as stated_policies
@@ -22,7 +19,7 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
     return {
         "finding": finding,
-        "conversation": conversation_data(view, index, row.conversation, set(steps_of(finding))),
+        "conversation": conversation_data(index, row.conversation, set(steps_of(finding))),
         "policies": stated_policies(stated),
         "others": [{"id": other.id, "step": other.step, "verdict": other.verdict} for other in others],
         "out": view.out.resolve().name,
@@ -44,24 +41,16 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
     return made | {"openRule": opened[0]["rule"]}
 
 
-def conversation_data(view: View, index: Index, name: str, steps: set[int]) -> JsonRecord | None:
+def conversation_data(index: Index, name: str, steps: set[int]) -> JsonRecord | None:
     """A conversation with every text cut to size; None where it was not kept and the logs are not there."""
-    whole = whole_conversation(view, index, name)
+    whole = whole_conversation(index, name)
     return bounded(whole, steps) if whole is not None else None
 
 
-def whole_conversation(view: View, index: Index, name: str) -> JsonRecord | None:
-    """A conversation as the audit kept it, else as its log has it."""
+def whole_conversation(index: Index, name: str) -> JsonRecord | None:
+    """A conversation as the audit kept it, else as its log had it; None where neither was at hand."""
     row = index.conversation(name)
-    if row is None:
-        return None
-    if row.place is not None:
-        return next(index.folder.at("conversations.jsonl", iter((row.place,))))
-    events = view.remembered(row.name, lambda: events_in_logs(view.out, row.name))
-    if not events:
-        return None
-    nothing: dict[str, Any] = dict.fromkeys(SHOWN_KEYS)
-    return nothing | {"trajectory": row.name, "agent": row.agent, "file": "", "events": events}
+    return index.events(row) if row is not None else None
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:

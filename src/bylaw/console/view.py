@@ -3,10 +3,10 @@
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+from bylaw.audit.audited import read_audited
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.index import Index, open_index
 from bylaw.console.pack_state import PackState, PackStates
@@ -20,8 +20,6 @@ from bylaw.policy.folder import find_folder, read_folder
 
 BASES = 4
 """Earlier audits that are kept ready to compare with."""
-READ = 16
-"""Conversations read from the logs again that are kept at most."""
 WAIVERS = "waivers.yaml"
 ATTESTATIONS = "attestations.yaml"
 
@@ -33,7 +31,6 @@ class View:
         self.out = out
         self._turn = threading.Lock()
         self._ready: OrderedDict[str, Prepared[Standings]] = OrderedDict()
-        self._read: OrderedDict[str, list[JsonRecord]] = OrderedDict()
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
         self.index: Index = open_index(out)
@@ -109,18 +106,6 @@ class View:
             raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
         return self._pack.now()
 
-    def remembered(self, name: str, read: Callable[[], list[JsonRecord]]) -> list[JsonRecord]:
-        """The events of a conversation that had to be looked for in the logs; the last few are kept."""
-        with self._turn:
-            if name in self._read:
-                return self._read[name]
-        events = read()
-        with self._turn:
-            self._read[name] = events
-            while len(self._read) > READ:
-                self._read.popitem(last=False)
-        return events
-
     @property
     def title(self) -> str:
         """The pack's name and version."""
@@ -138,7 +123,8 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary.get("pack") or {}
-    names: list[Any] = [_noted(out).get("pack"), named.get("name")]
+    audited = read_audited(out)
+    names: list[Any] = [audited.pack if audited is not None else None, named.get("name")]
     for name in names:
         if isinstance(name, str) and name:
             try:
@@ -160,13 +146,6 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
         return len(names & judged.keys())
 
     return max(variants, key=known) if variants else root
-
-
-def _noted(out: Path) -> dict[str, Any]:
-    try:
-        return json.loads((out / "audited.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:

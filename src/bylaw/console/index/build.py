@@ -9,10 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bylaw.audit.audited import conversations_in_logs
 from bylaw.audit.finding import read_criterion
 from bylaw.audit.report.finding import CALLS, RULES, flagged
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled, whole_text
 from bylaw.console.index.query import Index
+from bylaw.console.index.quiet import packed
 from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule
 from bylaw.console.index.schema import INDICES, NAME, TABLES, VERSION
 from bylaw.errors import UsageError
@@ -107,6 +109,8 @@ class _Builder:
         self._calls: dict[int, int] = {}
         self._flagged: dict[int, int] = {}
         self._count = 0
+        self._kept: set[int] = set()
+        self._logged = 0
 
     def fill(self) -> None:
         """Read every file once, conversations last: by then it is known which of them anything is said of."""
@@ -116,12 +120,15 @@ class _Builder:
             self._take_rule(place, broken)
         for place, told in self._folder.places(CONVERSATIONS):
             self._take_conversation(place, told)
+        for told in conversations_in_logs(self._folder.path):
+            self._take_logged(told)
         for number, calls in self._calls.items():
             values = (calls, self._flagged.get(number, 0), number)
             self._run("UPDATE conversations SET calls = ?, flagged = ? WHERE number = ?", values)
         for cell, size in enumerate(self._sizes, 1):
             self._run("UPDATE cells SET findings = ? WHERE number = ?", (size, cell))
         counted = (len(self._conversations), sum(self._calls.values()), self._count)
+        self._run("INSERT INTO about VALUES ('logged', ?)", (str(self._logged),))
         self._run("INSERT INTO about VALUES ('totals', ?)", (" ".join(map(str, counted)),))
 
     def _take_call(self, place: int, call: JsonRecord) -> None:
@@ -223,8 +230,21 @@ class _Builder:
         good = None if outcome is None else bool(outcome.get("good"))
         values = (place, len(told["events"]), good, number)
         self._run("UPDATE conversations SET place = ?, length = ?, good = ? WHERE number = ?", values)
+        self._kept.add(number)
         if number in self._flagged:
             self._seek("talk", number, "\n".join(_said(told)))
+
+    def _take_logged(self, told: JsonRecord) -> None:
+        """A conversation out of the logs, where the audit kept none of it."""
+        self._logged += 1
+        number = self._conversation(told["trajectory"], told["agent"])
+        if number in self._kept:
+            return
+        outcome: JsonRecord | None = told["outcome"]
+        values = (len(told["events"]), None if outcome is None else bool(outcome["good"]), number)
+        self._run("UPDATE conversations SET length = ?, good = ? WHERE number = ?", values)
+        self._run("INSERT INTO quiet VALUES (?, ?)", (number, packed(told)))
+        self._seek("quiet_talk", number, "\n".join(_said(told)))
 
     def _seek(self, table: str, number: int, text: str) -> None:
         self._run(f"INSERT INTO {table} (rowid, text) VALUES (?, ?)", (number, text))

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.report.folder import AuditFolder
+from bylaw.console.index.quiet import unpacked
 from bylaw.console.index.schema import STANDINGS
 from bylaw.console.index.search import Searches, clean, sought
 from bylaw.console.index.tally import STANDING, STATE, tally_query
@@ -70,6 +71,10 @@ _FROM = f"""FROM findings f JOIN cells c ON c.number = f.cell JOIN reasons r ON 
 JOIN conversations k ON k.number = f.conversation {STANDING}"""
 _FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.executed, f.because, f.file, f.place,
 r.key, r.policy, r.severity, {STATE}"""
+_IN_TALK = """(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?)
+OR number IN (SELECT rowid FROM quiet_talk WHERE quiet_talk MATCH ?))"""
+KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
+"""What conversations can be asked for by, beside all of them."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
@@ -78,6 +83,7 @@ class Index:
 
     def __init__(self, path: Path, folder: AuditFolder) -> None:
         self.folder = folder
+        self._path = path
         self.turn = threading.RLock()
         self.database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.database.isolation_level = None
@@ -195,15 +201,24 @@ class Index:
         rows = self.rows(f"SELECT {_CONVERSATION} FROM conversations WHERE name = ?", (clean(name),))
         return ConversationRow(*rows[0]) if rows else None
 
-    def conversations(self, *, agent: str = "", q: str = "", after: int = 0, limit: int = 100) -> list[ConversationRow]:
-        """Conversations in the order of the audit, of one agent or whose name begins so."""
-        where, values = ["1"], list[Any]()
+    def events(self, row: ConversationRow) -> dict[str, Any] | None:
+        """A conversation as the audit kept it, else as its log had it; None where neither was at hand."""
+        if row.place is not None:
+            return next(self.folder.at("conversations.jsonl", iter((row.place,))))
+        found = self.rows("SELECT packed FROM quiet WHERE conversation = ?", (row.number,))
+        return unpacked(found[0][0], self._path) if found else None
+
+    def conversations(
+        self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
+    ) -> list[ConversationRow]:
+        """Conversations in the order of the audit, of one agent, of one of `KINDS`, or in which `q` stands."""
+        where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
             values.append(clean(agent))
         if q:
-            where.append("(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?))")
-            values += [clean(q), sought(q) or '""']
+            where.append(_IN_TALK)
+            values += [clean(q), *(sought(q) or '""',) * 2]
         query = (
             f"SELECT {_CONVERSATION} FROM conversations WHERE {' AND '.join(where)} ORDER BY number LIMIT ? OFFSET ?"
         )
@@ -218,6 +233,10 @@ class Index:
         """Conversations, judged calls, findings."""
         conversations, calls, findings = map(int, self._about("totals").split())
         return conversations, calls, findings
+
+    def logged(self) -> int:
+        """Conversations that were in the logs when they were indexed; 0 where the logs were not at hand."""
+        return int(self._about("logged") or 0)
 
     def by_policy(self) -> dict[str, dict[str, int]]:
         """For each policy how many findings stand how; a finding counts for each policy that it speaks of."""

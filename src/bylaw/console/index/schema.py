@@ -1,6 +1,6 @@
 """The tables of an index. What a page shows of a line is read from the line itself, at the place kept here."""
 
-VERSION = "2"
+VERSION = "3"
 """An index of another version is made anew."""
 
 NAME = "console.db"
@@ -12,6 +12,7 @@ CREATE TABLE conversations (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, place INTEGER, length INTEGER,
   good INTEGER, calls INTEGER NOT NULL DEFAULT 0, flagged INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE quiet (conversation INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE calls (
   conversation INTEGER NOT NULL, step INTEGER NOT NULL, tool TEXT NOT NULL, verdict TEXT NOT NULL,
   place INTEGER NOT NULL
@@ -32,10 +33,12 @@ CREATE TABLE findings (
 );
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE quiet_talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
 """A `cell` is all findings that no filter but a search tells apart; counts are sums over cells, of which there are few.
 
-`words` is what the list and the detail of a finding say, `talk` what was said in its conversation.
+`words` is what the list and the detail of a finding say, `talk` what was said in its conversation. `quiet` are the
+conversations that the audit found nothing in and so did not keep, out of its logs; `quiet_talk` what was said in them.
 """
 
 INDICES = """
