@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.cli.visible import all_visible, clean, visible
 from bylaw.pack import Pack
 from bylaw.shield import Shield
+from bylaw.text.visible import all_visible, clean, visible
 from tests import command
 from tests.audit.logs import HASTY, Shop, record
 from tests.engine.test_conversation import FILES

@@ -8,8 +8,8 @@ import click
 
 from bylaw import __version__
 from bylaw.cli.group import HELP_NAMES, OneFileEach
-from bylaw.cli.visible import visible
 from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.text.visible import visible
 
 GROUPS = {
     "Start": {

@@ -22,10 +22,10 @@ from bylaw.cli.batch import Batch, batch_options
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, count_lines, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
-from bylaw.cli.visible import visible
 from bylaw.cli.word import Word, once
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import CRITERIA, Criterion
+from bylaw.text.visible import visible
 from bylaw.trace.log_file import LogFile
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import logs_argument, open_logs
-from bylaw.cli.visible import clean, visible
 from bylaw.errors import BylawError
 from bylaw.pack import load_pack
 from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
+from bylaw.text.visible import clean, visible
 from bylaw.trace import Trajectory
 
 

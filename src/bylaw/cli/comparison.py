@@ -10,7 +10,7 @@ from bylaw.audit.baseline import Comparison
 from bylaw.audit.finding import Finding
 from bylaw.audit.waiver import Waiver
 from bylaw.cli.findings import finding_lines, gravity
-from bylaw.cli.visible import clean
+from bylaw.text.visible import clean
 
 _SHOWN = 10
 _STYLES = {"new": "red", "fixed": "green"}

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from bylaw.cli.screen import bare
-from bylaw.cli.visible import visible
+from bylaw.text.visible import visible
 
 
 def open_console() -> Console:

@@ -16,7 +16,6 @@ from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_event
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
-from bylaw.cli.visible import all_visible, clean
 from bylaw.cli.word import Word
 from bylaw.engine.wording import (
     fact_words,
@@ -29,6 +28,7 @@ from bylaw.engine.wording import (
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
+from bylaw.text.visible import all_visible, clean
 
 _STYLES = {
     "violation": "red",

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.audit.finding import SEVERITIES, Finding, read_findings
-from bylaw.cli.visible import clean
 from bylaw.engine.verdict import WORST_FIRST
+from bylaw.text.visible import clean
 
 _SHOWN = 30
 _STYLES = {"high": "bold red", "medium": "yellow"}

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
-from bylaw.cli.visible import clean, visible
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import DEFAULT_TENANT
+from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:
     from bylaw.shield.history import History

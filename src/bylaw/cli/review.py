@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.cli.review_page import review_page
+from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
 from bylaw.pack import Pack

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
-from bylaw.cli.visible import visible
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.reach import READY
 from bylaw.rule.learning import Learned, Loss
+from bylaw.text.visible import visible
 from bylaw.trace import Trajectory
 
 _FILE = click.Path(path_type=Path)

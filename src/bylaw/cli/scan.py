@@ -11,7 +11,6 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import logs_argument, open_logs
-from bylaw.cli.visible import clean
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
@@ -19,6 +18,7 @@ from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess
 from bylaw.scan.habit import FEWEST, CallPlace, Habit
 from bylaw.scan.override import effects_file, read_effects
+from bylaw.text.visible import clean
 
 _SHOWN = 3
 _LEFT_OUT = 12

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from bylaw.cli.visible import visible
+from bylaw.text.visible import visible
 
 
 class Screen(io.TextIOBase):

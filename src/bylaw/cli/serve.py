@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import click
 
 from bylaw.cli.answers import answers_options, open_answers
-from bylaw.cli.visible import visible
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
+from bylaw.text.visible import visible
 
 if TYPE_CHECKING:
     from bylaw.record import Log

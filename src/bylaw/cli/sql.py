@@ -13,8 +13,8 @@ from rich.table import Table
 
 from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.cli.console import open_console
-from bylaw.cli.visible import visible
 from bylaw.errors import UsageError
+from bylaw.text.visible import visible
 
 _WIDE = 500
 """Columns, where no screen sets a limit: a name that is cut in two cannot be looked for."""

@@ -14,12 +14,12 @@ from rich.text import Text
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
 from bylaw.cli.log import existing, refuse_stranger
-from bylaw.cli.visible import clean, visible
 from bylaw.errors import UsageError
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import Stopped, Target
 from bylaw.text.duration import read_duration
+from bylaw.text.visible import clean, visible
 
 _log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
 _tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")

@@ -14,7 +14,7 @@ from rich.text import Text
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.open_rule import OPEN_REASONS
 from bylaw.audit.output import has_tables
-from bylaw.cli.visible import visible
+from bylaw.text.visible import visible
 
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:

@@ -100,9 +100,7 @@ class OverviewPages:
         new = index.verdicts(Wanted())
         word = "new " if base else ""
         told = [
-            times(new[kind], f"{word}{one}", f"{word}{many}")
-            for kind, (one, many) in _KINDS.items()
-            if new.get(kind)
+            times(new[kind], f"{word}{one}", f"{word}{many}") for kind, (one, many) in _KINDS.items() if new.get(kind)
         ]
         if not told:
             opened = index.states(Wanted())["open"]

@@ -1,7 +1,6 @@
 """The policy: its document with what holds each sentence, and each check to read, sign, reject or comment on."""
 # pyright: basic, reportMissingImports=false
 
-import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from starlette.routing import Route
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
+from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
 from bylaw.console.index.wanted import Wanted
@@ -205,34 +205,10 @@ def _grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:
 
 
 def _cases(now: PackState, name: str) -> list[ShownCase]:
-    found: list[ShownCase] = []
-    names = now.names_of(name)
     results = {each.note: each for each in now.results(name)}
-    for read in now.pack.cases.values():
-        for case in read.record.written_out:
-            if str(case.rule or case.policy) not in names:
-                continue
-            result = results.get(str(case.note))
-            shown_parts = [
-                ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
-                ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
-            ]  # fmt: skip
-            parts = tuple((title, _told(value)) for title, value in shown_parts if value)
-            got, passed = (result.got, result.passed) if result is not None else ("", None)
-            found.append(ShownCase(str(case.note), case.wanted, got, passed, parts))
+    found: list[ShownCase] = []
+    for case in cases_of(now.pack, now.names_of(name)):
+        result = results.get(str(case.note))
+        got, passed = (result.got, result.passed) if result is not None else ("", None)
+        found.append(ShownCase(str(case.note), case.wanted, got, passed, parts_of(case)))
     return found
-
-
-def _event(event: Any) -> str:
-    for side in ("user", "agent"):
-        if (said := getattr(event, side)) is not None:
-            return f"{side}: {said}"
-    return f"{event.call}({json.dumps(event.args, ensure_ascii=False, default=str)})"
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return "\n".join(value)
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -4,22 +4,23 @@ A pack may come from anybody. Whatever it says goes through `_text`, whatever an
 the browser is told to run nothing and to load nothing.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from bylaw.cli.visible import visible
+from bylaw.console.cases import cases_of, parts_of
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
 from bylaw.review.noted import Noted, NotedCalls
 from bylaw.scan.written import dump
+from bylaw.text.visible import visible
 
 _STYLE = Path(__file__).with_suffix(".css")
 _NOTHING = Noted()
+_ASKING = ("open", "lapsed", "rejected")
+"""Standings that ask for somebody's word; what is settled is folded."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -48,12 +49,12 @@ def review_page(
         "<!doctype html><html lang=en><meta charset=utf-8>"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         "<meta name=viewport content='width=device-width'>"
-        f"<title>{title}</title><style>{_STYLE.read_text(encoding='utf-8')}</style><h1>{title}</h1>"
+        f"<title>{title}</title><style>{_STYLE.read_text(encoding='utf-8')}</style><main><h1>{title}</h1>"
         f"<p class=lede>{len(pack.policies)} policies: {_text(told)}. Read each sentence beside its check; then "
         f"say so: <code>bylaw review {_text(pack.root.name)} --accept POLICY --reject POLICY --by NAME</code></p>"
         f"{f'<p>{_text(weighed)}</p>' if weighed else ''}"
         "<table class=index><tr><th>policy<th>kind<th>standing<th>cases<th>flagged in logs<th>questions"
-        f"{rows}</table>{bodies}</html>\n"
+        f"{rows}</table>{bodies}</main></html>\n"
     )
 
 
@@ -65,7 +66,8 @@ def _text(value: object) -> str:
 def _row(pack: Pack, policy: Policy, state: Standing, noted: Noted) -> str:
     """A policy's line in the table at the top."""
     flagged = sum(body.calls for body in noted.in_logs.values())
-    numbers = (len(_cases_of(pack, policy.id)), flagged, len(noted.questions))
+    cases = sum(1 for _ in cases_of(pack, _names(pack, policy.id)))
+    numbers = (cases, flagged, len(noted.questions))
     cells = "".join(f"<td>{number or ''}" for number in numbers)
     what = "unenforced" if policy.unenforced is not None else policy.kind
     name = _text(policy.id)
@@ -85,15 +87,15 @@ def _policy(
         for each in policy.citations
     )
     parts = [
-        f"<article id='{_text(policy.id)}'><header><h2>{_text(policy.id)}</h2>",
-        f"<span class='state {_text(state)}'>{_text(state)}</span>",
-        f"<span class=dim>{_text(_writer(noted, signature))}</span>",
-        f"</header><div class=both><div><h3>The document says</h3>{sentences}</div><div>",
+        f"<article><details{' open' if state in _ASKING else ''}>",
+        f"<summary><h2>{_text(policy.id)}</h2> <span class='state {_text(state)}'>{_text(state)}</span>",
+        f" <span class=dim>{_text(_writer(noted, signature))}</span></summary>",
+        f"<div class=both id='{_text(policy.id)}'><div><h3>The document says</h3>{sentences}</div><div>",
         *_check(policy, check),
         *_questions(noted),
         *_flagged(noted),
         *_cases(pack, policy.id),
-        "</div></div></article>",
+        "</div></div></details></article>",
     ]
     return "".join(parts)
 
@@ -108,7 +110,7 @@ def _check(policy: Policy, check: list[str]) -> Iterator[str]:
         word = f"Not enforced, accepted by {policy.unenforced.accepted_by}: {policy.unenforced.reason}"
         yield f"<p class=question>{_text(word)}</p>"
     if check:
-        yield f"<pre{'' if policy.kind == 'guard' else ' class=formula'}>{_text(chr(10).join(check))}</pre>"
+        yield f"<pre tabindex=0{'' if policy.kind == 'guard' else ' class=formula'}>{_text(chr(10).join(check))}</pre>"
 
 
 def _writer(noted: Noted, signature: Signature | None) -> str:
@@ -133,7 +135,7 @@ def _questions(noted: Noted) -> Iterator[str]:
     for question in noted.questions:
         yield f"<p class=question>{_text(question.about)}: {_text(question.text)}</p>"
         if question.input is not None:
-            yield f"<pre class=given>{_text(dump(question.input))}</pre>"
+            yield f"<pre class=given tabindex=0>{_text(dump(question.input))}</pre>"
 
 
 def _flagged(noted: Noted) -> Iterator[str]:
@@ -151,34 +153,19 @@ def _times(body: NotedCalls) -> str:
     return "once" if body.calls == 1 else f"{body.calls} times, such as"
 
 
-def _cases_of(pack: Pack, name: str) -> list[Any]:
-    return [
-        case for read in pack.cases.values() for case in read.record.written_out if name in (case.policy, case.rule)
-    ]
-
-
 def _cases(pack: Pack, name: str) -> Iterator[str]:
-    cases = _cases_of(pack, name)
+    cases = list(cases_of(pack, _names(pack, name)))
     if not cases:
         return
     rows: list[str] = []
     for case in cases:
         want = _text(case.wanted)
-        lines = [_call(case)] if case.rule is None else [_event(each) for each in case.events or ()]
-        shown = "<br>".join(map(_text, lines))
-        rows.append(f"<tr><td class='{want}'>{want}<td>{_text(str(case.note))}<br><code class=dim>{shown}</code>")
+        parts = "".join(f"<dt>{_text(title)}<dd>{_text(value)}" for title, value in parts_of(case))
+        rows.append(f"<tr><td class='{want}'>{want}<td>{_text(str(case.note))}<dl>{parts}</dl>")
     told = ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in cases).items())
     yield f"<h3>Cases</h3><details><summary>{_text(told)}</summary><table>{''.join(rows)}</table></details>"
 
 
-def _call(case: Any) -> str:
-    whole = {**case.called, "facts": case.facts} if case.called else case.facts
-    return json.dumps(whole, ensure_ascii=False, default=str)
-
-
-def _event(event: Any) -> str:
-    if event.user is not None:
-        return f"user: {event.user}"
-    return (
-        f"agent: {event.agent}" if event.agent is not None else f"{event.call}({json.dumps(event.args, default=str)})"
-    )
+def _names(pack: Pack, policy: str) -> set[str]:
+    """What cases call a policy: by its own name, or by its rules'."""
+    return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
