@@ -45,6 +45,7 @@ ELEMENTS = {
     *("html", "meta", "title", "style", "h1", "h2", "h3", "p", "code", "table", "tr", "th", "td", "a", "article"),
     *("main", "span", "div", "blockquote", "pre", "ul", "li", "details", "summary", "dl", "dt", "dd"),
 }
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "tabindex", "open"}
 
 
 class Elements(HTMLParser):
@@ -78,7 +79,18 @@ def test_a_page_is_made_of_its_own_elements_alone(tmp_path: Path) -> None:
     found = Elements()
     found.feed(page)
     assert found.tags <= ELEMENTS
-    assert found.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "tabindex", "open"}
+    assert found.attributes <= {
+        "lang",
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "class",
+        "id",
+        "href",
+        "tabindex",
+        "open",
+    }
     assert page.count("&lt;script&gt;") > 10
     assert "\u202e" not in page
     security = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)

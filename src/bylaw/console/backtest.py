@@ -3,37 +3,29 @@
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.audited import Audited, read_audited
 from bylaw.audit.redaction import Redaction
-from bylaw.audit.shelf import Shelf
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.errors import BylawError, UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Criterion, Pack
-from bylaw.trace import Identities, Trajectory, read
+from bylaw.trace import Trajectory
 from bylaw.trace.event import Call
-from bylaw.trace.log_file import log_file
 
 CONVERSATIONS = 300
 """Past conversations that a check is tried on."""
 SECONDS = 2.0
 """A check that takes longer on all of them is tried on the first ones only, and the page says so."""
-LOOKED_AT = 200_000
-"""Conversations of the logs that are looked through for such as it applies to."""
 KEPT = 4
 
 
-class Past(Struct, frozen=True):
-    """Conversations out of the logs in which a policy had a say."""
-
-    conversations: list[tuple[Trajectory, World | None]]
+Past = tuple[Trajectory, World | None]
+"""A conversation in which a policy had a say, and the world that it met."""
 
 
 class Word(Struct, frozen=True):
@@ -76,37 +68,43 @@ class Backtest(Struct, frozen=True):
 class Backtests:
     """Keeps past conversations ready, and what the saved check says of them."""
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
+    def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
+        """`read` finds the past conversations of somebody in which any of some tools was called; kept for so long."""
+        self._read = read
+        self._keeps = keeps
         self._turn = threading.Lock()
-        self._past: OrderedDict[tuple[str, ...], Past] = OrderedDict()
-        self._said: OrderedDict[tuple[str, str], Words] = OrderedDict()
+        self._running = threading.Lock()
+        self._past: OrderedDict[tuple[str, ...], tuple[float, list[Past]]] = OrderedDict()
+        self._said: OrderedDict[tuple[object, ...], Words] = OrderedDict()
 
-    def past(self, pack: Pack, policy: str) -> Past:
-        """Conversations that a policy had a say in; `UsageError` where the logs are not at hand."""
-        tools = tuple(pack.policies[policy].tools)
+    def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
+        """Try an edited check on the past conversations of somebody, against the saved one."""
+        read_at, past = self._at_hand(saved, policy, whose)
         with self._turn:
-            if tools not in self._past:
-                self._past[tools] = _read_past(self._out, tools)
-                _bound(self._past)
-            return self._past[tools]
-
-    def run(self, saved: Pack, edited: Pack, policy: str) -> Backtest:
-        """Try an edited check, against the saved one."""
-        past = self.past(saved, policy)
-        with self._turn:
-            key = (saved.digest, policy)
+            key = (saved.digest, policy, whose, read_at)
             if key not in self._said:
-                self._said[key] = _said(saved, policy, past, len(past.conversations))[1]
+                self._said[key] = _said(saved, policy, past, len(past))[1]
                 _bound(self._said)
             before = self._said[key]
-        tried, after = _said(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
-        names = {each.id for each, _ in past.conversations[:tried]}
+        # One at a time: a second one would only make both slower, and a service has calls to decide.
+        with self._running:
+            tried, after = _said(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
+        names = {each.id for each, _ in past[:tried]}
         changes = list(_changes({k: v for k, v in before.items() if k[0] in names}, after))
-        return Backtest(tried, len(past.conversations), len(after), changes)
+        return Backtest(tried, len(past), len(after), changes)
+
+    def _at_hand(self, pack: Pack, policy: str, whose: str) -> tuple[float, list[Past]]:
+        """Conversations that a policy had a say in, and when they were read."""
+        tools = tuple(pack.policies[policy].tools)
+        with self._turn:
+            key, now = (whose, *tools), time.monotonic()
+            if key not in self._past or now - self._past[key][0] > self._keeps:
+                self._past[key] = (now, self._read(whose, tools))
+                _bound(self._past)
+            return self._past[key]
 
 
-def _bound(kept: OrderedDict[tuple[str, ...], Past] | OrderedDict[tuple[str, str], Words]) -> None:
+def _bound(kept: OrderedDict[Any, Any]) -> None:
     while len(kept) > KEPT:
         kept.popitem(last=False)
 
@@ -122,13 +120,13 @@ def _changes(before: Words, after: Words) -> Iterator[Change]:
             yield Change(key[0], key[1], told.tool, was, is_now, because)
 
 
-def _said(pack: Pack, policy: str, past: Past, most: int, *, until: float = float("inf")) -> tuple[int, Words]:
+def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")) -> tuple[int, Words]:
     """What the check of one policy says of past conversations, and of how many there was time for."""
     own = _alone(pack, policy)
     redaction = Redaction(pack)
     words: Words = {}
     tried = 0
-    for trajectory, world in past.conversations[:most]:
+    for trajectory, world in past[:most]:
         if time.monotonic() > until:
             break
         tried += 1
@@ -170,30 +168,3 @@ def _alone(pack: Pack, policy: str) -> Pack:
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)
     return replace(pack, by_tool={tool: pairs for tool, pairs in bound.items() if pairs}, book=book)
-
-
-def _read_past(out: Path, tools: tuple[str, ...]) -> Past:
-    audited = read_audited(out)
-    if audited is None:
-        raise UsageError("this audit does not tell which logs it read, so nothing can be tried on them")
-    try:
-        world = Path(audited.world) if audited.world else None
-        shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
-        return _gathered(audited, shelf, tools)
-    except (BylawError, OSError) as error:
-        raise UsageError(f"the logs of this audit cannot be read again: {error}") from None
-
-
-def _gathered(audited: Audited, shelf: Shelf, tools: tuple[str, ...]) -> Past:
-    identities, found, looked_at = Identities(), list[tuple[Trajectory, World | None]](), 0
-    for name in audited.logs:
-        for each in read(name, agent=audited.agent):
-            looked_at += 1
-            if isinstance(each, Trajectory):
-                own = identities.own(each)
-                calls = (event.tool for event in own.events if type(event) is Call)
-                if any(not tools or tool in tools for tool in calls):
-                    found.append((own, shelf.world_for(shelf.pack_for(own), log_file(name))[1]))
-            if len(found) >= CONVERSATIONS or looked_at >= LOOKED_AT:
-                return Past(found)
-    return Past(found)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Container, Iterator
-from typing import Any
+from typing import Any, cast
 
 from bylaw.pack import Pack
 
@@ -34,6 +34,8 @@ def _event(event: Any) -> str:
 def _told(value: Any) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return "\n".join(value)
+    if isinstance(value, list):
+        lines = cast("list[Any]", value)
+        if all(isinstance(each, str) for each in lines):
+            return "\n".join(lines)
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -11,24 +11,27 @@ from bylaw.console.inbox import InboxPages
 from bylaw.console.live import LivePages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
+from bylaw.console.served_policy import ServedPolicyPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
 from bylaw.console.stopping import StopPages
 from bylaw.console.trying import TryPages
 from bylaw.console.view import View
+from bylaw.console.workbench import AuditBench, ServiceBench
 from bylaw.pack import Pack
 from bylaw.record import Log
 
-PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, TryPages, ComparePages)
+PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePages)
 
 
 def view_app(view: View) -> ASGIApp:
     """The pages of an audit."""
-    return application([route for pages in PAGES for route in pages(view).routes()])
+    routes = [route for pages in PAGES for route in pages(view).routes()]
+    return application([*routes, *TryPages(AuditBench(view)).routes()])
 
 
 SERVICE_PAGES = (InboxPages, LivePages, StopPages)
-SERVED = ("/inbox", "/live", "/stops", "/sign-in", "/sign-out", "/static/")
+SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
 """How the addresses of a service's pages begin, beside `/` itself."""
 
 
@@ -37,7 +40,9 @@ def service_app(
 ) -> ASGIApp:
     """The pages of a service; without `sign_in`, for anybody on this machine."""
     service = ServiceLog(log, pack)
+    bench = ServiceBench(service)
     routes = [route for pages in SERVICE_PAGES for route in pages(service).routes()]
+    routes += [*ServedPolicyPages(bench).routes(), *TryPages(bench).routes()]
     if sign_in is None:
         return application(routes, hosts=hosts, secret=secret)
     return application([*routes, *sign_in.routes()], find=sign_in.visitor, hosts=hosts, secret=secret)

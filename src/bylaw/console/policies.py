@@ -1,7 +1,6 @@
 """The policy: its document with what holds each sentence, and each check to read, sign, reject or comment on."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
 from bylaw.console.index.wanted import Wanted
+from bylaw.console.margin import grouped, margin_of
 from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
 from bylaw.console.record_file import Written
@@ -29,24 +29,17 @@ from bylaw.pack.review import (
     read_signatures,
     standings,
 )
-from bylaw.policy.statement import Policy
-from bylaw.review.coverage import Covered
 from bylaw.review.noted import Noted
 from bylaw.review.reading import check_lines
+from bylaw.rule.circuit_drawing import draw_circuit
 from bylaw.rule.drawing import draw_automaton
+from bylaw.rule.formula import atoms
+from bylaw.rule.structure import circuits
 
 EXCERPT = 5
 """Flagged calls that a policy's page shows."""
 NEEDS = ("open", "lapsed", "rejected")
 """Standings that ask for a signature."""
-
-
-class Margin(Struct, frozen=True):
-    """What stands beside a sentence."""
-
-    covered: Covered
-    notes: tuple[tuple[Policy, str], ...]
-    """Each policy that cites it, and how it was reviewed."""
 
 
 class ShownCase(Struct, frozen=True):
@@ -70,6 +63,7 @@ class PolicyPages:
         return [
             shown("/policy", self.document),
             shown("/policy/{id}/automaton.svg", self.automaton),
+            shown("/policy/{id}/circuit.svg", self.circuit),
             shown("/policy/{id}", self.one),
             changed("/policy/{id}/sign", self.sign),
             changed("/policy/{id}/comment", self.comment),
@@ -82,10 +76,10 @@ class PolicyPages:
             return self._document(asked, groups=[], states={}, counts=counts, rest=self._stated())
         now = self._now()
         states = standings(self._view.root, now.sides)
-        margins = [_margin(each, states) for each in now.covered]
+        margins = [margin_of(each, states) for each in now.covered]
         cited = {policy.id for margin in margins for policy in margin.covered.policies}
         rest = [(name, policy) for name, policy in self._stated() if name not in cited]
-        return self._document(asked, groups=_grouped(margins), states=states, counts=counts, rest=rest)
+        return self._document(asked, groups=grouped(margins), states=states, counts=counts, rest=rest)
 
     def _document(self, asked: Asked, **values: Any) -> Response:
         return self._page("policy.html", asked, sentence=lambda name: sentence_of(self._view, name, 1000), **values)
@@ -102,6 +96,13 @@ class PolicyPages:
         if found is None:
             raise Refused("there is no such rule", status=404)
         return Response(draw_automaton(found), media_type="image/svg+xml")
+
+    def circuit(self, asked: Asked) -> Response:
+        """The rules that bear on an action, with their weights, as a picture."""
+        book, name = self._now().pack.book, asked.request.query_params.get("action", "")
+        if name not in book.actions:
+            raise Refused("there is no such action", status=404)
+        return Response(draw_circuit(circuits(book.every, (name,), eps=book.eps)[name]), media_type="image/svg+xml")
 
     def sign(self, asked: Asked) -> Response:
         """Accept or reject a policy as the page showed it."""
@@ -145,12 +146,14 @@ class PolicyPages:
         stated: JsonRecord = self._view.policies.get(name) or {}
         judged: JsonRecord = (self._view.summary.get("by_policy") or {}).get(name) or {}
         own: dict[str, Any] = {"check": None, "policy": None, "state": "", "signature": None, "cases": []}
-        own |= {"rules": [], "noted": Noted(), "comments": [], "digest": "", "needs": False}
+        own |= {"rules": [], "actions": [], "calls": 0, "noted": Noted(), "comments": [], "digest": "", "needs": False}
         if self._view.root is not None:
             own |= self._of_pack(name, self._view.root)
         if own["policy"] is None and not stated:
             raise Refused("there is no such policy", status=404)
         values = {"name": name, "stated": stated, "judged": judged, "found": found, "counts": self._counts().get(name)}
+        agents: list[JsonRecord] = self._view.summary.get("agents") or []
+        values |= {"conversations": sum(each.get("trajectories", 0) for each in agents)}
         values |= {"verdicts": judged.get(self._view.criterion) or {}, "can_write": self._view.own_root is not None}
         return self._page("policy_one.html", asked, written=written, **values, **own)
 
@@ -159,6 +162,7 @@ class PolicyPages:
         policy = now.pack.policies.get(name)
         if policy is None:
             return {}
+        by_tool: JsonRecord = self._view.summary.get("by_tool") or {}
         sides, state = now.sides[name], standings(root, now.sides)[name]
         return {
             "policy": policy,
@@ -167,7 +171,9 @@ class PolicyPages:
             "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
             "signature": read_signatures(root).get(name),
             "cases": _cases(now, name),
-            "rules": [rule for rule in now.pack.book.rules if rule.policy == name],
+            "rules": (rules := [rule for rule in now.pack.book.rules if rule.policy == name]),
+            "actions": [each for each in now.pack.book.actions if any(each in atoms(rule.formula) for rule in rules)],
+            "calls": sum(by_tool.get(tool, {}).get("calls", 0) for tool in policy.tools),
             "noted": now.noted.get(name, Noted()),
             "comments": comments_of(root, name),
             "digest": f"{sides.sentence}{sides.check}",
@@ -187,21 +193,6 @@ class PolicyPages:
     def _page(self, template: str, asked: Asked, **values: Any) -> Response:
         given = {"view": self._view, "asked": asked, "section": "policy", "error": "", "written": None} | values
         return page(template, headers=asked.headers, **given)
-
-
-def _margin(covered: Covered, states: Any) -> Margin:
-    return Margin(covered, tuple((policy, str(states.get(policy.id, ""))) for policy in covered.policies))
-
-
-def _grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:
-    """Sentences under the file and the heading that they stand under."""
-    groups: list[tuple[str, str, list[Margin]]] = []
-    for margin in margins:
-        place = (margin.covered.document, margin.covered.sentence.heading)
-        if not groups or groups[-1][:2] != place:
-            groups.append((*place, []))
-        groups[-1][2].append(margin)
-    return groups
 
 
 def _cases(now: PackState, name: str) -> list[ShownCase]:

@@ -14,10 +14,11 @@ from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_
 from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
 from bylaw.console.record_file import Written
-from bylaw.console.shown import sentence_of
-from bylaw.console.view import View
+from bylaw.console.sign_in import needs_noting
 from bylaw.console.visitor import Asked
+from bylaw.console.workbench import Workbench
 from bylaw.errors import BylawError, UsageError
+from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
 
 LISTED = 50
@@ -41,11 +42,11 @@ class Tried(Struct, frozen=True):
 
 
 class TryPages:
-    """Checks of the pack that judged an audit, to be edited."""
+    """Checks of a pack, to be edited."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._backtests = Backtests(view.out)
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._backtests = Backtests(bench.past, keeps=bench.keeps)
 
     def routes(self) -> list[Route]:
         """What they are found under."""
@@ -58,35 +59,36 @@ class TryPages:
     def begin(self, asked: Asked) -> Response:
         """The check as it is saved."""
         now, draft = self._draft(asked)
-        return self._page(asked, draft, draft.text, self._tried(now, draft, draft.text))
+        return self._page(asked, draft, draft.text, self._tried(asked, now, draft, draft.text))
 
     def run(self, asked: Asked) -> Response:
         """What an edited check does."""
+        needs_noting(asked.visitor)
         now, draft = self._draft(asked)
         text = asked.form.get("text", "")
-        return self._page(asked, draft, text, self._tried(now, draft, text))
+        return self._page(asked, draft, text, self._tried(asked, now, draft, text))
 
     def save(self, asked: Asked) -> Response:
         """Write an edited check into the pack."""
         by = asked.signed()
         now, draft = self._draft(asked)
-        text, root = asked.form.get("text", ""), self._view.own_root
+        text, root = asked.form.get("text", ""), self._bench.own_root
         if root is None:
-            raise UsageError("this pack is part of an installed package", hint="take the patch, or copy the folder")
+            raise UsageError("the pack is not written to from here", hint="take the patch")
         if asked.form.get("digest") != draft.digest:
             raise UsageError("the check has changed since you loaded the page", hint="load it again")
-        tried = self._tried(now, draft, text)
+        tried = self._tried(asked, now, draft, text)
         if tried.faults:
             raise UsageError(f"nothing was written: {tried.faults[0]}")
         made = save(root, draft, text)
         told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
         now, draft = self._draft(asked)
         return self._page(
-            asked, draft, draft.text, self._tried(now, draft, draft.text), Written(root / draft.file, made, told)
+            asked, draft, draft.text, self._tried(asked, now, draft, draft.text), Written(root / draft.file, made, told)
         )
 
     def _draft(self, asked: Asked) -> tuple[PackState, Draft]:
-        now, name = self._view.pack_now(), asked.request.path_params["id"]
+        now, name = self._bench.pack_now(), asked.request.path_params["id"]
         if name not in now.pack.policies:
             raise Refused("the pack has no such policy", status=404)
         drafts = drafts_of(now, name)
@@ -96,24 +98,23 @@ class TryPages:
             raise Refused("nothing is checked for this policy, so there is nothing to edit", status=404)
         return now, found[0]
 
-    def _tried(self, now: PackState, draft: Draft, text: str) -> Tried:
+    def _tried(self, asked: Asked, now: PackState, draft: Draft, text: str) -> Tried:
         try:
             edited = now.pack if text == draft.text else tried_pack(now, draft, text)
         except BylawError as error:
             return Tried(faults=faults_of(error))
         ran = [each for each in run_cases(edited, of=now.names_of(draft.policy)) if isinstance(each, CaseResult)]
         cases = sorted(ran, key=lambda case: case.passed)
-        if self._view.is_redacted:
-            return Tried(cases=cases, why_not="A redacted audit leads to no logs.")
         try:
-            return Tried(cases=cases, past=self._backtests.run(now.pack, edited, draft.policy))
+            past = self._backtests.run(now.pack, edited, draft.policy, asked.visitor.tenant)
+            return Tried(cases=cases, past=past)
         except UsageError as error:
             return Tried(cases=cases, why_not=error.message)
 
     def _page(self, asked: Asked, draft: Draft, text: str, tried: Tried, written: Written | None = None) -> Response:
-        now = self._view.pack_now()
+        now = self._bench.pack_now()
         values: dict[str, Any] = {
-            "view": self._view,
+            **self._bench.layout,
             "asked": asked,
             "section": "policy",
             "draft": draft,
@@ -122,8 +123,8 @@ class TryPages:
             "is_changed": text != draft.text,
             "patch": self._patch(draft, text) if text != draft.text and not tried.faults else "",
             "others": [each for each in drafts_of(now, draft.policy) if each.name != draft.name],
-            "sentence": sentence_of(self._view, draft.policy, 2000) or now.pack.policies[draft.policy].definition,
-            "can_write": self._view.own_root is not None,
+            "sentence": _sentence(now.pack.policies[draft.policy]),
+            "can_write": self._bench.own_root is not None,
             "listed": LISTED,
             "written": written,
             "error": "",
@@ -131,8 +132,13 @@ class TryPages:
         return page("try.html", headers=asked.headers, **values)
 
     def _patch(self, draft: Draft, text: str) -> str:
-        assert self._view.root is not None
+        assert self._bench.root is not None
         try:
-            return patch(self._view.root, draft, text)
+            return patch(self._bench.root, draft, text)
         except BylawError as error:
             return f"# {error}\n"
+
+
+def _sentence(policy: Policy) -> str:
+    """What a policy says, in the words of its document where they are at hand."""
+    return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

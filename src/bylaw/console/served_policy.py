@@ -1,0 +1,42 @@
+"""The policy on a service: its document with what holds each sentence, each check to be tried."""
+# pyright: basic, reportMissingImports=false
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.console.app import shown
+from bylaw.console.margin import grouped, margin_of
+from bylaw.console.page import page
+from bylaw.console.visitor import Asked
+from bylaw.console.workbench import Workbench
+from bylaw.pack.review import standings
+
+
+class ServedPolicyPages:
+    """The pack that a service decides by, to be read."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    def routes(self) -> list[Route]:
+        """What it is found under."""
+        return [shown("/policy", self.document)]
+
+    def document(self, asked: Asked) -> Response:
+        """The document as prose; without one, the policies in their order."""
+        assert self._bench.root is not None
+        now = self._bench.pack_now()
+        states = standings(self._bench.root, now.sides)
+        margins = [margin_of(each, states) for each in now.covered]
+        cited = {policy.id for margin in margins for policy in margin.covered.policies}
+        rest = [policy for name, policy in now.pack.policies.items() if name not in cited]
+        checked = {*now.pack.guards, *(rule.policy for rule in now.pack.book.rules)}
+        return page(
+            "served_policy.html",
+            **self._bench.layout,
+            asked=asked,
+            section="policy",
+            groups=grouped(margins),
+            rest=rest,
+            checked=checked,
+        )
