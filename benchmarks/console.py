@@ -29,6 +29,7 @@ import uvicorn
 from console_page import Row, put_section, table
 from starlette.testclient import TestClient
 
+from bylaw.audit.audited import write_audited
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.console.index import Wanted, open_index
@@ -63,8 +64,10 @@ def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
     logs = repeated(folder, calls)
     out = folder / "out"
     began = process_time()
-    audit(Request((logs,), "clinic", folder / "clinic.sqlite"), out)
+    request = Request((logs,), "clinic", folder / "clinic.sqlite")
+    audit(request, out)
     audited = process_time() - began
+    write_audited(request, out)
     began = process_time()
     open_index(out).close()
     indexed = process_time() - began
@@ -86,9 +89,9 @@ def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
     rows = pages_timed(reader, view)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     facts = [
-        ("judged calls, conversations with any, findings", f"{judged:,}, {conversations:,}, {findings:,}"),
+        ("judged calls, conversations, findings", f"{judged:,}, {conversations:,}, {findings:,}"),
         ("the audit, processor time", f"{audited:.1f} s"),
-        ("its index, processor time", f"{indexed:.1f} s"),
+        ("its index, with every conversation of the logs, processor time", f"{indexed:.1f} s"),
         ("the index on disk", f"{(out / 'console.db').stat().st_size / 1e6:.0f} MB"),
         ("an indexed audit opens in", f"{opened:.2f} s"),
         ("then, in the background: the pack and the templates", f"{warmed:.2f} s"),
@@ -126,7 +129,8 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
     index = view.index
     first = index.findings(Wanted(), limit=1)[0]
     reason = max(index.reasons(Wanted()), key=lambda row: row.findings)
-    silent = next(row for row in index.conversations(limit=500) if row.place is not None)
+    kept = next(row for row in index.conversations(kind="flagged", limit=500) if row.place is not None)
+    compliant, unjudged = (index.conversations(kind=kind, after=1000, limit=1)[0] for kind in ("compliant", "unjudged"))
     ruled = next(row for row in index.findings(Wanted(verdict="broken"), limit=1))
     last = str(reason.findings - 50)
     given = [
@@ -156,15 +160,30 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
         "/conversations",
         "/conversations?agent=hasty&after=5000",
         "/conversations?q=gold",
+        "/conversations?q=the+clinic",
         "/conversations?q=zzzz",
-        f"/c/{silent.name}",
+        "/conversations?kind=unjudged&after=5000",
+        f"/c/{kept.name}",
+        f"/c/{compliant.name}",
+        f"/c/{unjudged.name}",
         "/policy",
         f"/policy/{first.policy}",
         f"/policy/{ruled.policy}",
+        f"/policy/{ruled.policy}/circuit.svg?action=change",
+        f"/try/{first.policy}",
         "/compare",
         "/compare?base=before",
     ]
-    names = {reason.key: "R", first.id: "ID", silent.name: "NAME", ruled.policy: "RULE", first.policy: "POLICY"}
+    names = {reason.key: "R", first.id: "ID", kept.name: "FLAGGED", compliant.name: "COMPLIANT"}
+    names |= {ruled.policy: "RULE", first.policy: "POLICY"}
+        reason.key: "R",
+        first.id: "ID",
+        kept.name: "FLAGGED",
+        compliant.name: "COMPLIANT",
+        ruled.policy: "RULE",
+        first.policy: "POLICY",
+    }
+    names[unjudged.name] = "UNJUDGED"
     names[f"after={last}"] = "after=LAST"
 
     def told(address: str) -> str:

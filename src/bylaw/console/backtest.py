@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.audit.redaction import Redaction
+from bylaw.console.preparing import Prepared, Preparing
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World
@@ -79,19 +80,30 @@ class Backtests:
 
     def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
         """Try an edited check on the past conversations of somebody, against the saved one."""
-        read_at, past = self._at_hand(saved, policy, whose)
-        with self._turn:
-            key = (saved.digest, policy, whose, read_at)
-            if key not in self._said:
-                self._said[key] = _said(saved, policy, past, len(past))[1]
-                _bound(self._said)
-            before = self._said[key]
+        past, before = self._before(saved, policy, whose)
         # One at a time: a second one would only make both slower, and a service has calls to decide.
         with self._running:
             tried, after = _said(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
         changes = list(_changes({k: v for k, v in before.items() if k[0] in names}, after))
         return Backtest(tried, len(past), len(after), changes)
+
+    def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
+        """Begin to read what a check will be tried on; an error of it that comes at once is raised."""
+        try:
+            Prepared("", lambda: self._before(saved, policy, whose)).get()
+        except Preparing:
+            return
+
+    def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], Words]:
+        """Past conversations, and what the saved check says of them."""
+        read_at, past = self._at_hand(saved, policy, whose)
+        with self._turn:
+            key = (saved.digest, policy, whose, read_at)
+            if key not in self._said:
+                self._said[key] = _said(saved, policy, past, len(past))[1]
+                _bound(self._said)
+            return past, self._said[key]
 
     def _at_hand(self, pack: Pack, policy: str, whose: str) -> tuple[float, list[Past]]:
         """Conversations that a policy had a say in, and when they were read."""

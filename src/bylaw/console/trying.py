@@ -106,6 +106,9 @@ class TryPages:
         ran = [each for each in run_cases(edited, of=now.names_of(draft.policy)) if isinstance(each, CaseResult)]
         cases = sorted(ran, key=lambda case: case.passed)
         try:
+            if text == draft.text:
+                self._backtests.prepare(now.pack, draft.policy, asked.visitor.tenant)
+                return Tried(cases=cases)
             past = self._backtests.run(now.pack, edited, draft.policy, asked.visitor.tenant)
             return Tried(cases=cases, past=past)
         except UsageError as error:

@@ -83,7 +83,9 @@ class View:
 
         def make() -> Standings:
             files = {"waivers": self.waivers, "attestations": self.attestations}
-            return Standings(open_index(self.out), **files, base=self.bases[name])
+            found = Standings(open_index(self.out), **files, base=self.bases[name])
+            found.index.warm_up()
+            return found
 
         return Prepared(f"The earlier audit {name} is being read.", make)
 
