@@ -176,13 +176,6 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
     ]
     names = {reason.key: "R", first.id: "ID", kept.name: "FLAGGED", compliant.name: "COMPLIANT"}
     names |= {ruled.policy: "RULE", first.policy: "POLICY"}
-        reason.key: "R",
-        first.id: "ID",
-        kept.name: "FLAGGED",
-        compliant.name: "COMPLIANT",
-        ruled.policy: "RULE",
-        first.policy: "POLICY",
-    }
     names[unjudged.name] = "UNJUDGED"
     names[f"after={last}"] = "after=LAST"
 
