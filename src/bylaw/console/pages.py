@@ -11,6 +11,7 @@ from bylaw.console.inbox import InboxPages
 from bylaw.console.live import LivePages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.policies import PolicyPages
+from bylaw.console.reopening import Reopening
 from bylaw.console.served_policy import ServedPolicyPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
@@ -26,8 +27,12 @@ PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePag
 
 def view_app(view: View) -> ASGIApp:
     """The pages of an audit."""
+    return Reopening(view, _pages_of)
+
+
+def _pages_of(view: View, secret: bytes) -> ASGIApp:
     routes = [route for pages in PAGES for route in pages(view).routes()]
-    return application([*routes, *TryPages(AuditBench(view)).routes()])
+    return application([*routes, *TryPages(AuditBench(view)).routes()], secret=secret)
 
 
 SERVICE_PAGES = (InboxPages, LivePages, StopPages)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from bylaw.audit.audited import read_audited
 from bylaw.audit.report.folder import JsonRecord
-from bylaw.console.index import Index, open_index
+from bylaw.console.index import Index, open_index, stamp_of
 from bylaw.console.pack_state import PackState, PackStates
 from bylaw.console.page import load_templates
 from bylaw.console.preparing import Prepared
@@ -29,6 +29,8 @@ class View:
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
+        self._given = (pack, waivers, base)
+        self._stamp = stamp_of(out)
         self._turn = threading.Lock()
         self._ready: OrderedDict[str, Prepared[Standings]] = OrderedDict()
         self.waivers = waivers or _beside(out, WAIVERS)
@@ -45,6 +47,17 @@ class View:
         self._alone = Standings(self.index, waivers=self.waivers, attestations=self.attestations)
         if self.base:
             self._ready[self.base] = self._begun(self.base)
+
+    def is_outdated(self) -> bool:
+        """Whether the audit's files are others than those that were read."""
+        return stamp_of(self.out) != self._stamp
+
+    def reopened(self) -> "View":
+        """The same audit, as its files are now."""
+        pack, waivers, base = self._given
+        made = View(self.out, pack=pack, waivers=waivers, base=base)
+        made.warm_up()
+        return made
 
     @property
     def is_redacted(self) -> bool:

@@ -216,7 +216,12 @@ def _record(value: Any) -> Mapping[str, Any]:
 
 
 def origin_words(origin: Mapping[str, Any]) -> str:
-    """Where an argument of a call came from, as an audit's line has it."""
+    """An argument of a call and where it came from, as an audit's line has it."""
+    return f"`{origin['argument']}`: {source_words(origin)}"
+
+
+def source_words(origin: Mapping[str, Any]) -> str:
+    """Where an argument of a call came from."""
     source, step = origin["source"], origin.get("step")
     at = "" if step is None else f" at step {step}"
     match source:
@@ -239,4 +244,4 @@ def origin_words(origin: Mapping[str, Any]) -> str:
         told += f"; written at step {', '.join(map(str, written))}"
         again = origin.get("shown_again_at")
         told += f" and shown again at step {', '.join(map(str, again))}" if again else ""
-    return f"`{origin['argument']}`: {told}"
+    return told

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.audit.finding import SEVERITIES, lacked
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled
 from bylaw.engine.verdict import WORST_FIRST
-from bylaw.engine.wording import host_words, is_hosts, origin_words, policy_words_for_reader, rule_words_for_reader
+from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader, source_words
 from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
@@ -113,9 +113,15 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
     # A call that could not be judged is no finding with an id of its own.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
-    origins = [origin_words(origin) for origin in call.get("origins", ())[:20]]
+    origins = [_origin(origin) for origin in call.get("origins", ())[:20]]
     told |= {"origins": origins} if origins else {}
     return cut(told | {"verdict": call[criterion], "because": call.get("because", ""), "policies": policies})
+
+
+def _origin(origin: JsonRecord) -> JsonRecord:
+    """Where the value of an argument came from; it is founded where more than anybody's text says so."""
+    told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
+    return told | {"founded": origin["source"] in ("user", "host", "record")}
 
 
 def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRecord:
@@ -232,6 +238,7 @@ def name(fact: JsonRecord) -> str:
 def steps_of(finding: JsonRecord) -> Iterator[int]:
     """The steps that a finding speaks of."""
     yield finding["step"]
+    yield from (origin["step"] for origin in finding.get("origins", ()) if origin["step"] is not None)
     for policy in finding["policies"]:
         for fact in (*policy.get("missing", ()), *policy.get("seen", ())):
             yield from (fact[at] for at in ("claimed_at", "shown_at", "stale_by") if fact.get(at) is not None)

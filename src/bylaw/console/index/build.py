@@ -31,7 +31,7 @@ _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json")
 def open_index(out: Path) -> Index:
     """The index of the audit in `out`, made where there is none of these files yet."""
     folder = AuditFolder(out)
-    stamp = _stamp(out)
+    stamp = stamp_of(out)
     for place in (out, _aside(out)):
         if (found := _opened(place / NAME, folder, stamp)) is not None:
             return found
@@ -52,10 +52,16 @@ def _aside(out: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"bylaw-console-{os.getuid() if hasattr(os, 'getuid') else 0}" / name
 
 
-def _stamp(out: Path) -> str:
+def stamp_of(out: Path) -> str:
     """Tells one state of an audit's files from another."""
-    found = [(name, (out / name).stat()) for name in _SOURCES if (out / name).is_file()]
-    return VERSION + "".join(f" {name}:{each.st_size}:{each.st_mtime_ns}" for name, each in found)
+    found: list[str] = []
+    for name in _SOURCES:
+        try:
+            each = (out / name).stat()
+        except OSError:
+            continue
+        found.append(f" {name}:{each.st_size}:{each.st_mtime_ns}")
+    return VERSION + "".join(found)
 
 
 def _opened(path: Path, folder: AuditFolder, stamp: str) -> Index | None:

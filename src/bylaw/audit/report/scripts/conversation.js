@@ -12,6 +12,7 @@ function marks(finding, policy, conversation) {
     put(fact.claimed_at, "claimed", "claims the ", factName(fact));
     if (fact.reason === "stale") put(fact.stale_by, "stale", "changed the ", factName(fact));
   }
+  for (const origin of finding.origins || []) put(origin.step, origin.founded ? "seen" : "claimed", "holds the value of ", code(origin.argument, 60));
   if (finding.verdict !== "broken") put(finding.step, "judged", "the judged call");
   for (const broken of conversation.rules || []) put(broken.step, "broken", "breaks the rule ", code(broken.rule, 60));
   return at;
@@ -33,10 +34,10 @@ function eventRow(finding, event, step, tags, explain) {
       tags.map((tag) => make("p", {class: `tag ${tag.kind}`}, tag.words, tag.kind === "judged" || tag.kind === "broken" ? null : [" ", make("a", {href: `#step-${finding.step}`, "data-step": finding.step}, "to the call")]))));
 }
 
-function transcript(finding, policy, conversation) {
+function transcript(finding, policy, conversation, level) {
   const explain = code(explainCommand(finding), 400);
   if (!conversation) {
-    return make("div", {class: "transcript"}, make("h4", {}, "Conversation"),
+    return make("div", {class: "transcript"}, make(`h${level}`, {class: "part"}, "Conversation"),
       make("p", {class: "note"}, "This conversation is not in the page, to keep the file small. To read it: ", explain));
   }
   const at = marks(finding, policy, conversation);
@@ -77,7 +78,7 @@ function transcript(finding, policy, conversation) {
     show(whole);
   });
   return make("div", {class: "transcript"},
-    make("div", {class: "row"}, make("h4", {}, "Conversation"), conversation.events.length > 12 ? all : null),
+    make("div", {class: "row"}, make(`h${level}`, {class: "part"}, "Conversation"), conversation.events.length > 12 ? all : null),
     make("p", {class: "note"}, said(conversation.trajectory, 80), conversation.file ? [" in ", said(conversation.file, 80), conversation.position !== null ? `, record ${number(conversation.position)}` : ""] : "",
       conversation.outcome ? [" \u00b7 outcome ", conversation.outcome.good ? "good" : "bad", conversation.outcome.source === "outcome" ? "" : [" (", said(conversation.outcome.source, 60), ")"]] : " \u00b7 outcome not known"),
     list);

@@ -15,8 +15,8 @@ function safeForUrl(text) {
   return text.replace(/\p{Cs}/gu, "\ufffd");
 }
 
-// `isBrief` leaves out the conversation; `choose` shows another policy of the finding; `addressOf` is where another finding is found.
-function findingView(finding, conversation, {policyId, others, choose, addressOf, isBrief}) {
+// `isBrief` leaves out the conversation; `choose` shows another policy of the finding; `addressOf` is where another finding is found; `level` that of its heading.
+function findingView(finding, conversation, {policyId, others, choose, addressOf, isBrief, level = 3}) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
   const isRule = finding.verdict === "broken" || Boolean(finding.openRule);
@@ -24,16 +24,16 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
   const clean = finding.policies.length - judged.length;
   return [
     make("p", {class: `verdict ${finding.verdict}`}, policy && policy.severity ? make("span", {class: `severity ${policy.severity}`}, said(policy.severity, 12)) : null, named(finding.verdict)),
-    make("h3", {class: "headline"}, headline(finding, policy)),
+    make(`h${level}`, {class: "headline"}, headline(finding, policy)),
     make("p", {class: "story"}, story(finding, policy, conversation)),
     judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
       make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => choose(entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
     policy ? citation(policy, policy.missing) : "",
     isRule ? null : drawing(finding, policy, conversation, "step-"),
+    isBrief ? null : originsDrawing(finding, conversation, "step-"),
     isBrief ? null : make("dl", {class: "facts"},
       exchange(finding, conversation),
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
-      (finding.origins || []).length ? [make("dt", {}, "Values"), finding.origins.map((words) => make("dd", {}, said(words, 300)))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
       (policy && policy.host.length) ? [make("dt", {}, "Not known"), make("dd", {}, policy.host.map((words, index) => [index ? "; " : "", said(words, 300)]))] : null,
@@ -41,5 +41,5 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
       others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: addressOf(entry.id), "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry.verdict)}`]))] : null,
       make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
       make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
-    isBrief ? null : transcript(finding, policy, conversation)];
+    isBrief ? null : transcript(finding, policy, conversation, level + 1)];
 }

@@ -189,10 +189,31 @@ function drawing(finding, policy, conversation, link) {
           : make("p", {class: "note"}, "No fact was recorded for this policy.")),
     ),
     left || spare > 0 ? make("figcaption", {class: "note"}, [left ? `${count(left, "more fact")} not drawn. ` : "", spare > 0 ? `${count(spare, "other fact")} had not been seen either, but could not have changed the answer.` : ""]) : null);
+  return joined(figure);
+}
+
+function joined(figure) {
   const lines = drawn("svg", {class: "lines", "aria-hidden": "true"});
   figure.querySelector(".canvas").prepend(lines);
   new ResizeObserver(() => connect(figure, lines)).observe(figure);
   return figure;
+}
+
+// Where the values of a call came from: the user, a record, or text that anybody may have written.
+function originsDrawing(finding, conversation, link) {
+  const origins = finding.origins || [];
+  if (!origins.length) return null;
+  const event = eventAt(conversation, finding.step);
+  const given = new Map(event && event.type === "call" ? event.arguments : []);
+  const value = (name) => { const found = given.get(name); return Array.isArray(found) ? found[0] : found; };
+  return joined(make("figure", {class: "drawing origins"},
+    make("div", {class: "canvas"},
+      make("div", {class: "doing"}, make("p", {class: "drawing-head"}, "The call"), make("div", {class: "box call"}, make("p", {class: "what"}, stepLink(finding.step ?? 0, link), code(finding.tool, 60)))),
+      make("div", {class: "knowing"},
+        make("div", {class: "heads", "aria-hidden": "true"}, make("p", {class: "drawing-head"}, "Its values"), make("p", {class: "drawing-head"}, "Where they came from")),
+        make("ul", {"aria-label": "Values of the call, and where they came from"}, origins.map((origin) => make("li", {class: origin.founded ? "had" : "lacked"},
+          make("div", {class: "box fact"}, make("span", {class: "fact-name"}, make("b", {}, said(origin.argument, 60)), value(origin.argument) === undefined ? null : make("span", {class: "of"}, " ", code(value(origin.argument), 40)))),
+          make("div", {class: `box source${origin.founded ? "" : " absent"}`}, make("p", {class: origin.founded ? "what" : "what gap-words"}, origin.step === null ? null : stepLink(origin.step, link), said(sentence(origin.words), 300))))))))));
 }
 
 function connect(figure, lines) {

@@ -31,6 +31,7 @@ class FindingElement extends Fed {
       policyId: this.#policy,
       others: data.others || [],
       isBrief: this.hasAttribute("brief"),
+      level: Number(this.getAttribute("level")) || 3,
       choose: (id) => { this.#policy = id; this.draw(data); },
       addressOf: (id) => address + encodeURIComponent(safeForUrl(id)),
     }));
