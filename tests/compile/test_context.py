@@ -53,9 +53,9 @@ def test_code_hears_of_the_calendar_only_where_a_day_is_part_of_a_key() -> None:
     flights = {"Flight": {"key": ["number", "date"], "fields": {"status": "string"}}, **THINGS.entities}
     cards = {**CARDS, "fly": Card("fly", "Fly.", {"number": {"type": "string"}}, ("number",))}
     things = Things(flights, {}, {})
-    assert "a Flight of a day to come (`date(x.date) > date(now())`)" in told_for_code(things, cards, ["fly"])
-    assert told_for_code(things, cards, ["drive"]) == ""
-    assert told_for_code(THINGS, cards, ["drive"]) == ""
+    assert "a Flight of a day to come (`date(x.date) > date(now())`)" in told_for_code(things, cards, ["fly"], "")
+    assert told_for_code(things, cards, ["drive"], "") == ""
+    assert told_for_code(THINGS, cards, ["drive"], "") == ""
 
 
 def test_tools_are_told_in_the_order_of_the_catalogue() -> None:

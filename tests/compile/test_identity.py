@@ -84,5 +84,5 @@ def test_generated_worlds_have_users_whom_nobody_identified() -> None:
 
 
 def test_lists_side_by_side_are_spoken_of_only_where_a_tool_has_two() -> None:
-    assert told_for_code(THINGS, CARDS, ["close"]) == ""
-    assert "zip(call.old_ids, call.new_ids)" in told_for_code(THINGS, CARDS, ["close", "swap"])
+    assert told_for_code(THINGS, CARDS, ["close"], "") == ""
+    assert "zip(call.old_ids, call.new_ids)" in told_for_code(THINGS, CARDS, ["close", "swap"], "")

@@ -19,7 +19,7 @@ from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
-from bylaw.trace import Trajectory
+from bylaw.trace import Call, Trajectory
 
 Case = dict[str, Any]
 """A case as a pack's file has it."""
@@ -27,6 +27,8 @@ Case = dict[str, Any]
 Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
+_OFTEN = 5
+"""Logged calls that tell what a tool is called with."""
 _KEPT = 64
 """Guards and rules that are not read again."""
 
@@ -77,6 +79,17 @@ class Bench:
     def held(self) -> dict[tuple[str, str], Schema]:
         """What stands inside all fields that are lists or objects."""
         return held(self.things, self.cards)
+
+    @cached_property
+    def shortest(self) -> dict[tuple[str, str], int]:
+        """By tool and argument the length of the shortest list that logged calls show; only of tools called often."""
+        lengths: dict[tuple[str, str], list[int]] = {}
+        calls = (event for each in self.trajectories for event in each.events if isinstance(event, Call))
+        for call in calls:
+            for name, value in call.arguments.items():
+                if isinstance(value, list):
+                    lengths.setdefault((call.tool, name), []).append(len(cast(list[Any], value)))
+        return {place: min(found) for place, found in lengths.items() if len(found) >= _OFTEN}
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -11,6 +11,13 @@ from bylaw.compile.things import Things
 
 _LONGEST = 24_000
 """Letters of tools in one question."""
+_SEVERAL = 2
+_ORDER = re.compile(
+    r"\b(in (this|that|the following|the given) order|gives an order|first (look|check|see|make sure)"
+    r"|looks? .{0,40} first)\b",
+    re.IGNORECASE,
+)
+"""How a document says in which order things are looked at."""
 _DAYS = ("date", "day")
 """What the part of a key is called that names a day."""
 
@@ -21,9 +28,20 @@ def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return "\n".join(card.bound for name, card in cards.items() if name in wanted)
 
 
-def told_for_code(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
+def told_for_code(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
     """What whoever writes code must know beside, where something within reach calls for it; else nothing."""
-    return _told_lists(cards, tools) + _told_days(things, cards, tools)
+    return _told_lists(cards, tools) + _told_days(things, cards, tools) + _told_order(things, cards, tools, sentences)
+
+
+def _told_order(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
+    """That what needs fewer facts is settled first, where several things are within reach and no order is given."""
+    if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
+        return ""
+    return (
+        "\nThe document gives no order, so settle first what needs the fewest facts: what the arguments alone settle,"
+        " then what the record that the call names settles, and only then look at records behind it. A call that one"
+        " condition settles by itself needs no fact of another."
+    )
 
 
 def _told_days(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:

@@ -7,14 +7,13 @@ them says what the sentences say. Code that fails a case is mended, a few times;
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, told
+from bylaw.compile.brief import PolicyBrief, brief_of
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
 from bylaw.compile.desk import FAULTY, Desk
-from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
 from bylaw.compile.generation import Written, one_function, read_given_cases, read_guards
 from bylaw.compile.identifier import function_name
@@ -25,7 +24,6 @@ from bylaw.compile.prompt import render
 from bylaw.compile.referee import Ruling, rule_on
 from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted
-from bylaw.compile.sort import told as told_policy
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
@@ -41,30 +39,6 @@ _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
 
 
-class PolicyBrief(Struct, frozen=True):
-    """One policy, and all that questions about it show."""
-
-    draft: Draft
-    policy: Policy
-    general: str
-    tools: str
-    things: str
-    now: str
-
-    @property
-    def digest(self) -> str:
-        """What is the same as long as nothing that bears on the policy alone has changed."""
-        things = [line for line in self.things.splitlines() if not line.startswith("Request[")]
-        return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
-
-    def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
-        """Whether an earlier check was made of just this, and still loads."""
-        check = earlier.get(self.draft.id)
-        if check is None or check.shown != self.digest:
-            return False
-        return not check.code or bench.guard(self.policy, check.code)[0] is not None
-
-
 def write_guards(
     desk: Desk,
     bench: Bench,
@@ -75,7 +49,7 @@ def write_guards(
 ) -> dict[str, Check] | None:
     """A check for every policy of kind guard, asked for where none stands yet; None while an answer is missing."""
     bound = [
-        _brief(bench, draft, kinds[draft.id].tools, general)
+        brief_of(bench, draft, kinds[draft.id].tools, general)
         for draft in drafts
         if draft.id in kinds and kinds[draft.id].kind == "guard"
     ]
@@ -90,9 +64,11 @@ def write_guards(
             "general": general,
             "tools": told_tools(bench.cards, tools),
             "things": told_things(bench.things, bench.cards, tools, bench.request),
-            "policies": "\n\n".join(_bound(each.draft, each.policy.tools) for each in group),
+            "policies": "\n\n".join(each.told for each in group),
         }
-        for_code = {**shown, "tools": shown["tools"] + told_for_code(bench.things, bench.cards, tools)}
+        sentences = f"{general}\n{shown['policies']}"
+        beside_tools = told_for_code(bench.things, bench.cards, tools, sentences)
+        for_code = {**shown, "tools": shown["tools"] + beside_tools}
         codes = [
             desk.converse(
                 render("guards", for_code, attempt=attempt, max_tokens=8192),
@@ -122,12 +98,6 @@ def write_guards(
     return None if missing and not desk.gives_up else checks
 
 
-def _brief(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> PolicyBrief:
-    policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
-    things = told_things(bench.things, bench.cards, tools, bench.request)
-    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
-
-
 def _settle(
     desk: Desk,
     bench: Bench,
@@ -151,7 +121,8 @@ def _settle(
         return None
     cases, questions = settled
     code, complaints = min(
-        ((code, _complaints(bench, brief, code, cases)) for code in codes), key=lambda tried: len(tried[1])
+        ((code, _complaints(bench, brief, code, cases)) for code in codes),
+        key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
     )
     mended = _mend(desk, bench, brief, code, complaints, cases)
     if mended is None:
@@ -214,7 +185,7 @@ def _settled(
         desk,
         [*(cases[index] for index in disputed), *(trial.case for trial in apart)],
         ("permit", "deny"),
-        _shown(brief),
+        brief.shown,
     )
     if rulings is None:
         return None
@@ -253,7 +224,7 @@ def _read_again(
     if not found.situations:
         text = f"{found.words}; agents had not seen the facts it goes by. Does it read this right: {sentences}"
         return code, cases, 0, [Question("flags many logged calls", text)]
-    rulings = rule_on(desk, found.situations, ("permit", "deny"), _shown(brief))
+    rulings = rule_on(desk, found.situations, ("permit", "deny"), brief.shown)
     if rulings is None:
         return None
     questions: list[Question] = []
@@ -277,12 +248,6 @@ def _read_again(
     changed, complaints, repairs = mended
     # Where no guard has both, the reading that stood stays, and the owner has the question.
     return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
-
-
-def _shown(brief: PolicyBrief) -> dict[str, str]:
-    """What a referee sees beside the situations."""
-    policy = _bound(brief.draft, brief.policy.tools)
-    return {"policy": policy, "general": brief.general, "things": brief.things, "now": brief.now}
 
 
 def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list[Case]:
@@ -309,9 +274,9 @@ def _mend(
             "repair",
             {
                 "general": brief.general,
-                "tools": brief.tools + told_for_code(bench.things, bench.cards, brief.policy.tools),
+                "tools": brief.told_for_code(bench),
                 "things": brief.things,
-                "policy": _bound(brief.draft, brief.policy.tools),
+                "policy": brief.told,
                 "code": code,
                 "complaints": "\n".join(f"- {each}" for each in complaints),
             },
@@ -363,9 +328,16 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     def make() -> list[Trial]:
         tools = [bench.base.schema.tools[tool] for tool in policy.tools]
         found, now = [guard for _, guard in guards], datetime.fromisoformat(bench.now)
-        return tried(policy.id, found, codes, tools, now, bench.inside, bench.held) if guards else []
+        return tried(policy.id, found, codes, tools, now, bench.inside, bench.held, bench.shortest) if guards else []
 
     return bench.once((policy.id, policy.tools, codes), make)
+
+
+def _facts_read(bench: Bench, policy: Policy, code: str) -> int:
+    """How many facts a guard looks at over all generated calls: of two that say the same, the thriftier is kept."""
+    guard, _ = bench.guard(policy, code)
+    trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
+    return sum(len(fields or ()) for trial in trials for fields in trial.case["facts"].values())
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
@@ -381,7 +353,3 @@ def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> li
 def _is_runnable(bench: Bench, brief: PolicyBrief, case: Case) -> bool:
     """Whether a generated input can be a case of a pack: else no guard could pass it, whatever is ruled."""
     return not bench.misfits(brief.policy, [{"note": "generated", **case, "want": "deny"}])
-
-
-def _bound(draft: Draft, tools: Sequence[str]) -> str:
-    return f"{told_policy(draft)}\n  Binds: {', '.join(tools)}"

@@ -254,8 +254,8 @@ class Trial(Struct, frozen=True):
     """`permit`, `deny` or `failed`, by guard."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether no database is like that: a record that another one points to is not there or has no id, or a list is
-    empty that was never recorded empty."""
+    """Whether nobody ever saw the like: a record that another one points to is not there or has no id, or a list, in a
+    record or among the arguments, is shorter than any that was recorded."""
 
 
 def tried(
@@ -266,10 +266,12 @@ def tried(
     now: datetime,
     inside: Mapping[tuple[str, str], Schema],
     held: Mapping[tuple[str, str], Schema] | None = None,
+    shortest: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Trial]:
     """What guards of one policy say of generated calls, the same ones for each.
 
-    `inside` has the schemas of fields that hold records, `held` those of all lists and objects.
+    `inside` has the schemas of fields that hold records, `held` those of all lists and objects; `shortest` tells how
+    short a list among the arguments has ever been.
     """
     pool = pool_of(codes, now)
     by_code = dict(zip(codes, guards, strict=True))
@@ -290,6 +292,7 @@ def tried(
             any(not given.issuperset(key) for key in world.absent)
             or any("" in key for _, key in world.read_so_far)
             or _is_unrecorded(world, held or inside)
+            or any(_is_short(value, (shortest or {}).get((tool.name, name), 0)) for name, value in arguments.items())
         )
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
@@ -302,6 +305,11 @@ def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool
         for (entity, _), fields in world.read_so_far.items()
         for field, value in (fields or {}).items()
     )
+
+
+def _is_short(value: Any, shortest: int) -> bool:
+    """Whether an argument is a shorter list than any call was logged with."""
+    return isinstance(value, list) and len(cast(list[Any], value)) < shortest
 
 
 def _leaves(value: Any) -> Iterator[Any]:
