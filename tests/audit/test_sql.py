@@ -25,7 +25,7 @@ def out(request: pytest.FixtureRequest, clinic: Path, tmp_path_factory: pytest.T
     """The clinic's demo conversations, audited by one criterion."""
     folder = tmp_path_factory.mktemp("out")
     world = clinic.with_name("clinic.sqlite")
-    return sharded([clinic], "clinic", folder, world=world, criterion=request.param).out
+    return sharded([clinic], "clinic", folder, size=30_000, world=world, criterion=request.param).out
 
 
 def summary(out: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ TIMED = [message | {"timestamp": f"2025-05-0{day}T10:00:00Z"} for day, message i
 def talks() -> list[Any]:
     """Ids that come again, agents, days, outcomes, an unknown tool, a refusal, a line that cannot be read."""
     found: list[Any] = []
-    for number in range(6):
+    for number in range(3):
         found += [
             record(*CAREFUL, id="same", agent="ann", outcome=True),
             record(*HASTY, id=f"h{number}", agent="bob", outcome=number % 2 == 0),
