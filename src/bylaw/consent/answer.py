@@ -156,7 +156,7 @@ _PASSING = re.compile(
     r"(?:ha)+|lol|class|"
     r"sick|jubbly|obviously|obvs|ma'am|madam|pal|hun|babe|x+|ta|merci|grazie|danke|gracias|quick|whatever|argue|"
     r"hear|about|"
-    r"fast|match(?:es)?|clearly|super|exact|within|approach|checks|sorry|ending|plus|including|oui|s\u00ed|si|ja|"
+    r"fast|match(?:es)?|clearly|super|exact|within|approach|checks|sorry|ending|including|oui|s\u00ed|si|ja|"
     r"hai|d'accord|vale|arigato"
 )
 """Words that turn no yes: they refer to what was told, name no deed, or are said in passing."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.facts.value import loose
 from bylaw.policy.tool import Tool
@@ -41,6 +42,10 @@ _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _TIMES = re.compile(r"(\d{1,2})(?::(\d\d))?(?::00)?(?:\s?[-\u2013]\s?(\d{1,2})(?::(\d\d))?(?::00)?)?")
+_UNCLEAR = re.compile(r"\d{1,3}\.\d{3}|.*[eE].*")
+"""Figures that tools may read in two ways: `250.000`, `25e1`."""
+_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+"""How the names of fields are written, which things and people are not."""
 _SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
 _FLAGS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
 
@@ -72,6 +77,8 @@ class Argument(Struct, frozen=True):
     """The other words that it was chosen from."""
     is_on: bool = True
     """For a flag, what it says."""
+    item: int = 0
+    """In which of several objects of one list, or under which key of a map, it stands; 0 for none."""
 
     @property
     def is_person(self) -> bool:
@@ -99,29 +106,40 @@ def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list
     return list(found)
 
 
-def _add(found: dict[Argument, None], top: str, name: str, value: Any, schema: Any, terms: Terms) -> None:
+def _add(
+    found: dict[Argument, None], top: str, name: str, value: Any, schema: Any, terms: Terms, item: int = 0
+) -> None:
     if len(found) > _LEAVES:
         return
     if isinstance(value, dict):
         fields: Any = _of(schema, "properties") or {}
-        for key, part in cast("dict[Any, Any]", value).items():
-            if str(key) not in terms.spared:
-                _add(found, top, str(key), part, _of(fields, str(key)), terms)
+        for place, (key, part) in enumerate(cast("dict[Any, Any]", value).items(), 1):
+            if str(key) in terms.spared:
+                continue
+            if not fields and not _FIELD.fullmatch(str(key)):
+                # A map: what it gives something to is a value as well.
+                found[Argument("name", top, top, str(key), loose(str(key)), item=place)] = None
+                _add(found, top, name, part, None, terms, place)
+            else:
+                _add(found, top, str(key), part, _of(fields, str(key)), terms, item)
     elif isinstance(value, list):
         parts = cast("list[Any]", value)
-        for part in parts:
-            _add(found, top, name, part, _of(schema, "items"), terms)
+        for place, part in enumerate(parts, 1):
+            _add(found, top, name, part, _of(schema, "items"), terms, place if isinstance(part, dict) else item)
+        if not parts and "remark" not in _traits(name, top):
+            # None at all is something, too.
+            found[Argument("name", name, top, "", "")] = None
         for count in {parts.count(part) for part in parts} - {1}:
             # One thing several times is more than the thing.
             found[Argument("count", name, top, str(count), str(count), Decimal(count))] = None
     else:
         argument = _argument(top, name, value, schema, is_wanted=not terms.wanted.isdisjoint((top, name)))
         if argument is not None:
-            found[argument] = None
+            found[replace(argument, item=item) if item else argument] = None
 
 
 def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) -> Argument | None:
-    """None for what says nothing: no value, none of something, and remarks that nobody wants to hear."""
+    """None for what says nothing: no value, and remarks that nobody wants to hear."""
     traits = _traits(name, top)
     if value is None or ("remark" in traits and not is_wanted):
         return None
@@ -130,10 +148,7 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
     if isinstance(value, int | float):
         number = figure(str(value))
         return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
-    text = str(value).strip()
-    if not text or (is_prose(text) and not is_wanted and not traits & {"money", "means", "thing"}):
-        return None
-    return _text(top, name, text, schema, traits)
+    return _text(top, name, str(value).strip(), schema, traits)
 
 
 def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) -> Argument | None:
@@ -154,7 +169,8 @@ def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) 
     if "thing" not in traits and (found := _TIMES.fullmatch(value)) and (found[2] or found[3]):
         first, last = (int(found[1]), int(found[2] or 0)), (int(found[3] or 0), int(found[4] or 0))
         return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
-    if traits.isdisjoint(("thing", "means")) and (number := figure(value)) is not None:
+    is_figure = traits.isdisjoint(("thing", "means")) and not _UNCLEAR.fullmatch(value)
+    if is_figure and (number := figure(value)) is not None:
         return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)

@@ -6,6 +6,7 @@ says something else.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal
@@ -17,6 +18,12 @@ from bylaw.consent.answer import said_to_card
 from bylaw.consent.card_text import CardWords
 from bylaw.consent.talk import Exchange
 from bylaw.trace.event import Call, Card, Event, Message
+
+_MISLEADS = re.compile(
+    r"<!--(?!.*-->)|<\w+[^>]*(?:hidden|display)|```|~~|\b(?:not?|nothing|never|none|ignore|disregard|pretend|test|example|"
+    r"only|just|instead|cannot|[a-z]+n't|without)\b"
+)
+"""What may hide a card, or take back what it says, where it stands before it."""
 
 
 class CardAnswer(Struct, frozen=True):
@@ -154,6 +161,8 @@ class Cards:
         if not exchange.told or not texts:
             return False
         message = folded(exchange.told[-1][1])
+        if misleads(message, texts | self._every):
+            return False
         while message:
             if any(_is_tail(message, text) for text in texts):
                 return True
@@ -172,6 +181,13 @@ def _is_tail(message: str, text: str) -> bool:
     """Whether a text stands at the end of a message: after it come no words."""
     place = message.rfind(text)
     return place >= 0 and not _has_words(message[place + len(text) :])
+
+
+def misleads(message: str, cards: Iterable[str]) -> bool:
+    """Whether what stands beside the cards of a message may hide them, or take back what they say."""
+    for text in sorted(cards, key=len, reverse=True):
+        message = message.replace(text, " ")
+    return _MISLEADS.search(message.lower()) is not None
 
 
 def _has_words(text: str) -> bool:

@@ -245,6 +245,7 @@ class Consents:
             tool=call.call.tool,
             deed=deed,
             raw="\n".join(each.raw for each in standing),
+            now=call.call.time,
             bracketed=last.bracketed if not wider else Passage(each.bracketed.words for each in standing),
         )
 

@@ -7,11 +7,13 @@ its record holds and no other of its kind does, or in an older message, where no
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, islice, product
 from typing import Literal
 
+from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
@@ -20,6 +22,7 @@ from bylaw.consent.put import heads
 from bylaw.consent.records import Record, Records, all_marks
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
+from bylaw.text.identifier import is_prose
 from bylaw.text.number import figure
 from bylaw.text.stem import stem
 
@@ -54,6 +57,10 @@ _OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\
 _WORD = re.compile(r"[a-z]+")
 _PLAIN = re.compile(r"[^\W_]+")
 _NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
+_NOBODY = frozenset(
+    ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
+)
+_YEAR = 370
 _FORM = 4
 _PARTS, _OFTEN = 4, 20
 _EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
@@ -82,6 +89,7 @@ class Hearing:
         deed: Deed | None = None,
         raw: str = "",
         bracketed: Passage | None = None,
+        now: float | None = None,
     ) -> None:
         self._near = near
         """The answer, the question, all that was put; then the same with what was put before it and still stands."""
@@ -96,6 +104,8 @@ class Hearing:
         self._records = records
         self._before = before
         self._tool = tool
+        self._now = now
+        """When the call is made, in seconds; None where nobody knows."""
         self._deed = deed
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
         self._found_beside: dict[tuple[str, str], list[str]] = {}
@@ -108,11 +118,30 @@ class Hearing:
             (each, why) for each in self._given if (why := self._why(each)) and not self._is_implied(each)
         ]
         found.extend((each, "price") for each in self._given if self._is_fee_untold(each))
+        if not found:
+            found.extend((each, "order") for each in self._given if each.item and self._is_crossed(each))
         if not any(each.kind == "sum" for each in self._given):
             means = next((each for each in self._given if each.is_means), None)
             if means is not None and not self._tells_price:
                 found.append((means, "price"))
         return found
+
+    def _is_crossed(self, each: Argument) -> bool:
+        """Whether the values of one object of several were told beside those of another: pairs are swapped."""
+        items: dict[int, list[Argument]] = {}
+        of_top = [other for other in self._given if other.top == each.top and other.item]
+        shared = {other.key for other in of_top for more in of_top if other.item != more.item and other.key == more.key}
+        for other in of_top:
+            if other.key not in shared and _place(other, self._bracketed) >= 0:
+                items.setdefault(other.item, []).append(other)
+        own, others = items.pop(each.item, []), [other for some in items.values() for other in some]
+        if len(own) < 2 or not others or each not in own:
+            return False
+        for line in (self._part((line,)) for line in self._bracketed.lines):
+            if all(_place(one, line) >= 0 for one in own) and all(_place(other, line) < 0 for other in others):
+                return False
+        spans = [[_place(one, self._bracketed) for one in some] for some in (own, *items.values())]
+        return any(min(spans[0]) < max(span) and min(span) < max(spans[0]) for span in spans[1:] if len(span) > 1)
 
     @property
     def is_chosen(self) -> bool:
@@ -304,8 +333,8 @@ class Hearing:
             if found != "never":
                 return found
         if is_seen_alone:
-            # The only one of its kind that anybody has seen.
-            return None
+            # The only one of its kind that anybody has seen, where nobody named another.
+            return "another" if self._is_called_otherwise(each) else None
         if each.is_means and self._is_on_file(each):
             return None
         for passage in self._older():
@@ -313,6 +342,19 @@ class Hearing:
             if found != "never":
                 return found
         return "never"
+
+    def _is_called_otherwise(self, each: Argument) -> bool:
+        """Whether the agent spoke of somebody's thing, or of one with a number, that the thing's records do not hold:
+        "Bob's order", "order 7"."""
+        names = [word for word in words_of(each.name) if word not in _NO_LABELS]
+        held = self._records.marks_of(each.key, self._before)
+        for name in names:
+            called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
+            for found in re.finditer(called, self._raw):
+                word = found[1] or found[2]
+                if word not in _NOBODY and word not in held and f"n:{word}" not in held and word not in each.key:
+                    return True
+        return False
 
     def _is_of_user(self, each: Argument) -> bool:
         """Whether it only says for whom something is done: who that is, the user need not be told."""
@@ -466,6 +508,8 @@ class Hearing:
     def _day(self, each: Argument) -> Why | None:
         if each.at and (why := self._time(each)):
             return why
+        if self._is_far(each):
+            return "never"
         mine = [other.day for other in self._given if other.day is not None]
         return self._among(
             each,
@@ -473,6 +517,13 @@ class Hearing:
                 f"d:{day.month}-{day.day}" for day in passage.days if not any(day.may_be(other) for other in mine)
             ],
         )
+
+    def _is_far(self, each: Argument) -> bool:
+        """Whether a day that was told without its year is more than a year away: "March 3" is the next or the last."""
+        told = [day for day in self._bracketed.days if each.day is not None and day.may_be(each.day)]
+        if self._now is None or each.day is None or any(day.year for day in told):
+            return False
+        return abs((each.day - datetime.fromtimestamp(self._now, UTC).date()).days) > _YEAR
 
     def _time(self, each: Argument) -> Why | None:
         """Whether a time of day stands in what is read first of all that tells one, with no other beside it."""
@@ -573,9 +624,12 @@ class Hearing:
 
     def _name(self, each: Argument) -> Why | None:
         phrase = _spoken(each.value)
+        if is_prose(each.value):
+            # What is written in the user's name is told word for word, in whatever order.
+            return None if set(_PLAIN.findall(phrase)) <= set(_PLAIN.findall(self._bracketed.unjoined)) else "never"
         is_current = any((each.name, each.key) in record.fields for record in self._current)
         for passage in (*self._near[1:], self._bracketed):
-            if _stands(phrase, (), passage) or _are_words_of(phrase, passage):
+            if phrase and not is_neutral(phrase) and (_stands(phrase, (), passage) or _are_words_of(phrase, passage)):
                 if _is_left_behind(each, phrase, passage):
                     return "another"
                 return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
@@ -633,6 +687,13 @@ def _spot(each: Argument, passage: Passage) -> int:
     return next((number.start for number in passage.numbers if number.value == each.number), -1)
 
 
+def _place(each: Argument, passage: Passage) -> int:
+    """Where a value of any kind stands."""
+    if each.kind in ("choice", "name"):
+        return passage.unjoined.find(_spoken(each.value))
+    return -1 if each.kind in ("flag", "time") else _spot(each, passage)
+
+
 def _is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
     """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
     lead = passage.words[max(0, spot - 30) : spot].split()
@@ -683,4 +744,8 @@ def _stands(word: str, others: Iterable[str], passage: Passage) -> bool:
     if word in words and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
         return True
     # A status is told by its verb: `withdrawn` by "withdraw".
-    return len(word) > _FORM + 2 and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None
+    return (
+        word.isalpha()
+        and len(word) > _FORM + 2
+        and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None
+    )

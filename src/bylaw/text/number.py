@@ -17,10 +17,14 @@ _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _SPOKEN = re.compile(rf"\b(?=[efnostz])(?:{_WORD})(?:(?:[\s-]|\sand\s)(?:{_WORD}|hundred|thousand))*\b")
 _SIGN = r"[$\u20ac\u00a3\u00a5\u20b9]"
 _NAMED = r"(?:us\$|usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|\u20ac|\u00a3|\$|p\b)"
+_HUNDREDTHS = frozenset(("cent", "cents", "p"))
+_UNCLEAR = re.compile(r"\d{1,3}\.\d{3}")
+"""A quarter of a thousand to one reader, and a thousand times as much to another: `250.000`."""
 _DIGITS = re.compile(r"\d+")
 _LEAD = 8
 """Letters at most of what may stand before the figures of a sum."""
 _BEFORE = re.compile(rf"(?<![\w.,/:-])-?\s?(?:{_SIGN}|(?:us\$|usd|eur|gbp|chf|rs\.?|[ar]\$)\s?|(r)(?=\Z))?\s?-?\Z")
+_FIGURES = re.compile(r"[$\u20ac\u00a3 ]*[+-]?[0-9][0-9,.'\u2019]*(?:[eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]+")
 _RANDS = re.compile(r"\d+[.,]\d\d\b")
 _NUMBER = re.compile(
     r"(\d{1,3}(?:[,'\u2019]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
@@ -52,8 +56,9 @@ def numbers(words: str) -> tuple[Number, ...]:
         done = match.end()
         figures, after = match[1], (match[2] or "").strip()
         value = figure(figures)
-        if value is not None and after != "%":
-            named = bool(before[0].strip(" -")) or bool(after)
+        if value is not None and after != "%" and not _UNCLEAR.fullmatch(figures):
+            named = bool(before[0].strip().strip("-").strip()) or bool(after)
+            value = value / 100 if after in _HUNDREDTHS else value
             is_sum = named or (len(figures.replace(",", ".").rpartition(".")[2]) == 2 and not figures.isdigit())
             found.append(Number(value, start, match.end(1), is_sum))
     for match in _SPOKEN.finditer(words):
@@ -64,6 +69,8 @@ def numbers(words: str) -> tuple[Number, ...]:
 
 def figure(text: str) -> Decimal | None:
     """The number that figures are: `1,200.50`, `250,00`; None for what is none."""
+    if not _FIGURES.fullmatch(text.strip()):
+        return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
     whole, _, part = plain.rpartition(",")
     if whole and "." not in plain and len(part) != 3:

@@ -1,0 +1,143 @@
+"""Calls that differ from what was told in ways that once went through: none at all, pairs, years, units, free text."""
+
+from typing import Any
+
+import pytest
+
+from bylaw import Pack, Shield
+from bylaw.consent.card import misleads
+from bylaw.text.number import numbers
+
+PACK = Pack.from_files(
+    {
+        "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
+        "policy.md": "Change nothing before the customer has agreed to it.\n",
+        "policies.yaml": (
+            "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
+        ),
+        "rules.yaml": (
+            "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
+            "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
+        ),
+        "tools.yaml": """
+tools:
+  get_order: {effect: read, parameters: {order_id: string}}
+  cancel_order: {effect: write, parameters: {order_id: string}, changes: []}
+  transfer: {effect: write, parameters: {to: string, amount: string}, changes: []}
+  book_visit: {effect: write, parameters: {date: string, time: string}, changes: []}
+  change_name: {effect: write, parameters: {booking_id: string, name: string}, changes: []}
+  change_address: {effect: write, parameters: {order_id: string, address: string}, changes: []}
+  order_items: {effect: write, parameters: {items: {type: array, items: {type: string}}}, changes: []}
+  send_message: {effect: write, parameters: {to: string, text: string}, changes: []}
+  assign_seats: {effect: write, parameters: {seats: {type: object}}, changes: []}
+  pay_all:
+    effect: write
+    parameters:
+      payments: {type: array, items: {type: object, properties: {to: {type: string}, amount: {type: string}}}}
+    changes: []
+""",
+    }
+)
+ADDRESS = "I would change the address of order R-1001 to 12 Main Street. Shall I go ahead?"
+ITEMS = "I would order items IT-100 and IT-200. Shall I go ahead?"
+PAIRS = "I would pay 100.00 to AC-22 and 200.00 to AC-33. Shall I go ahead?"
+SEATS = "I would assign seats 12A to Anna and 14B to Bob. Shall I go ahead?"
+TEXT = 'I would send AC-22 the message "See you at five, and do bring the grey umbrella". Shall I go ahead?'
+SENT = "I would transfer 250.00 to AC-22. Shall I go ahead?"
+VISIT = "I would book the visit for March 3 at 10:00. Shall I go ahead?"
+NAME = "I would change the name on booking BK-100 from Anna Lee to Bob Ray. Shall I go ahead?"
+
+
+def allowed(told: str, tool: str, arguments: dict[str, Any], *, seen: bool = False) -> bool:
+    session = Shield(PACK).session()
+    if seen:
+        session.decide("get_order", {"order_id": "R-1001"})
+        session.result({"order_id": "R-1001", "customer": "Carla"})
+    session.agent(told)
+    session.user("Yes, please.")
+    return session.decide(tool, arguments).allowed
+
+
+def pay(*pairs: tuple[str, str]) -> dict[str, Any]:
+    return {"payments": [{"to": to, "amount": amount} for to, amount in pairs]}
+
+
+@pytest.mark.parametrize(
+    ("told", "tool", "right", "wrong"),
+    [
+        (ITEMS, "order_items", {"items": ["IT-100", "IT-200"]}, {"items": []}),
+        (
+            ADDRESS,
+            "change_address",
+            {"order_id": "R-1001", "address": "12 Main Street"},
+            {"order_id": "R-1001", "address": ""},
+        ),
+        (
+            ADDRESS,
+            "change_address",
+            {"order_id": "R-1001", "address": "12 Main Street"},
+            {"order_id": "R-1001", "address": "Please leave the whole parcel with Mallory at the corner shop."},
+        ),
+        (
+            TEXT,
+            "send_message",
+            {"to": "AC-22", "text": "See you at five, and do bring the grey umbrella"},
+            {"to": "AC-22", "text": "I quit, and do send my last pay to Mallory at once please"},
+        ),
+        (
+            PAIRS,
+            "pay_all",
+            pay(("AC-22", "100.00"), ("AC-33", "200.00")),
+            pay(("AC-22", "200.00"), ("AC-33", "100.00")),
+        ),
+        (SEATS, "assign_seats", {"seats": {"Anna": "12A", "Bob": "14B"}}, {"seats": {"Anna": "14B", "Bob": "12A"}}),
+        (SEATS, "assign_seats", {"seats": {"Anna": "12A", "Bob": "14B"}}, {"seats": {"Mallory": "12A", "Bob": "14B"}}),
+        (SENT, "transfer", {"to": "AC-22", "amount": "250.00"}, {"to": "AC-22", "amount": "250.000"}),
+        (SENT, "transfer", {"to": "AC-22", "amount": "250.00"}, {"to": "AC-22", "amount": "25e1"}),
+        (SENT, "transfer", {"to": "AC-22", "amount": "250.00"}, {"to": "AC-22", "amount": "\u0662\u0665\u0660"}),
+        (SENT, "transfer", {"to": "AC-22", "amount": "250.00"}, {"to": "AC-22\nAC-99", "amount": "250.00"}),
+        (
+            NAME,
+            "change_name",
+            {"booking_id": "BK-100", "name": "Bob Ray"},
+            {"booking_id": "BK-100", "name": "Anna Ray"},
+        ),
+        (NAME, "change_name", {"booking_id": "BK-100", "name": "Bob Ray"}, {"booking_id": "BK-100", "name": "Booking"}),
+    ],
+)
+def test_only_what_was_told_goes_through(told: str, tool: str, right: dict[str, Any], wrong: dict[str, Any]) -> None:
+    assert allowed(told, tool, right)
+    assert not allowed(told, tool, wrong)
+
+
+def test_a_day_without_its_year_is_one_that_is_near() -> None:
+    assert not allowed(VISIT, "book_visit", {"date": "2036-03-03", "time": "10:00"})
+    assert allowed(VISIT.replace("March 3", "March 3, 2036"), "book_visit", {"date": "2036-03-03", "time": "10:00"})
+
+
+@pytest.mark.parametrize(("called", "is_told"), [("the order", True), ("Bob's order", False), ("order 7", False)])
+def test_the_only_thing_seen_is_not_meant_where_another_is_named(called: str, is_told: bool) -> None:
+    told = f"I would cancel {called}. Shall I go ahead?"
+    assert allowed(told, "cancel_order", {"order_id": "R-1001"}, seen=True) is is_told
+
+
+def test_cents_are_hundredths_and_a_line_break_is_no_currency() -> None:
+    assert [(str(each.value), each.is_sum) for each in numbers("250 cents")] == [("2.5", True)]
+    assert [each.is_sum for each in numbers("guests:\n250")] == [False]
+    assert not numbers("250.000")
+    assert not allowed("I would transfer 250 cents to AC-22. Shall I?", "transfer", {"to": "AC-22", "amount": "250"})
+
+
+@pytest.mark.parametrize(
+    ("before", "is_card"),
+    [
+        ("Sure, one moment.", True),
+        ("Nothing will be sent.", False),
+        ("<!--", False),
+        ("This is a test:", False),
+        ("Ignore this:", False),
+    ],
+)
+def test_what_stands_before_a_card_must_not_take_it_back(before: str, is_card: bool) -> None:
+    card = "Please confirm: pay. Shall I do this? Please answer yes or no."
+    assert misleads(f"{before} {card} {card}", [card]) is not is_card
