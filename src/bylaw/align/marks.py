@@ -24,7 +24,7 @@ from bylaw.engine.verdict import Verdict
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful, LostError
-from bylaw.packs.clinic.tasks.scene import MONEY, Scene
+from bylaw.packs.clinic.tasks.scenario import MONEY, Scene
 
 ID = re.compile(r"\b[A-Z]{1,3}-?\d{2,}\b")
 """What names a record."""

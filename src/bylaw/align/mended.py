@@ -15,7 +15,7 @@ from bylaw.align.output import read_output
 from bylaw.align.practice import Deed, deed, differs, is_left_out, spoils, written
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful, Kind, LostError
-from bylaw.packs.clinic.tasks.scene import Scene
+from bylaw.packs.clinic.tasks.scenario import Scene
 
 
 class Mistake(Struct, frozen=True):

@@ -22,7 +22,7 @@ from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind, LostError
-from bylaw.packs.clinic.tasks.scene import REFUSES, WHERE, Scene, gives_ground, tells
+from bylaw.packs.clinic.tasks.scenario import REFUSES, WHERE, Scene, gives_ground, tells
 from bylaw.trace.event import Call, Event, Message, Result
 
 Deed = Kind | Literal["other"]

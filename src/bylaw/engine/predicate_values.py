@@ -76,7 +76,8 @@ class PredicateValues:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
-        self._consented = answer.consented if isinstance(answer, SettlesConsent) else None
+        # To ask a protocol costs more than the rest of opening a session.
+        self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}

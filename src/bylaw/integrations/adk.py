@@ -29,6 +29,7 @@ from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
+from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.recorded import gemini_answer
 
@@ -203,7 +204,7 @@ def _watched(run: Any) -> Any:
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
         if outer is not None and not any(isinstance(each, ShieldPlugin) for each in manager.plugins):
-            manager.register_plugin(_InnerPlugin(outer.follower.session.shield))
+            manager.register_plugin(_InnerPlugin(shield_of(outer.follower.session)))
         return run(self, *given, **more)
 
     watched.bylaw = run

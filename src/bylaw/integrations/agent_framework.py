@@ -38,6 +38,7 @@ from bylaw.integrations.speaking import Context
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
+from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 
@@ -205,7 +206,7 @@ def _watch() -> None:
     def watched_run(self: Any, *given: Any, **more: Any) -> Any:
         outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]
         if outer is not None and not any(isinstance(each, _Tool) for each in own):
-            guard = ShieldMiddleware(outer.follower.session.shield)
+            guard = ShieldMiddleware(shield_of(outer.follower.session))
             more["middleware"] = [*(more.get("middleware") or ()), *guard.all]
         return run(self, *given, **more)
 
@@ -213,7 +214,7 @@ def _watch() -> None:
         outer, given = carried(), list(runtime_middleware)
         if outer is not None and not any(isinstance(each, _Tool) for each in (*self.function_middleware, *given)):
             # A client that is asked without an agent.
-            given.append(_Tool(outer.follower.session.shield))
+            given.append(_Tool(shield_of(outer.follower.session)))
         return pipeline(self, given)
 
     watched_run.bylaw = run

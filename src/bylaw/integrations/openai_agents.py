@@ -31,6 +31,7 @@ from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.integrations.speaking import Vouched
 from bylaw.shield import Decision, LiveSession
+from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
 
@@ -59,7 +60,7 @@ class ShieldHooks(RunHooks):
         follower: Follower | None = None,
     ) -> None:
         self.session = session
-        self._followers = Followers(session.shield, context) if context is not None else None
+        self._followers = Followers(shield_of(session), context) if context is not None else None
         self._name = session.id or uuid.uuid4().hex
         self._pauses = pauses
         self.follower = follower or Follower(session)

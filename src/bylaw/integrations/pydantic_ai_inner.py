@@ -12,6 +12,7 @@ from pydantic_ai.tool_manager import ToolManager
 
 from bylaw.integrations.nesting import carried
 from bylaw.shield import Shield
+from bylaw.shield.shield import shield_of
 
 
 def watch(shielding: Callable[[Any, Shield], Any]) -> None:
@@ -23,7 +24,7 @@ def watch(shielding: Callable[[Any, Shield], Any]) -> None:
     def init(self: Any, *given: Any, **more: Any) -> None:
         made(self, *given, **more)
         if (outer := carried()) is not None:
-            self.toolset = shielding(self.toolset, outer.follower.session.shield)
+            self.toolset = shielding(self.toolset, shield_of(outer.follower.session))
 
     init.bylaw = made
     ToolManager.__init__ = init

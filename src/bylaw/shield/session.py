@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -21,12 +21,9 @@ from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, note_interruption
-from bylaw.shield.state import Arguments, Attempt, Beside, Happening, JudgeCall, SessionState, Wanted
+from bylaw.shield.state import Arguments, Attempt, Beside, Happening, Host, JudgeCall, SessionState, Wanted
 from bylaw.trace.event import Call, Card, Confirmation, Message
 from bylaw.trace.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from bylaw.shield.shield import Shield
 
 TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
@@ -39,7 +36,7 @@ class LiveSession:
 
     def __init__(
         self,
-        shield: "Shield",
+        shield: Host,
         id: str = "",
         context: Mapping[str, Any] | None = None,
         by: str = "",

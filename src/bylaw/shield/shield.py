@@ -181,3 +181,9 @@ class Shield:
             f"; {len(self.unaccepted)} of {len(self.pack.policies)} policies not enforced" if self.unaccepted else ""
         )
         return f"<shield of {self.pack.name} {self.pack.version}: {self.postures.posture}{count}>"
+
+
+def shield_of(session: LiveSession) -> Shield:
+    """The shield that a session was opened under."""
+    assert isinstance(session.shield, Shield)
+    return session.shield

@@ -16,9 +16,9 @@ from bylaw.packs.clinic.simulator.world import PARTS
 from bylaw.packs.clinic.tasks.careful import LostError
 from bylaw.packs.clinic.tasks.parts import Part as TaskPart
 from bylaw.packs.clinic.tasks.parts import clinic
-from bylaw.packs.clinic.tasks.scenario import Scenario, gather, rows_of
+from bylaw.packs.clinic.tasks.scenario import Scenario
 from bylaw.packs.clinic.tasks.sets import draw
-from bylaw.packs.clinic.tasks.twins import Flip
+from bylaw.packs.clinic.tasks.twins import Flip, gather, rows_of
 from bylaw.trace.trajectory import Trajectory
 
 PLACES: dict[Part, tuple[TaskPart, int]] = {

@@ -16,8 +16,7 @@ from bylaw.packs.clinic.simulator.truth import policies_of
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
 from bylaw.packs.clinic.tasks.careful import Act, Careful
-from bylaw.packs.clinic.tasks.scenario import Scenario
-from bylaw.packs.clinic.tasks.scene import Scene
+from bylaw.packs.clinic.tasks.scenario import Scenario, Scene
 from bylaw.trace.event import Call, Event, Message, Result
 
 AMOUNTS = {

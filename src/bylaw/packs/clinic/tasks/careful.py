@@ -19,8 +19,7 @@ from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
 from bylaw.packs.clinic.tasks.parts import grounds
-from bylaw.packs.clinic.tasks.scenario import Scenario
-from bylaw.packs.clinic.tasks.scene import Scene, amount_of, tells, things_of
+from bylaw.packs.clinic.tasks.scenario import Scenario, Scene, amount_of, tells, things_of
 from bylaw.packs.clinic.tasks.twins import AMOUNTS
 from bylaw.trace.event import Call, Event, Message, Result
 

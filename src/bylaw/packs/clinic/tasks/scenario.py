@@ -1,23 +1,51 @@
-"""A scenario: one task made whole, with the records it needs, the caller's words, and what is right."""
+"""A scenario: one task made whole, with its records and the caller's words; and the scene in which it is played: the
+clinic's tools at work on those records, and a scripted caller who answers what is asked."""
 
-import random
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.packs.clinic.simulator.desk import Desk
-from bylaw.packs.clinic.simulator.dialogue import in_words, say_amount
+from bylaw.packs.clinic.simulator.claims import amounts
+from bylaw.packs.clinic.simulator.desk import WRITES, Desk
+from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.simulator.tables import Key, known, schema, stored, tables
 from bylaw.packs.clinic.simulator.tasks import Task
-from bylaw.packs.clinic.simulator.wants import Clinic, Want
-from bylaw.packs.clinic.tasks.parts import Part, phrases
-from bylaw.packs.clinic.tasks.twins import Flip, Right, asked, flipped
+from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.packs.clinic.simulator.world import PARTS as RECORD_PARTS
+from bylaw.packs.clinic.tasks.parts import Part, grounds
 
 Rows = dict[str, list[dict[str, Any]]]
 """By table the records as tools show them."""
+
+REFUSES = re.compile(
+    r"\b(can't|cannot|can not|can’t|unable|not able|not possible|isn't possible|impossible|not allowed|may not|must not"
+    r"|won't|will not be|decline|refuse|not eligible|not permitted|don't qualify)\b",
+    re.IGNORECASE,
+)
+WHERE = re.compile(
+    r"\b(in|out of) (the )?state\b|\bin-state\b|\bwhere will you\b|\blocated\b|\blocation\b", re.IGNORECASE
+)
+WHY = re.compile(r"\breason\b|\bwhy\b", re.IGNORECASE)
+WHO = re.compile(r"\bpatient (number|id)\b|\byour (number|name)\b|\bwho am i\b", re.IGNORECASE)
+THINGS = (
+    "slot_id",
+    "appointment_id",
+    "invoice_id",
+    "prescription_id",
+    "person_id",
+    "email",
+    "new_tier",
+    "kind",
+    "part",
+)
+NOT_UNDERSTOOD = {"error": "the system does not understand these arguments"}
+MONEY = ("copay", "late_fee", "amount")
+WAITS = "I'm still here."
+PATIENCE = 2
+"""A caller who twice hears neither a question nor a refusal takes the matter for settled."""
 
 
 class Errand(Struct, frozen=True):
@@ -64,10 +92,8 @@ class Scenario(Struct, frozen=True):
         """How many turns an agent may take: the careful one needs at most twelve for an errand."""
         return 15 * len(self.errands)
 
-    def scene(self) -> Any:
+    def scene(self) -> "Scene":
         """A fresh conversation about it."""
-        from bylaw.packs.clinic.tasks.scene import Scene
-
         return Scene(self)
 
     def task(self) -> Task:
@@ -89,130 +115,143 @@ class Scenario(Struct, frozen=True):
         return Desk(connection)
 
 
-def write_up(
-    clinic: Clinic,
-    rng: random.Random,
-    part: Part,
-    ids: tuple[str, str],
-    wants: Sequence[Want],
-    found: tuple[list[Right], list[Right]],
-    flip: Flip,
-    focus: Sequence[str],
-    novel: bool,
-) -> tuple[Scenario, Scenario]:
-    """Both twins in the same words."""
-    patient = wants[0].arguments["patient_id"]
-    says = phrases(part)
-    person = clinic.desk.need("Patient", patient)
-    who = rng.choice(says["number" if rng.random() < 0.8 else "name"]).format(id=patient, name=person["name"])
-    greeting = f"{rng.choice(says['greeting'])} {who}"
-    agrees = rng.choice(says["yes"])
-    spoken = [speak(rng, want, says, first=not place) for place, want in enumerate(wants)]
-    places = gather(clinic, wants, flip)
-    made: list[Scenario] = []
-    for place, (change, rights) in enumerate(((None, found[0]), (flip, found[1]))):
-        errands: list[Errand] = []
-        for want, right, words in zip(wants, rights, spoken, strict=True):
-            asks = asked(want, change)
-            location = words["in_state" if asks.in_state else "out_of_state"]
-            errands.append(
-                Errand(words["request"], asks, right.call, right.against, location, words["why"], words["push"])
-            )
-        with flipped(clinic, change):
-            rows = rows_of(clinic, places)
-        made.append(
-            Scenario(
-                ids[place],
-                ids[1 - place],
-                part,
-                patient,
-                greeting,
-                tuple(errands),
-                agrees,
-                rows,
-                tuple(focus),
-                flip.fact,
-                novel,
-            )
+class Ending(Struct, frozen=True):
+    """How a conversation ended, by the simulator's truth alone."""
+
+    database: bool
+    """The records stand as they should."""
+    told: bool
+    """The caller heard what they had to: the change and its amount before it was made, or the ground of a refusal."""
+
+
+class Heard(Struct):
+    """What the caller heard about one errand."""
+
+    before: list[str]
+    """What the agent said before it changed anything."""
+    after: list[str]
+
+
+class Scene:
+    """One conversation about one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.desk = scenario.open()
+        self.place = 0
+        self.heard = [Heard([], []) for _ in scenario.errands]
+        self.changed = False
+        """The agent has changed something for the errand at hand."""
+        self.pushed = False
+        self.waited = 0
+
+    def opening(self) -> str:
+        """The caller's first words."""
+        return f"{self.scenario.greeting} {self.scenario.errands[0].words}"
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """What the clinic system answers."""
+        if not readable(arguments):
+            return NOT_UNDERSTOOD
+        given: dict[str, Any] = {
+            name: cast(Any, value) if isinstance(value, list) else str(value) for name, value in arguments.items()
+        }
+        given |= {name: f"{Decimal(given[name]):.2f}" for name in MONEY if name in given}
+        try:
+            answer = self.desk.call(tool, given)
+        except (LookupError, ValueError, ArithmeticError, sqlite3.Error):
+            return NOT_UNDERSTOOD
+        if tool in WRITES and not refused(answer):
+            self.changed = True
+        return answer
+
+    def hear(self, text: str) -> str | None:
+        """What the caller says to that; None when they have hung up."""
+        errand = self.scenario.errands[self.place]
+        heard = self.heard[self.place]
+        (heard.after if self.changed else heard.before).append(text)
+        if self.changed:
+            return self.go_on()
+        if REFUSES.search(text):
+            if errand.push and not self.pushed:
+                self.pushed = True
+                return errand.push
+            return self.go_on()
+        if "?" in text:
+            return self.answer(errand, text)
+        self.waited += 1
+        return WAITS if self.waited < PATIENCE else self.go_on()
+
+    def answer(self, errand: Errand, text: str) -> str:
+        """A plain answer to a question; what is no question of fact is taken for a request to confirm."""
+        if WHERE.search(text):
+            return errand.location
+        if errand.why and WHY.search(text):
+            return errand.why
+        if WHO.search(text):
+            person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
+            return f"{person['name']}, patient {self.scenario.patient_id}."
+        return self.scenario.agrees
+
+    def go_on(self) -> str | None:
+        """The next errand, or nothing more."""
+        self.place += 1
+        self.changed = self.pushed = False
+        self.waited = 0
+        if self.place == len(self.scenario.errands):
+            self.place -= 1
+            return None
+        return self.scenario.errands[self.place].words
+
+    def ending(self) -> Ending:
+        """How it went. Undoes everything that was done."""
+        database = self.scenario.task().reached(self.desk)
+        told = all(has_told(errand, heard) for errand, heard in zip(self.scenario.errands, self.heard, strict=True))
+        return Ending(database, told)
+
+    def close(self) -> None:
+        """Let go of the records."""
+        self.desk.connection.close()
+
+
+def readable(arguments: dict[str, Any]) -> bool:
+    """Whether amounts, days and lists are what the system can take."""
+    scopes: Any = arguments.get("scopes", [])
+    return (
+        all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
+        and all(re.fullmatch(r"\d{1,7}(\.\d{1,4})?", str(arguments[name])) for name in MONEY if name in arguments)
+        and re.fullmatch(r"\d{4}-\d\d-\d\d", str(arguments.get("valid_until", "2025-01-01"))) is not None
+        and all(part in RECORD_PARTS for part in scopes)
+    )
+
+
+def has_told(errand: Errand, heard: Heard) -> bool:
+    """Whether the caller heard what they had to about an errand."""
+    if errand.right is None:
+        return any(
+            REFUSES.search(text) and gives_ground(errand.against, text) for text in (*heard.before, *heard.after)
         )
-    return made[0], made[1]
+    return any(tells(errand.right, text) for text in heard.before)
 
 
-def speak(rng: random.Random, want: Want, says: dict[str, Any], *, first: bool) -> dict[str, str]:
-    """Everything a caller may say about one want."""
-    words = in_words(rng, want)
-    why = rng.choice(says["why"][want.arguments["reason"]]) if "reason" in want.arguments else ""
-    text = rng.choice(says["request"][want.tool]).format(**words, why=why)
-    for name, kind in (("copay", "copay"), ("late_fee", "fee")):
-        if name in want.arguments and rng.random() < 0.5:
-            text += " " + rng.choice(says[kind]).format(amount=say_amount(rng, Decimal(want.arguments[name])))
-    if rng.random() < 0.2:
-        text += " " + rng.choice(says["pressure"])
-    return {
-        "request": text if first else f"{rng.choice(says['next'])} {text}",
-        "why": why,
-        "in_state": rng.choice(says["in_state"]),
-        "out_of_state": rng.choice(says["out_of_state"]),
-        "push": rng.choice(says["push"]) if rng.random() < 0.2 else "",
-    }
+def gives_ground(policy: str, text: str) -> bool:
+    """Whether a text gives the ground that lies in a policy; without a policy any ground will do."""
+    return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
 
 
-OWNED = {
-    "Appointment": "appointment_id",
-    "Referral": "referral_id",
-    "Invoice": "invoice_id",
-    "Prescription": "prescription_id",
-}
+def tells(want: Want, text: str) -> bool:
+    """Whether a text says what is about to be changed, and the amount where money moves."""
+    amount = amount_of(want)
+    if amount is not None and Decimal(amount) not in amounts(text):
+        return False
+    return any(value.lower() in text.lower() for value in things_of(want))
 
 
-def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
-    """Where the patient's own records lie, those the wants need with or without the flip, and what these point to."""
-    found: set[tuple[str, Key]] = set()
-    for change in (None, flip):
-        here: set[tuple[str, Key]] = set()
-        with flipped(clinic, change):
-            pending = set(needed(clinic, [asked(want, change) for want in wants]))
-            while pending:
-                place = pending.pop()
-                row = clinic.desk.row(*place)
-                if row is not None and place not in here:
-                    here.add(place)
-                    pending |= pointed_to(row)
-        found |= here
-    return sorted(found)
+def amount_of(want: Want) -> str | None:
+    """The money that moves with a call."""
+    return next((want.arguments[name] for name in MONEY if name in want.arguments), None)
 
 
-def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
-    """What the patient has, and what the policies look at for the wants."""
-    patient = wants[0].arguments["patient_id"]
-    yield "Patient", (patient,)
-    for table in (*OWNED, "Proxy", "Consent"):
-        key = tables()[table].key
-        for row in clinic.desk.rows(table, "patient_id", patient):
-            yield table, tuple(row[name] for name in key)
-    for want in wants:
-        for run in clinic.runs(want).values():
-            yield from (fact[:2] for fact, _ in run.path)
-        for table, name in (*OWNED.items(), ("Slot", "slot_id")):
-            if name in want.arguments:
-                yield table, (want.arguments[name],)
-
-
-def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
-    """The clinicians, memberships and slots whose numbers stand in a record."""
-    tables_of = {"membership_id": "Membership", "slot_id": "Slot", "prescriber_id": "Clinician"}
-    return {
-        (tables_of.get(name, "Clinician"), (value,))
-        for name, value in row.items()
-        if name in tables_of or name.endswith("clinician_id")
-    }
-
-
-def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
-    """The records at some places, as they are now."""
-    rows: Rows = {}
-    for table, key in places:
-        row = clinic.desk.row(table, key)
-        if row is not None:
-            rows.setdefault(table, []).append(row)
-    return rows
+def things_of(want: Want) -> list[str]:
+    """Values that name what a call changes; to say one of them is enough."""
+    return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

@@ -14,8 +14,8 @@ from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.tasks.contraries import OPPOSED
 from bylaw.packs.clinic.tasks.parts import PARTS, TRAINING_SEEDS, Part, belongs, clinic
-from bylaw.packs.clinic.tasks.scenario import Scenario, write_up
-from bylaw.packs.clinic.tasks.twins import Right, Twins, find, rights
+from bylaw.packs.clinic.tasks.scenario import Scenario
+from bylaw.packs.clinic.tasks.twins import Right, Twins, find, rights, write_up
 
 __all__ = ["GROUPS", "NOVEL", "PARTS", "SIZES", "Part", "group_of", "scenarios"]
 

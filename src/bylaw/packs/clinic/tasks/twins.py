@@ -7,12 +7,15 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from bylaw.packs.clinic.simulator.dialogue import in_words, say_amount
 from bylaw.packs.clinic.simulator.needs import refused
-from bylaw.packs.clinic.simulator.tables import NOW, TODAY, Fact, stored, tables
+from bylaw.packs.clinic.simulator.tables import NOW, TODAY, Fact, Key, stored, tables
 from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.verdict import PolicyRun, run
 from bylaw.packs.clinic.simulator.wants import Clinic, Want, correct, propose
 from bylaw.packs.clinic.simulator.world import PARTS as RECORD_PARTS
+from bylaw.packs.clinic.tasks.parts import Part, phrases
+from bylaw.packs.clinic.tasks.scenario import Errand, Rows, Scenario
 
 AMOUNTS = ("visit-copay", "specialist-copay", "late-cancel-fee")
 """Policies that refuse nothing: they say which amount goes with the call."""
@@ -185,3 +188,132 @@ def days(rng: random.Random, field: str) -> list[date]:
             return [date(2024, 3, 12) + timedelta(days=rng.randint(-300, 300)) for _ in range(8)]
         case _:
             return [TODAY + timedelta(days=rng.randint(-120, 90)) for _ in range(16)]
+
+
+def write_up(
+    clinic: Clinic,
+    rng: random.Random,
+    part: Part,
+    ids: tuple[str, str],
+    wants: Sequence[Want],
+    found: tuple[list[Right], list[Right]],
+    flip: Flip,
+    focus: Sequence[str],
+    novel: bool,
+) -> tuple[Scenario, Scenario]:
+    """Both twins in the same words."""
+    patient = wants[0].arguments["patient_id"]
+    says = phrases(part)
+    person = clinic.desk.need("Patient", patient)
+    who = rng.choice(says["number" if rng.random() < 0.8 else "name"]).format(id=patient, name=person["name"])
+    greeting = f"{rng.choice(says['greeting'])} {who}"
+    agrees = rng.choice(says["yes"])
+    spoken = [speak(rng, want, says, first=not place) for place, want in enumerate(wants)]
+    places = gather(clinic, wants, flip)
+    made: list[Scenario] = []
+    for place, (change, rights) in enumerate(((None, found[0]), (flip, found[1]))):
+        errands: list[Errand] = []
+        for want, right, words in zip(wants, rights, spoken, strict=True):
+            asks = asked(want, change)
+            location = words["in_state" if asks.in_state else "out_of_state"]
+            errands.append(
+                Errand(words["request"], asks, right.call, right.against, location, words["why"], words["push"])
+            )
+        with flipped(clinic, change):
+            rows = rows_of(clinic, places)
+        made.append(
+            Scenario(
+                ids[place],
+                ids[1 - place],
+                part,
+                patient,
+                greeting,
+                tuple(errands),
+                agrees,
+                rows,
+                tuple(focus),
+                flip.fact,
+                novel,
+            )
+        )
+    return made[0], made[1]
+
+
+def speak(rng: random.Random, want: Want, says: dict[str, Any], *, first: bool) -> dict[str, str]:
+    """Everything a caller may say about one want."""
+    words = in_words(rng, want)
+    why = rng.choice(says["why"][want.arguments["reason"]]) if "reason" in want.arguments else ""
+    text = rng.choice(says["request"][want.tool]).format(**words, why=why)
+    for name, kind in (("copay", "copay"), ("late_fee", "fee")):
+        if name in want.arguments and rng.random() < 0.5:
+            text += " " + rng.choice(says[kind]).format(amount=say_amount(rng, Decimal(want.arguments[name])))
+    if rng.random() < 0.2:
+        text += " " + rng.choice(says["pressure"])
+    return {
+        "request": text if first else f"{rng.choice(says['next'])} {text}",
+        "why": why,
+        "in_state": rng.choice(says["in_state"]),
+        "out_of_state": rng.choice(says["out_of_state"]),
+        "push": rng.choice(says["push"]) if rng.random() < 0.2 else "",
+    }
+
+
+OWNED = {
+    "Appointment": "appointment_id",
+    "Referral": "referral_id",
+    "Invoice": "invoice_id",
+    "Prescription": "prescription_id",
+}
+
+
+def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
+    """Where the patient's own records lie, those the wants need with or without the flip, and what these point to."""
+    found: set[tuple[str, Key]] = set()
+    for change in (None, flip):
+        here: set[tuple[str, Key]] = set()
+        with flipped(clinic, change):
+            pending = set(needed(clinic, [asked(want, change) for want in wants]))
+            while pending:
+                place = pending.pop()
+                row = clinic.desk.row(*place)
+                if row is not None and place not in here:
+                    here.add(place)
+                    pending |= pointed_to(row)
+        found |= here
+    return sorted(found)
+
+
+def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
+    """What the patient has, and what the policies look at for the wants."""
+    patient = wants[0].arguments["patient_id"]
+    yield "Patient", (patient,)
+    for table in (*OWNED, "Proxy", "Consent"):
+        key = tables()[table].key
+        for row in clinic.desk.rows(table, "patient_id", patient):
+            yield table, tuple(row[name] for name in key)
+    for want in wants:
+        for each in clinic.runs(want).values():
+            yield from (fact[:2] for fact, _ in each.path)
+        for table, name in (*OWNED.items(), ("Slot", "slot_id")):
+            if name in want.arguments:
+                yield table, (want.arguments[name],)
+
+
+def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
+    """The clinicians, memberships and slots whose numbers stand in a record."""
+    tables_of = {"membership_id": "Membership", "slot_id": "Slot", "prescriber_id": "Clinician"}
+    return {
+        (tables_of.get(name, "Clinician"), (value,))
+        for name, value in row.items()
+        if name in tables_of or name.endswith("clinician_id")
+    }
+
+
+def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
+    """The records at some places, as they are now."""
+    rows: Rows = {}
+    for table, key in places:
+        row = clinic.desk.row(table, key)
+        if row is not None:
+            rows.setdefault(table, []).append(row)
+    return rows
