@@ -13,7 +13,7 @@ BUGS = (
     Bug("what the rules say together is not heard", "shield/deciding.py",
         "found += self._of_circuit(found, tool, weighed)\n", "pass\n",
         "shield/test_weighed.py"),
-    Bug("arguments that a tool does not declare are let through", "shield/fitting.py",
+    Bug("arguments that a tool does not declare are let through", "policy/tool.py",
         "        if schema is False:\n", "        if False:\n",
         "shield/test_fitting.py"),
     Bug("a call is weighed with what was found of the one before it", "engine/session.py",

@@ -3,7 +3,7 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("what does not matter is taken for all that does", "rule/rulebook.py",
+    Bug("what does not matter is taken for all that does", "rule/monitors.py",
         "if any(table[each] != table[each ^ place] for each in places):",
         "if all(table[each] != table[each ^ place] for each in places):",
         "rule/temporal/test_monitors.py"),
@@ -91,7 +91,7 @@ BUGS = (
         "words += [word | 1 << place for word in words]",
         "words = [word | 1 << place for word in words]",
         "rule/temporal/test_monitors.py"),
-    Bug("a set leaves the broken flag in the state", "rule/rulebook.py",
+    Bug("a set leaves the broken flag in the state", "rule/monitors.py",
         "return after ^ broken, RuleStep(broken, self.quick)",
         "return after, RuleStep(broken, self.quick)",
         "rule/temporal/test_monitors.py"),

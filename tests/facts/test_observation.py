@@ -8,7 +8,7 @@ from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.source import SeenFacts
+from bylaw.facts.seen import SeenFacts
 from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Result

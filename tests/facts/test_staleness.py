@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from bylaw.facts.entity import EXISTS, UNSEEN
-from bylaw.facts.source import HindsightFacts, SeenFacts
+from bylaw.facts.seen import SeenFacts
+from bylaw.facts.truth import HindsightFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import BOX, LOOK, SEEN, A, B, judged, ledger_of, sees
 

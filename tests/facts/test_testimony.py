@@ -8,7 +8,7 @@ from bylaw.facts.call_record import record_of
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.testimony import Testimony as Words
+from bylaw.facts.seen import Testimony as Words
 from bylaw.policy.tool import Tool
 from bylaw.text.condition import is_meant
 from bylaw.trace.event import Call, Message

@@ -13,7 +13,7 @@ from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import UNSEEN
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.source import WorldFacts
+from bylaw.facts.truth import WorldFacts
 from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result
 from tests.policy.shop import write_pack

@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given
 
 from bylaw.facts.entity import EXISTS, Field
-from bylaw.facts.source import HindsightFacts, SeenFacts
+from bylaw.facts.seen import SeenFacts
+from bylaw.facts.truth import HindsightFacts
 from bylaw.trace.event import Call, Event
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.value_set import Spans, points
+from bylaw.facts.variable import Spans, points
 
 NUMBERS = st.lists(st.integers(-30, 30), max_size=12)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.facts.entity import ABSENT, Fact
-from bylaw.facts.value_set import Words
+from bylaw.facts.variable import Words
 from bylaw.guard import Completion, Guard, Inquiry, evaluate, parse_guards
 from tests.examples import examples
 

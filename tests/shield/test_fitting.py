@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from bylaw import Shield
-from bylaw.policy.tool import Tool
-from bylaw.shield.fitting import misfit
+from bylaw.policy.tool import Tool, misfit
 from tests.engine.test_conversation import FILES
 from tests.shield.test_decisions import looked_up, shop
 

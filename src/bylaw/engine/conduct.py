@@ -17,9 +17,8 @@ from bylaw.pack.rules import Predicate
 from bylaw.rule.act import Act, Turn
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.monitor import Family
-from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.monitors import UNTOUCHED, MonitorSet
 from bylaw.rule.rule import Rule
-from bylaw.rule.rulebook import UNTOUCHED
 from bylaw.rule.table import ActValues, TruthTable, lost
 from bylaw.trace.event import Call, Event, Message, Result
 

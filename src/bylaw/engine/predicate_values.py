@@ -10,7 +10,7 @@ from bylaw.consent import ConsentWitness, OpenConsent
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.source import SeenFacts
+from bylaw.facts.seen import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
 from bylaw.pack.rules import Predicate, Witness

@@ -22,7 +22,8 @@ from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, all
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
+from bylaw.facts.seen import SeenFacts
+from bylaw.facts.truth import HindsightFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry
 from bylaw.pack import Pack

@@ -1,12 +1,15 @@
-"""A call of the conversation as the ledger keeps it, and what it may have changed."""
+"""The calls of a conversation as the ledger keeps them: what each may have changed, and those that were answered, found
+by what they asked for without looking through all of them."""
 
-from collections.abc import Mapping
+from bisect import insort
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from bylaw.facts.acceptance import accepted
 from bylaw.facts.path import NOTHING
-from bylaw.facts.value import is_same
+from bylaw.facts.value import is_same, loose, names_several
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Result
 
@@ -74,3 +77,127 @@ def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
     """Whether arguments are these; None where a tool may take them for these or not."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
+
+
+class Answers:
+    """The calls of one trajectory whose results came."""
+
+    def __init__(self) -> None:
+        self._by_tool: dict[str, AnsweredCalls] = {}
+        """Those that came since anybody asked are not yet among them."""
+        self._unsorted: list[CallRecord] = []
+        self.add = self._unsorted.append
+        """One more."""
+
+    def by_tool(self) -> "Mapping[str, AnsweredCalls]":
+        """The calls whose results came, by tool."""
+        by_tool = self._by_tool
+        for made in self._unsorted:
+            answered = by_tool.get(made.call.tool)
+            if answered is None:
+                answered = by_tool[made.call.tool] = AnsweredCalls()
+            records = answered.records
+            # Results may come in another order than the calls were made.
+            if not records or records[-1].step < made.step:
+                records.append(made)
+            else:
+                insort(records, made, key=_step)
+        self._unsorted.clear()
+        return by_tool
+
+    def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
+        """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
+        with these arguments, and perhaps others, where they are given."""
+        answered = self.by_tool().get(tool)
+        if answered is None:
+            return
+        for made in answered.records if arguments is None else answered.about(arguments):
+            shown = made.delivered is not None and made.delivered < at.start
+            if shown and made.call.by == "agent" and made.call.agent == at.call.agent:
+                yield made
+
+    def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
+        """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
+        for made in self.of(tool, at):
+            result = made.result
+            if result is not None and result.captured and accepted(made.tool, result):
+                yield made, result.value()
+
+    def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
+        """The calls of a look-up that were answered, even by an error, and may have been made with these arguments."""
+        made = self.of(tool, at, arguments)
+        return [record for record in made if matches(record.call.arguments, arguments) is not False]
+
+    def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
+        """Whether every answer to a look-up was an error: the next one may well show what was wanted."""
+        made = self.to(tool, arguments, at)
+        return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
+
+    def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
+        """Whether the judged call's agent had made just that call, and been answered, before its turn."""
+        return any(
+            made.call.arguments == arguments
+            and made.result is not None
+            and made.result.captured
+            and bool(accepted(made.tool, made.result))
+            for made in self.of(tool, at, arguments)
+        )
+
+
+class AnsweredCalls:
+    """Calls of one tool whose results came, in the order they were made."""
+
+    __slots__ = ("_indexes", "records")
+
+    def __init__(self) -> None:
+        self.records: list[CallRecord] = []
+        self._indexes: dict[tuple[str, ...], _Index] = {}
+
+    def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
+        """Those that may be taken for a call with these arguments, whatever others they have; and perhaps more."""
+        names = tuple(arguments)
+        index = self._indexes.get(names)
+        if index is None or not index.covers(self.records):
+            index = self._indexes[names] = _Index(names, index, self.records)
+        wanted = _rough(arguments, names)
+        if wanted is None:
+            return self.records
+        found = index.by_value.get(wanted, ())
+        return sorted((*found, *index.unsure), key=_step) if index.unsure else found
+
+
+class _Index:
+    """Records by the rough values of some arguments; those of which they are not plain stand apart."""
+
+    def __init__(self, names: tuple[str, ...], before: "_Index | None", records: Sequence[CallRecord]) -> None:
+        # Mostly the records since have only been added at the end.
+        kept = before if before is not None and before.last is records[before.count - 1] else None
+        self.by_value: dict[tuple[str, ...], list[CallRecord]] = kept.by_value if kept is not None else {}
+        self.unsure: list[CallRecord] = kept.unsure if kept is not None else []
+        for record in records[kept.count if kept is not None else 0 :]:
+            value = None if record.call.fault else _rough(record.call.arguments, names)
+            (self.unsure if value is None else self.by_value.setdefault(value, [])).append(record)
+        self.count = len(records)
+        self.last = records[-1]
+
+    def covers(self, records: Sequence[CallRecord]) -> bool:
+        """Whether nothing was added since."""
+        return self.count == len(records) and self.last is records[-1]
+
+
+def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
+    """What tools may take the values for; None where one is neither a plain text nor a whole number."""
+    found: list[str] = []
+    for name in names:
+        value = arguments.get(name)
+        kind = value.__class__
+        if kind is not str and kind is not int and value is not None:
+            return None
+        if names_several(value):
+            return None
+        found.append(loose(str(value)))
+    return tuple(found)
+
+
+def _step(record: CallRecord) -> int:
+    return record.step

@@ -12,8 +12,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.answers import Answers
-from bylaw.facts.call_record import TO_USER, CallRecord, record_of
+from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.claim import Claims
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue

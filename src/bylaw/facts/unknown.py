@@ -13,31 +13,29 @@ from fractions import Fraction
 from typing import Any, NoReturn, Protocol, cast
 
 from bylaw.facts.entity import Fact, Origin
-from bylaw.facts.value_set import (
+from bylaw.facts.variable import (
     EITHER,
     EVERYWHERE,
     FLIPPED,
+    KINDS,
+    LINES,
     ORDERS,
     TRUE,
     Order,
-    ValueSet,
-    Words,
-    meet,
-    points,
-    span_of,
-    word,
-)
-from bylaw.facts.variable import (
-    KINDS,
-    LINES,
     ValueKind,
+    ValueSet,
     Variable,
+    Words,
     difference_kind,
     is_exact,
+    meet,
     place_of,
     plain_kind,
+    points,
     show_region,
+    span_of,
     sum_kind,
+    word,
 )
 
 NEEDS = 64

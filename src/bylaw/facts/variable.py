@@ -1,13 +1,190 @@
-"""Variables: what has one value per path, of what kind its values are, where they lie, and how that reads."""
+"""Variables: what has one value per path, of what kind its values are, where they lie, and how that reads.
 
-from collections.abc import Mapping
+What is still possible for one is a set of words, or a set of spans of a number line."""
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from bylaw.facts.entity import Fact, Origin
-from bylaw.facts.value_set import FALSE, TRUE, ValueSet, Words
+
+Order = Literal["==", "!=", "<", "<=", ">", ">="]
+ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The same, read from right to left."""
+Number = int | float | Fraction
+"""A place on a line: exact, or plus or minus infinity."""
+
+
+class Words(Struct, frozen=True, gc=False):
+    """Finitely many values, or all but finitely many."""
+
+    values: frozenset[Any]
+    all_but: bool = False
+
+    def meet(self, other: "Words") -> "Words":
+        """What is in both."""
+        if self.all_but:
+            if other.all_but:
+                return Words(self.values | other.values, True)
+            return Words(other.values - self.values)
+        return Words(self.values - other.values if other.all_but else self.values & other.values)
+
+    def rest(self) -> "Words":
+        """What is not in it."""
+        return Words(self.values, not self.all_but)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.values and not self.all_but
+
+    def size(self) -> int:
+        """How much it takes to write it down."""
+        return len(self.values)
+
+
+class Cut(NamedTuple):
+    """A place between values: just before `at`, or just after it."""
+
+    at: Number
+    after: bool = False
+
+
+LOWEST = Cut(-math.inf)
+HIGHEST = Cut(math.inf)
+
+
+class Spans(Struct, frozen=True, gc=False):
+    """Disjoint spans of a line in rising order, each from a cut up to a later cut."""
+
+    spans: tuple[tuple[Cut, Cut], ...]
+
+    def meet(self, other: "Spans") -> "Spans":
+        """What is in both, found in one walk along the line."""
+        found: list[tuple[Cut, Cut]] = []
+        ours, theirs = iter(self.spans), iter(other.spans)
+        one, another = next(ours, None), next(theirs, None)
+        while one is not None and another is not None:
+            start, end = max(one[0], another[0]), min(one[1], another[1])
+            if start < end:
+                found.append((start, end))
+            if one[1] < another[1]:
+                one = next(ours, None)
+            else:
+                another = next(theirs, None)
+        return Spans(tuple(found))
+
+    def rest(self) -> "Spans":
+        """What is not in it."""
+        edges = [LOWEST, *(cut for span in self.spans for cut in span), HIGHEST]
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return Spans(tuple((low, high) for low, high in pairs if low < high))
+
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.spans
+
+    def size(self) -> int:
+        """How much it takes to write it down."""
+        return len(self.spans)
+
+
+ValueSet = Words | Spans
+
+_KEPT = 4096
+"""Guards ask the same of one call after the other: so many answers are kept."""
+SMALL = 16
+"""Sets of more values or spans are not kept: a call may list thousands."""
+EVERYWHERE = Spans(((LOWEST, HIGHEST),))
+TRUE = Words(frozenset((True,)))
+FALSE = Words(frozenset((False,)))
+EITHER = Words(frozenset((True, False)))
+
+
+@lru_cache(maxsize=_KEPT)
+def word(value: str, all_but: bool) -> Words:
+    """One text, or all others."""
+    return Words(frozenset((value,)), all_but)
+
+
+@lru_cache(maxsize=_KEPT)
+def span_of(order: Order, at: Number, step: int | None) -> Spans:
+    """Where `x order at` holds; `step` is the distance of the values that occur, None where they are dense."""
+    before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
+    match order:
+        case "==":
+            pairs = ((before, after),)
+        case "!=":
+            pairs = ((LOWEST, before), (after, HIGHEST))
+        case "<":
+            pairs = ((LOWEST, before),)
+        case "<=":
+            pairs = ((LOWEST, after),)
+        case ">":
+            pairs = ((after, HIGHEST),)
+        case ">=":
+            pairs = ((before, HIGHEST),)
+    return Spans(tuple((low, high) for low, high in pairs if low < high))
+
+
+def points(places: Iterable[Number], step: int | None) -> Spans:
+    """Where `x in places` holds."""
+    spans = {span for place in places for span in span_of("==", place, step).spans}
+    return Spans(tuple(sorted(spans)))
+
+
+Parted = tuple[ValueSet, ValueSet, bool | None]
+
+
+def parted(possible: ValueSet, region: ValueSet) -> Parted:
+    """Of what is possible: what lies in the region, what does not, and whether all of it does, if that is sure."""
+    is_small = possible.size() <= SMALL and region.size() <= SMALL
+    return _kept_parted(possible, region) if is_small else _parted(possible, region)
+
+
+def _parted(possible: ValueSet, region: ValueSet) -> Parted:
+    yes, no = meet(possible, region), meet(possible, region.rest())
+    return yes, no, True if no.is_empty() else False if yes.is_empty() else None
+
+
+_kept_parted = lru_cache(maxsize=_KEPT)(_parted)
+
+
+def meet(one: ValueSet, other: ValueSet) -> ValueSet:
+    """What is in both; they are of one kind because they speak of one value."""
+    if isinstance(one, Words):
+        assert isinstance(other, Words)
+        return one.meet(other)
+    assert isinstance(other, Spans)
+    return one.meet(other)
+
+
+def _settle(cut: Cut, step: int | None) -> Cut:
+    """The same cut among values `step` apart: always just before one of them, so that equal sets look equal."""
+    if step is None or cut.at in (math.inf, -math.inf):
+        return cut
+    if cut.at.__class__ is int:
+        number, over = divmod(cut.at, step)
+        return Cut((number + 1 if over or cut.after else number) * step)
+    place = Fraction(cut.at) / step
+    below = math.floor(place)
+    number = below if place == below and not cut.after else below + 1
+    return Cut(number * step)
+
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
 """What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""

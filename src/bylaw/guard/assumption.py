@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from bylaw.facts.value_set import ValueSet
-from bylaw.facts.variable import Variable, show_region
+from bylaw.facts.variable import ValueSet, Variable, show_region
 
 
 class Assumptions:

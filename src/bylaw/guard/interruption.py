@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from bylaw.facts.value_set import ValueSet
-from bylaw.facts.variable import Variable
+from bylaw.facts.variable import ValueSet, Variable
 
 
 class Absent(Exception):

@@ -22,7 +22,7 @@ from bylaw.facts.unknown import (
     kind_of,
     opaque_bool,
 )
-from bylaw.facts.value_set import ORDERS, Order
+from bylaw.facts.variable import ORDERS, Order
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 

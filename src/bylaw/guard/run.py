@@ -23,17 +23,15 @@ from bylaw.facts.entity import (
     TellsOrigins,
 )
 from bylaw.facts.unknown import Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
-from bylaw.facts.unknown_fact import unknown_fact
 from bylaw.facts.value import key_of
-from bylaw.facts.value_set import ValueSet, Words, parted
-from bylaw.facts.variable import name_of_fact
+from bylaw.facts.variable import ValueSet, Words, name_of_fact, parted
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
+from bylaw.guard.missing import References, unknown_fact
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
-from bylaw.guard.reference import References
 from bylaw.guard.trial import Trial
 
 NOW = Fact("context", (), "now")

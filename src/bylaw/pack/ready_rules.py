@@ -10,7 +10,7 @@ from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import atoms
 from bylaw.rule.inference import Inference
-from bylaw.rule.rulebook import rulebook
+from bylaw.rule.monitors import rulebook
 from bylaw.rule.table import table_of
 
 TOLD = frozenset(("tool", "effect", "message", "turn"))

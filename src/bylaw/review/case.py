@@ -17,8 +17,8 @@ from bylaw.facts.call_record import matches, record_of
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.shown import Shown
-from bylaw.facts.source import WorldFacts
 from bylaw.facts.tracing import ArgumentOrigin
+from bylaw.facts.truth import WorldFacts
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate

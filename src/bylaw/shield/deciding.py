@@ -20,10 +20,10 @@ from bylaw.facts.value import key_of
 from bylaw.pack import Pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import misfit
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, firmest, gravest
 from bylaw.shield.feedback import FAULT, feedback
-from bylaw.shield.fitting import misfit
 from bylaw.shield.for_person import for_person
 from bylaw.trace.event import Card, LookedUp
 

@@ -1,18 +1,16 @@
-"""The three places a guard's facts come from: what the agent has seen, hindsight, and a world."""
+"""What is true of a call's facts: hindsight, or a world; and what no database knows, as the conversation tells it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import Visible, beside, is_there, newest_of, shown_before, told_by
+from bylaw.facts.contradiction import beside, is_there, newest_of, shown_before, told_by
 from bylaw.facts.entity import (
     ABSENT,
     EXISTS,
-    SPOKEN,
     UNDECLARED,
     UNSEEN,
     Entity,
-    FactSource,
     Field,
     Key,
     NoValue,
@@ -22,118 +20,14 @@ from bylaw.facts.entity import (
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
-from bylaw.facts.shown import SeenThing, Shown
-from bylaw.facts.testimony import Testimony
-from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
+from bylaw.facts.seen import SeenFacts, matching
+from bylaw.facts.shown import Shown
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result
 
 FOREVER = 1 << 60
 """A step after every step."""
-
-
-class SeenFacts:
-    """What the agent that makes a call has seen before the turn that makes it."""
-
-    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
-        self._ledger = ledger
-        self._at = at
-        self._context = context
-        self._read: dict[tuple[Any, ...], Any] = {}
-
-    def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
-        # Several guards ask for the same facts of one call, and settling asks again.
-        asked = (entity.name, key, field.name)
-        found = self._read.get(asked, NOTHING)
-        if found is NOTHING:
-            found = self._read[asked] = self._look(entity, key, field)
-        return found
-
-    def _look(self, entity: Entity, key: Key, field: Field) -> Any:
-        if field.origin != "system" and field.origin in SPOKEN:
-            return Testimony(self._ledger, self._at, self._context).read(field)
-        if not entity.key and entity.is_always_there:
-            return True
-        if len(key) != 1 or key[0].__class__ is not str:
-            key = key_of(key)
-        thing = self._ledger.thing(entity.name, key)
-        if thing is None:
-            return self._look_further(None, entity, key, field)
-        value = self._ledger.newest_of(thing, entity, key, field.name, self._at)
-        if value is not NOTHING:
-            return coerce(field, value)
-        found = self._ledger.latest_of(thing, entity, key, field.name, self._at)
-        visible = Visible(self._ledger, thing, entity, key, self._at)
-        # Whether it exists is in doubt only where some result said that it does not.
-        if thing.is_ever_absent:
-            there = visible.is_there()
-            if there is None:
-                return UNSEEN
-            if field.name == "exists":
-                return self._look_further(thing, entity, key, field) if there is NOTHING else there
-            if there is False:
-                return ABSENT
-        return self._look_further(thing, entity, key, field) if found is None else visible.told(field, found)
-
-    def _look_further(self, thing: SeenThing | None, entity: Entity, key: Key, field: Field) -> Any:
-        """What is known of a field that nothing shows, or that is stale."""
-        ledger, at = self._ledger, self._at
-        if thing is not None and (pending := pending_value(ledger, thing, entity, key, field, at)) is not UNSEEN:
-            return pending
-        if entity.complete and ledger.ever_visible(entity, key, "exists", at) is None and self._is_whole(entity):
-            return False if field.name == "exists" else ABSENT
-        search = ledger.schema.searches.get((entity.name, field.name))
-        return UNSEEN if search is None else search(key, _Shown(ledger, at, entity.name, key, field.name))
-
-    def _is_whole(self, entity: Entity) -> bool:
-        """Whether all that the conversation showed of a kind was read."""
-        whole = self._read.get((entity.name,))
-        if whole is None:
-            whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
-        return whole
-
-    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
-        return trace_of(self._ledger, self._at, self._context, value)
-
-    def origins(self) -> list[ArgumentOrigin]:
-        """Where each argument of the call came from."""
-        return origins_of(self._ledger, self._at, self._context)
-
-    def objections(self) -> Sequence[str]:
-        """Why the call does not keep to what the user asked for, in words."""
-        requests = self._ledger.requests
-        return [] if requests is None else [str(each) for each in requests.objections(self._at)]
-
-    def requested(self) -> bool | NoValue:
-        """Whether the call keeps to what the user asked for before it; UNSEEN where only the user can say."""
-        requests = self._ledger.requests
-        return UNSEEN if requests is None else requests.keeps(self._at)
-
-    def answers(self) -> Iterable[tuple[str, Any]]:
-        """Every fact that was asked for so far, with the answer."""
-        for asked, answer in self._read.items():
-            if len(asked) == 3:
-                entity, key, field = asked
-                yield f"{entity}{list(key)}.{field}", answer
-
-    def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """The sighting that `read` answers from."""
-        return self._ledger.latest(entity, key_of(key), field.name, self._at)
-
-    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
-        keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self, entity, match)
-        return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
-
-    def _holds_all(self, entity: Entity) -> bool:
-        return entity.complete and self._is_whole(entity)
-
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
-        """Earlier calls that took effect, for all that was known just before this one."""
-        return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
 
 class Told:
@@ -161,43 +55,6 @@ class Told:
     def requested(self) -> bool | NoValue:
         """Whether the call keeps to the request, as the conversation tells."""
         return self._seen.requested()
-
-
-def matching(
-    keys: Iterable[Key], source: FactSource, entity: Entity, match: Mapping[str, Any]
-) -> tuple[list[Key], bool]:
-    """The things whose fields a source knows to equal `match`, and whether it surely does not of any other of them."""
-    parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
-    wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
-    found: list[Key] = []
-    is_sure = True
-    for key in list(keys):
-        if any(key[entity.key.index(name)] != part for name, part in parts.items()):
-            continue
-        values = [(source.read(entity, key, field), value) for field, value in wanted]
-        if all(known == value for known, value in values):
-            found.append(key)
-        elif not any(is_known(known) and known != value for known, value in values):
-            is_sure = False
-    return found, is_sure
-
-
-class _Shown(NamedTuple):
-    """The results a look-up function may search: shown to the agent, and the field not changed since."""
-
-    ledger: Ledger
-    at: CallRecord
-    entity: str
-    key: Key
-    field: str
-
-    def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        return [
-            {"arguments": made.call.arguments, "value": value, "step": made.delivered}
-            for made, value in self.ledger.answers.delivered(tool, self.at)
-            if all(made.call.arguments.get(name, NOTHING) == wanted for name, wanted in match.items())
-            and self.ledger.changes.is_current(self.entity, self.key, self.field, made.step, self.at)
-        ]
 
 
 class _LookedUp:
