@@ -6,9 +6,9 @@ from typing import Any
 
 from bylaw.errors import BylawError
 from bylaw.shield import Decision, Ground
+from bylaw.shield.call_decisions import Host
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
-from bylaw.shield.state import Host
 
 log = logging.getLogger("bylaw")
 

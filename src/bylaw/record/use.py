@@ -4,14 +4,13 @@ A place is counted and taken in the transaction that writes the decision, so two
 call that its tool refused gives its place back; one of which nobody knows whether it was carried out keeps it.
 """
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.record.approval import fingerprint
-from bylaw.record.entry import Draft, Entry, is_altered
+from bylaw.record.entry import Draft, Entry
 
 if TYPE_CHECKING:
     from bylaw.record.database import Cursor
@@ -70,15 +69,6 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
         (draft.tenant, use.name, use.decision, draft.conversation, time),
     )
     return ""
-
-
-def told_uses(entries: Iterable[Entry]) -> dict[tuple[str, str], float]:
-    """The places that are taken by what entries say: by what they are counted under and decision, since when."""
-    found: dict[tuple[str, str], float] = {}
-    for entry in entries:
-        if entry.kind == "use" and entry.body is not None and not is_altered(entry):
-            tell_use(found, entry)
-    return found
 
 
 def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:

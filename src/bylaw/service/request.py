@@ -13,9 +13,9 @@ from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
+from bylaw.shield.call_decisions import Happening
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.history import Named
-from bylaw.shield.state import Happening
 from bylaw.shield.stopping import check_target
 from bylaw.trace.event import Card
 

@@ -19,9 +19,10 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
+from bylaw.shield.call_decisions import Arguments, Attempt, Beside, Happening, Host, JudgeCall, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, note_interruption
-from bylaw.shield.state import Arguments, Attempt, Beside, Happening, Host, JudgeCall, SessionState, Wanted
+from bylaw.shield.state import SessionState
 from bylaw.trace.event import Call, Card, Confirmation, Message
 from bylaw.trace.trajectory import Trajectory
 
@@ -311,11 +312,6 @@ class LiveSession:
         if self._state.unwritten:
             self._settle([])
 
-    async def flush_async(self) -> None:
-        """The same, for a coroutine."""
-        if self._state.unwritten:
-            await self._settle_async(Wanted([]))
-
     @property
     def id(self) -> str:
         """The name of the conversation."""
@@ -359,10 +355,6 @@ class LiveSession:
         """How many events there were so far."""
         with self._lock:
             return self._state.open().length
-
-    def is_under(self, context: Mapping[str, Any] | None) -> bool:
-        """Whether it was opened with this context, or nothing is said of one."""
-        return context is None or dict(context) == dict(self._state.vouched)
 
     def __reduce__(self) -> Any:
         hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"

@@ -6,60 +6,42 @@ first, and the call is decided anew.
 
 import time as clocks
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
-from bylaw.consent import digest as card_digest
-from bylaw.consent import standing_of
 from bylaw.engine.context import AnotherPrincipal, goes_on
-from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
+from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import DEEPEST, refuse_deep
-from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
-from bylaw.facts.call_record import CallRecord
-from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
-from bylaw.record.approval import Change, draft
+from bylaw.record.approval import draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
-from bylaw.record.stop import NO_STOPS, Stop, Stops
+from bylaw.record.stop import NO_STOPS
 from bylaw.record.use import Use, use_entry
-from bylaw.shield.approving import Approvals, Ruling
-from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground, Text, gravest
-from bylaw.shield.for_person import line
+from bylaw.shield.approving import Approvals
+from bylaw.shield.call_decisions import Attempt, CallDecisions, Happening, Host, Wanted
+from bylaw.shield.decision import Decision
 from bylaw.shield.history import (
     History,
     Named,
     Opening,
     decision_body,
     encode,
-    event_body,
     marked,
     note_interruption,
     opening_of,
     read_history,
 )
-from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.lost import is_lost
-from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
-from bylaw.shield.resolving import RunTool, resolve
-from bylaw.shield.stopping import stop_grounds, stops_of, told
-from bylaw.shield.unheard import stood_in
-from bylaw.trace.event import Approved, Call, Card, Event, LookedUp, Result
+from bylaw.shield.recalled_card import confirmation_of
+from bylaw.shield.stopping import told
+from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
-
-Arguments = Mapping[str, Any] | str
-Beside = Sequence[tuple[str, Arguments]]
-Happening = Callable[[Conversation], object]
-JudgeCall = Callable[[Conversation], Judgement]
 
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
@@ -69,101 +51,33 @@ DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What is told of a call whose request comes again after its result."""
 
 
-class Host(Protocol):
-    """What the sessions of one shield share."""
-
-    pack: Pack
-    postures: Postures
-    log: Log | None
-    tenant: str
-    clock: Callable[[], float]
-    tools: RunTool | None
-    answers: OpenAnswers | None
-    requests: OpenRequests | None
-    is_closed: bool
-    unwritten: dict[int, Any]
-
-    def decider(self, opening: Opening | None = None) -> Decider:
-        """Who decides: under the pack of now, or under the one a conversation began with."""
-        ...
-
-
-class Wanted(Struct, frozen=True):
-    """What is to happen and to be decided at once."""
-
-    asked: Sequence[JudgeCall]
-    beside: Sequence[Beside] = ()
-    """For each call, those that its turn makes after it."""
-    first: Sequence[Happening] = ()
-    """What happens before."""
-    named: Named | None = None
-    """The request that it is, where its sender gave it a name."""
-    repeated: Sequence[Decision] = ()
-    """Decisions from before on calls that are interrupted now, or go on."""
-    by: str = ""
-    """The name of the agent that asks; another than the conversation began with, where one hands it to another."""
-
-
-class Attempt(Struct, frozen=True):
-    """Decisions that hold once they are written."""
-
-    conversation: Conversation
-    happened: int
-    """How many of the happenings that were not written before are among the drafts."""
-    decisions: list[Decision]
-    drafts: list[Draft]
-    events: int
-    """How many events of the conversation are then in the log."""
-
-
-class SessionState:
+class SessionState(CallDecisions):
     """How one live conversation stands here, and how much of it the log has; for one thread at a time."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
-        self._shield = shield
-        self._log = shield.log
+        super().__init__(shield, id or (uuid.uuid4().hex if shield.log is not None else ""), by, lacks)
         self._may_be_known = self._may_be_new = bool(id)
         """Whether the log may hold it, and whether it may not."""
         self.is_named = bool(id)
-        self.id = id or (uuid.uuid4().hex if self._log is not None else "")
         self.context = context
-        self.by = by
-        """The name that the agent's runs are counted under."""
-        self.lacks = lacks
         self.live: Conversation | None = None
         """The conversation as it stands; None where it has to be read from the log first."""
-        self.decider: Decider = shield.decider()
         self.unwritten: list[Happening] = []
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
-        self.puts_cards = False
-        """The host puts cards and questions to the user itself, though it does not tell what else is said."""
         self.held_by: Happening | None = None
         """How it began."""
-        self.is_told_whole = False
-        """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.is_unsettled = False
         """What was read of the log may not be on disk yet, and nothing was written after it."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
-        self._told = self._granted = 0
-        """How many answers of a model decisions have told of."""
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
-        self._approvals = Approvals()
-        self._uses: dict[int, list[Use]] = {}
-        """By step of the call, the places that it took under limits."""
         self._yeses: dict[str, Approved] = {}
         """What persons said yes to, by approval."""
         self.interrupted: dict[str, Decision] = {}
         """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
-        self.asked: dict[str, Decision] = {}
-        """Decisions on calls, by their ids, that somebody was asked about."""
-        self._recalled: Recalled | None = None
-        """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
-        self._marks: dict[int, Decision] = {}
-        """By step, decisions made here that rest on more than what the agent had seen."""
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
         """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
         None where the log has to be asked."""
@@ -326,14 +240,6 @@ class SessionState:
             return replace(decision, is_over=True)
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
-    def stop_on(self, tool: str, agent: str = "") -> Stop | None:
-        """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
-        declared = self.decider.pack.schema.tools.get(tool)
-        if self._log is None or (declared is not None and declared.effect != "write"):
-            return None
-        stops, now = self._log.stops(self._shield.tenant), self._shield.clock()
-        return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
-
     def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
         try:
@@ -466,13 +372,13 @@ class SessionState:
             number = self._decided + len(decisions) + 1
             given = (number, started, beside[place] if beside else (), stops, taking, wanted.by)
             judgement = asking(conversation)
-            decision, changes, uses = self._decide(conversation, judgement, *given)
+            decision, changes, uses = self.decide_call(conversation, judgement, *given)
             if (found := self._recalled) is not None and (said := confirmation_of(found)) is not None:
                 # The user has said yes to this card, which another request of the same history put.
                 conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
                 call = judgement.made.call
                 again = conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
-                decision, more, uses = self._decide(conversation, again, *given)
+                decision, more, uses = self.decide_call(conversation, again, *given)
                 changes = [*changes, *more]
                 if decision.allowed:
                     elsewhere.append(found.used(tenant, call, decision.id))
@@ -480,7 +386,7 @@ class SessionState:
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
-                bodies.extend(self._event_bodies(conversation, events))
+                bodies.extend(self.event_bodies(conversation, events))
                 written += len(events)
                 bodies.append(("decision", decision_body(decision), self._card_name(decision)))
                 bodies.extend(("use", *use_entry(use)) for use in uses)
@@ -496,14 +402,14 @@ class SessionState:
         for decision in wanted.repeated:
             decisions.append(decision)
             events = conversation.since(written)
-            bodies.extend(self._event_bodies(conversation, events))
+            bodies.extend(self.event_bodies(conversation, events))
             written += len(events)
             bodies.append(("decision", decision_body(decision), ""))
         if self._log is None:
             self._decided += len(decisions)
             return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
-        bodies.extend(self._event_bodies(conversation, rest))
+        bodies.extend(self.event_bodies(conversation, rest))
         for kind, body, _ in bodies:
             if kind in ("opening", "event"):
                 _refuse_deep(body)
@@ -513,175 +419,9 @@ class SessionState:
         ]
         return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
 
-    def _decide(
-        self,
-        conversation: Conversation,
-        judgement: Judgement,
-        number: int,
-        started: float,
-        beside: Beside,
-        stops: Stops,
-        taking: Sequence[Use],
-        by: str,
-    ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
-        weighed = conversation.weigh() if decider.must_weigh(judgement) else None
-        grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
-        resolved: tuple[LookedUp, ...] = ()
-        evidence = grounds
-        if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
-            past = conversation.since(0)
-            grounds, resolved = resolve(decider, judgement, grounds, past, conversation.context, self._shield.tools)
-            if decider.shows and gravest([ground.answer for ground in grounds]) != "deny":
-                # The agent is shown it, and decides anew.
-                grounds = evidence
-        if beside:
-            tool = judgement.made.call.tool
-            grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
-        if stops.standing:
-            now = self._shield.clock()
-            grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
-        places = self._places(decider, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
-        grounds = [*places.grounds, *grounds] if places.grounds else grounds
-        ruling = Ruling(grounds)
-        is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
-        if is_asking and conversation.ledger.is_last_unheard():
-            grounds = stood_in(grounds, decider.terms)
-            ruling = Ruling(grounds)
-        if self._log is not None:
-            ruling = self._ruling(self._log, judgement, grounds, name)
-        card = self._card(conversation, judgement, ruling.grounds, name)
-        shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
-        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card, shown)
-        if resolved:
-            # What runs all the same, under a softer posture, the agent has made without them.
-            resolved = resolved if decision.allowed else shown or resolved
-            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
-        if not decision.allowed:
-            conversation.refuse(card, shown)
-        if decision.resolved or decision.approval:
-            self._marks[judgement.made.step] = decision
-        if answered := conversation.answered[self._told :]:
-            self._told += len(answered)
-            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
-        if self.decider.pack.reads_requests:
-            decision = self._requested(conversation, judgement, decision)
-        if decision.is_put:
-            self.asked[judgement.made.call.id] = decision
-        # Nobody has seen it yet.
-        force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        uses = places.uses if decision.allowed and self._log is not None else ()
-        if uses:
-            self._uses[judgement.made.step] = list(uses)
-        return decision, [_for_person(change, decision) for change in ruling.changes], uses
-
-    @property
-    def _cannot_show(self) -> bool:
-        """Where the caller tells the history each time, what was shown with a refusal would be forgotten."""
-        return self.decider.shows and self.is_told_whole
-
-    def _places(self, decider: Decider, judgement: Judgement, name: str, taking: Sequence[Use], by: str) -> Places:
-        """What the pack's limits say of a call, where others of its turn are about to take places."""
-        log, tenant, now = self._log, self._shield.tenant, clocks.time()
-
-        def latest(counted: str, since: float, most: int) -> list[float]:
-            assert log is not None
-            own = [now for use in taking if use.name == counted]
-            return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
-
-        asked = (judgement.made.call, name, by or self.by, self.vouched, latest if log is not None else None, now)
-        return places_for(decider.pack, decider.postures, *asked)
-
-    def _card(
-        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
-    ) -> Card | None:
-        """What to put to the user, where nothing but their yes, or a person's, stands between the call and its running.
-
-        What else only they can say is asked first: the answer may make it another call.
-        """
-        firm = [each for each in grounds if each.posture == "enforce" and each.answer != "allow"]
-        if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
-            return None
-        text = conversation.card_text()
-        if not text:
-            return None
-        call = judgement.made.call
-        now, digest = (
-            call.time if call.time is not None else self._shield.clock(),
-            card_digest(call.tool, call.arguments),
-        )
-        before = conversation.events[: judgement.made.step]
-        for event in reversed(before):
-            # One prompt for one write: the card that waits is not put a second time.
-            if isinstance(event, Call) and (card := event.card) is not None and card.digest == digest:
-                standing = standing_of(before, card.id)
-                is_good = card.text == text and card.expires is not None and now < card.expires
-                if is_good and standing is not None and standing.answer is None and standing.used_by is None:
-                    return card
-                break
-        card = Card(name, digest, text, now + conversation.card_lifetime)
-        if not self.is_told_whole or self._log is None or self._recalled is not None:
-            return card
-        asked = (self._shield.tenant, card, self.vouched, self.decider.pack.pin, before, now)
-        self._recalled = recalled(self._log, *asked)
-        return self._recalled.card or card
-
-    def _card_name(self, decision: Decision) -> str:
-        """What the entry of a decision is called that puts a card which another request may ask for."""
-        found, card = self._recalled, decision.card
-        return found.name if found is not None and card is not None and card.id == decision.id else ""
-
-    def _requested(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
-        """A decision with what the request allows that the call was held to."""
-        granted = tuple(conversation.granted[self._granted :])
-        self._granted += len(granted)
-        queries = decision.model_queries + len(granted)
-        person = decision.to_person
-        if decision.answer == "ask":
-            lines, first = conversation.request_told(judgement), person
-            person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
-        digest = conversation.request_digest(judgement)
-        return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
-
-    def _ruling(self, log: Log, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
-        """The grounds after what persons have said of the call."""
-        now, terms, asked = self._shield.clock(), self.decider.terms, ""
-        if self.is_told_whole:
-            find = partial(log.asked, self._shield.tenant)
-            asked = self._approvals.recall(judgement, grounds, self.vouched, find, terms, now, self.decider.pack.pin)
-        return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
-
-    def _event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
-        """What is to be written of events, and of the places that calls give back which their tools refused."""
-        for event in events:
-            yield "event", event_body(event), ""
-            if isinstance(event, Result) and event.call is not None and event.call in self._uses:
-                made = conversation.ledger.calls.get(event.call)
-                if made is not None and made.result is event and _is_surely_refused(made):
-                    for use in self._uses[event.call]:
-                        yield "use", *use_entry(replace(use, status="returned"))
-
-
-def _is_surely_refused(made: CallRecord) -> bool:
-    """Whether a call was not carried out by the word of the host or of the pack; a text that begins as errors do may be
-    one that the tool was given."""
-    told = made.result is not None and made.result.error is True
-    is_declared = made.tool is not None and bool(made.tool.refused or made.tool.surely_refused)
-    return made.accepted is False and (told or is_declared)
-
-
-def _comes_first(ground: Ground) -> bool:
-    """Whether what a ground says has to be settled before the call is put to the user."""
-    return not ground.puts_card and (ground.answer != "ask" or any(each.whom == "user" for each in ground.questions))
-
 
 def _is_of(call: Call, decision: Decision) -> bool:
     return call.tool == decision.tool and call.arguments == decision.arguments
-
-
-def _for_person(change: Change, decision: Decision) -> Change:
-    """What is to be written about an approval; a question goes with what the decision says to a person."""
-    return replace(change, for_person=decision.for_person) if change.status == "waiting" else change
 
 
 def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:
