@@ -100,6 +100,10 @@ class Conversation:
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
         self._held = False
         """Everything belongs to one turn until the block ends."""
+        self._carded = 0
+        """How many events were looked through for cards."""
+        self._cards: dict[str, tuple[Card, int]] = {}
+        """By digest, the card that was put last, and the step at which it was put first."""
 
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
@@ -254,6 +258,30 @@ class Conversation:
     def card_lifetime(self) -> float:
         """Seconds for which a card is good."""
         return self._session.card_lifetime
+
+    def waiting_card(self, digest: str, before: int) -> Card | None:
+        """The card put last before a step for calls of this digest, where it was neither answered nor used."""
+        events = self._script.events
+        for step in range(self._carded, before):
+            event = events[step]
+            if type(event) is Call and (card := event.card) is not None:
+                known = self._cards.get(card.digest)
+                self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
+        self._carded = max(self._carded, before)
+        card, first = self._cards.get(digest, (None, 0))
+        if card is None:
+            return None
+        put = events[first]
+        assert isinstance(put, Call)
+        # No call of another tool has used it.
+        since = [
+            event
+            for event in events[first:before]
+            if (type(event) is Call and event.tool == put.tool) or (type(event) is Message and event.confirmation)
+        ]
+        standing = standing_of(since, card.id)
+        is_open = standing is not None and standing.answer is None and standing.used_by is None
+        return card if is_open else None
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""

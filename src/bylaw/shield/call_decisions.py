@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
-from bylaw.consent import standing_of
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.call_record import CallRecord
@@ -35,7 +34,7 @@ from bylaw.shield.recalled_card import Recalled, recalled
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.shield.unheard import stood_in
-from bylaw.trace.event import Call, Card, Event, LookedUp, Result
+from bylaw.trace.event import Card, Event, LookedUp, Result
 
 Arguments = Mapping[str, Any] | str
 Beside = Sequence[tuple[str, Arguments]]
@@ -214,24 +213,17 @@ class CallDecisions:
         if not text:
             return None
         call = judgement.made.call
-        now, digest = (
-            call.time if call.time is not None else self._shield.clock(),
-            card_digest(call.tool, call.arguments),
-        )
-        before = conversation.events[: judgement.made.step]
-        for event in reversed(before):
-            # One prompt for one write: the card that waits is not put a second time.
-            if isinstance(event, Call) and (card := event.card) is not None and card.digest == digest:
-                standing = standing_of(before, card.id)
-                is_good = card.text == text and card.expires is not None and now < card.expires
-                if is_good and standing is not None and standing.answer is None and standing.used_by is None:
-                    return card
-                break
+        now = call.time if call.time is not None else self._shield.clock()
+        digest, step = card_digest(call.tool, call.arguments), judgement.made.step
+        # One prompt for one write: the card that waits is not put a second time.
+        card = conversation.waiting_card(digest, step)
+        if card is not None and card.text == text and card.expires is not None and now < card.expires:
+            return card
         card = Card(name, digest, text, now + conversation.card_lifetime)
         if not self.is_told_whole or self._log is None or self._recalled is not None:
             return card
-        asked = (self._shield.tenant, card, conversation.context, self.decider.pack.pin, before, now)
-        self._recalled = recalled(self._log, *asked)
+        whose, before = conversation.context, conversation.since(0)[:step]
+        self._recalled = recalled(self._log, self._shield.tenant, card, whose, self.decider.pack.pin, before, now)
         return self._recalled.card or card
 
     def _card_name(self, decision: Decision) -> str:

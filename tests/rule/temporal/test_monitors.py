@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bylaw.rule import rulebook
+from bylaw.rule import monitors
 from bylaw.rule.monitor import Family, Monitor, Values
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import Rule, read_rule
@@ -113,7 +113,7 @@ def random_act(dice: random.Random, unknown: float) -> dict[str, bool | None]:
 
 @pytest.mark.parametrize("memory", [4_000_000, 1])
 def test_a_set_says_what_its_monitors_say(monkeypatch: pytest.MonkeyPatch, memory: int) -> None:
-    monkeypatch.setattr(rulebook, "MEMORY", memory)
+    monkeypatch.setattr(monitors, "MEMORY", memory)
     dice = random.Random(9 + memory)
     for _ in range(60):
         chosen = rules(dice, dice.randint(1, 12))
