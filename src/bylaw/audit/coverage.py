@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from bylaw.audit.limited import LimitedCall
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence, added_up
 from bylaw.trace.event import Event
 
@@ -27,6 +28,8 @@ class LogCoverage(Struct):
     """What went wrong in our own code, with where."""
     evidence: dict[str, EvidenceCount] = {}
     """By pack, what became of the results of look-ups."""
+    limited: list[LimitedCall] = []
+    """Calls that count under limits which span conversations."""
     first: float | None = None
     last: float | None = None
     """When the earliest and the latest event happened, where the logs say."""
@@ -47,6 +50,7 @@ class LogCoverage(Struct):
         self.unmapped.update(other.unmapped)
         self.worlds.update(other.worlds)
         self.faults += other.faults
+        self.limited += other.limited
         for policies, agents in other.changed.items():
             self.changed.setdefault(policies, Counter()).update(agents)
         for pack, count in other.evidence.items():

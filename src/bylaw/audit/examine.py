@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.head import Head, head_of
+from bylaw.audit.limited import limited_calls
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
 from bylaw.audit.open_rule import open_reason
 from bylaw.audit.redaction import Cover, Redaction
@@ -65,6 +66,7 @@ class Examiner:
         self._answers = answers
         self._mode: Mode = mode
         self._tasks = tasks
+        self._key = key
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
         self._factless = frozenset(name for name, guard in guards if not guard.facts)
         self._names: dict[LogFile, str] = {}
@@ -196,6 +198,7 @@ class Examiner:
         if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
             self.tally.add_untimed()
         self.coverage.add_times(trajectory.events)
+        self.coverage.limited.extend(limited_calls(pack, trajectory, self._key))
         self.coverage.evidence[pack.name].add(trajectory.events)
         self.coverage.unmapped.update(self._unmapped[pack.digest].of(trajectory.events))
 

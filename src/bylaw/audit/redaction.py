@@ -100,6 +100,10 @@ def redact_summary(summary: Line, pseudonyms: Pseudonyms) -> Line:
         "unmapped_fields": {
             tool: list(map(pseudonyms.of, names)) for tool, names in tools(summary["unmapped_fields"]).items()
         },
+        "limits": [
+            row | {"first": [each | {"file": pseudonyms.file(each["file"])} for each in row["first"]]}
+            for row in summary["limits"]
+        ],
         "changed_policy": [row | {"trajectories": agents(row["trajectories"])} for row in summary["changed_policy"]],
     }
 

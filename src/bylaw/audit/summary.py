@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bylaw.audit.examine import Examiner
+from bylaw.audit.limited import limits_record
 from bylaw.audit.line import whole_sentence, writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
@@ -52,6 +53,7 @@ def summarise(
         "by_rule": tally.by_rule(),
         "open": tally.open(),
         "answered": tally.answered(),
+        "limits": limits_record(packs, coverage.limited),
         "evidence": [_evidence(each) for each in coverage.lookups()],
         "outcome_from": tally.outcome_from(),
         "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],

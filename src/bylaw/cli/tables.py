@@ -258,6 +258,13 @@ def _notes(summary: dict[str, Any]) -> list[str]:
             f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged as of then,"
             " not as of the times in the logs."
         )
+    for limit in summary.get("limits", []):
+        if limit["over"] or limit["open"]:
+            lacking = ("untimed", "without a time"), ("unknown_whose", "without whose they are")
+            why = ", ".join(f"{limit[name]:,} calls {what}" for name, what in lacking if limit[name])
+            counts = f"{limit['over']:,} of {limit['calls']:,} calls were beyond it"
+            counts += f", of {limit['open']:,} nobody can tell{f' ({why})' if why else ''}" if limit["open"] else ""
+            notes.append(f"Limit `{limit['limit']}` ({limit['text']}): {counts}.")
     if summary["untimed"]:
         notes.append(f"Conversations without times, in which no fact could expire: {summary['untimed']}")
     if summary["unknown_tools"]:

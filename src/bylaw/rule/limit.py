@@ -1,6 +1,7 @@
 """A limit: so many calls of a tool within a time, counted over all conversations."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -28,6 +29,15 @@ class Limit(Struct, frozen=True):
         """The limit in words."""
         calls = " or ".join(sorted(self.tools))
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
+
+    def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
+        """Whom a call counts for; None where nobody says."""
+        where, _, name = self.per.partition(".")
+        if where == "tenant":
+            return ""
+        found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
+        is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
+        return str(found).strip() if is_told else None
 
     @property
     def whom(self) -> str:

@@ -48,7 +48,7 @@ def places_for(
     for limit in pack.book.limits:
         if call.tool not in limit.tools:
             continue
-        whose = _whose(limit, call, agent, context)
+        whose = limit.whose(call.arguments, agent, context or {})
         times: Sequence[float] | None = None
         why = f"whose {limit.whom} it is, is not known" if whose is None else "the shield keeps no log"
         if whose is not None and latest is not None:
@@ -64,16 +64,6 @@ def places_for(
             grounds.append(_full(pack, postures, limit, call.tool, times[-1] + limit.within))
         uses.append(Use(decision, limit.name, whose, most=0 if is_full else limit.most, within=limit.within))
     return Places(tuple(grounds), tuple(uses))
-
-
-def _whose(limit: Limit, call: Call, agent: str, context: Mapping[str, Any] | None) -> str | None:
-    """Whom a call counts for; None where nobody says."""
-    where, _, name = limit.per.partition(".")
-    if where == "tenant":
-        return ""
-    found: Any = agent if where == "agent" else (context or {} if where == "context" else call.arguments).get(name)
-    is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-    return str(found).strip() if is_told else None
 
 
 def _full(pack: Pack, postures: Postures, limit: Limit, tool: str, free: float) -> Ground:

@@ -4,8 +4,11 @@ import json
 from collections import Counter
 from typing import Any
 
+import msgspec
+
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.examine import Examiner
+from bylaw.audit.limited import LimitedCall
 
 
 def counts_record(examiner: Examiner) -> dict[str, Any]:
@@ -19,6 +22,7 @@ def counts_record(examiner: Examiner) -> dict[str, Any]:
         "worlds": coverage.worlds,
         "changed": [[list(policies), agents] for policies, agents in coverage.changed.items()],
         "faults": coverage.faults,
+        "limited": msgspec.to_builtins(coverage.limited),
         "evidence": {pack: count.graded() for pack, count in coverage.evidence.items()},
         "first": coverage.first,
         "last": coverage.last,
@@ -56,6 +60,7 @@ def add_counts(examiner: Examiner, record: dict[str, Any]) -> None:
     for key, count in record["tally"]:
         tally.counts[tuple(key)] += count
     coverage = LogCoverage(worlds=record["worlds"], faults=record["faults"], first=record["first"], last=record["last"])
+    coverage.limited = msgspec.convert(record["limited"], list[LimitedCall])
     coverage.known_calls = record["known_calls"]
     coverage.unknown_tools.update(record["unknown_tools"])
     coverage.unmapped.update((tool, name) for tool, name in record["unmapped"])

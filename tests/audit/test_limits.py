@@ -1,0 +1,133 @@
+"""Limits over all conversations, audited: what is surely too many is counted, and what nobody can tell is open."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.audit.limited import LimitedCall, over_and_open
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit
+from bylaw.cli.tables import _notes as notes_of  # pyright: ignore[reportPrivateUsage]
+from bylaw.rule.limit import Limit
+from tests.shield.test_limits import FILES
+
+HOUR = 3600.0
+LIMIT = Limit("few", "few", frozenset({"refund"}), 2, HOUR)
+
+
+def refund(at: float | None, customer: str = "C1", shown: Any = "done", **more: Any) -> dict[str, Any]:
+    """A recorded conversation with one refund."""
+    call = {"id": "k", "function": {"name": "refund", "arguments": '{"order_id": "O1", "amount": "5"}'}, **more}
+    timed = {} if at is None else {"timestamp": 1.7e9 + at}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Refund O1.", **timed},
+        {"role": "assistant", "content": None, "tool_calls": [call], **timed},
+    ]
+    if shown is not None:
+        messages.append({"role": "tool", "tool_call_id": "k", "content": shown, **timed})
+    return {"messages": messages, "context": {"signed_in_as": customer} if customer else {}}
+
+
+def audited(folder: Path, talks: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """What the summary says of the limit of three refunds an hour for a customer."""
+    pack = folder / "pack"
+    for name, text in FILES.items():
+        (pack / name).parent.mkdir(parents=True, exist_ok=True)
+        (pack / name).write_text(text, encoding="utf-8")
+    half = len(talks) // 2
+    files = (folder / "a.jsonl", folder / "b.jsonl")
+    for file, part in zip(files, (talks[:half], talks[half:]), strict=True):
+        file.write_text("".join(json.dumps(each) + "\n" for each in part), encoding="utf-8")
+    summary = audit(Request(files, str(pack), **more), folder / "out").summary
+    (found,) = summary["limits"]
+    told = [each for each in notes_of(summary) if "few-refunds" in each]
+    assert bool(told) is bool(found["over"] or found["open"])
+    return found
+
+
+FOUR = [refund(at) for at in (0, 600, 1200, 1800)]
+CASES: dict[str, tuple[list[dict[str, Any]], tuple[int, int]]] = {
+    "the fourth within the hour": (FOUR, (1, 0)),
+    "three": (FOUR[:3], (0, 0)),
+    "the first is an hour ago": ([*FOUR[:3], refund(HOUR)], (0, 0)),
+    "just not an hour ago": ([*FOUR[:3], refund(HOUR - 1)], (1, 0)),
+    "in whatever order they were recorded": (FOUR[::-1], (1, 0)),
+    "another customer": ([*FOUR[:3], refund(1800, "C2")], (0, 0)),
+    "the tool refused one": ([*FOUR[1:], refund(0, shown="Error: the till is closed")], (0, 0)),
+    "nobody knows the end of one": ([*FOUR[1:], refund(0, shown=None)], (0, 1)),
+    "nobody knows the time of one": ([*FOUR[1:], refund(None)], (0, 2)),
+    "nobody knows whose one is": ([*FOUR[1:], refund(0, "")], (0, 1)),
+    "nobody knows any time": ([refund(None)] * 4, (0, 4)),
+    "too few to be too many": ([refund(None)] * 3, (0, 0)),
+    "a shield refused it": ([*FOUR[:3], refund(1800, refused=True)], (0, 0)),
+    "a person let it through": ([*FOUR[:3], refund(1800, approved={"by": "ann", "policies": ["few-refunds"]})], (0, 0)),
+}
+
+
+@pytest.mark.parametrize(("talks", "want"), CASES.values(), ids=CASES)
+def test_calls_of_all_conversations_are_held_against_a_limit(
+    tmp_path: Path, talks: list[dict[str, Any]], want: tuple[int, int]
+) -> None:
+    found = audited(tmp_path, talks)
+    assert (found["over"], found["open"]) == want
+
+
+def test_the_call_is_named_and_a_redacted_audit_names_no_file(tmp_path: Path) -> None:
+    found = audited(tmp_path, FOUR)
+    assert (found["calls"], found["first"]) == (4, [{"file": "b.jsonl", "position": 2, "step": 1}])
+    assert audited(tmp_path, FOUR, jobs=2) == found
+    hidden = audited(tmp_path, FOUR, key=b"secret")
+    assert (hidden["over"], "b.jsonl" in json.dumps(hidden)) == (1, False)
+
+
+def twin(calls: list[LimitedCall]) -> tuple[set[LimitedCall], set[LimitedCall]]:
+    """The same, slow and obvious."""
+
+    def is_before(one: LimitedCall, other: LimitedCall) -> bool:
+        if one.time is None or other.time is None:
+            return True
+        first, then = ((each.time, each.file, each.position, each.step) for each in (one, other))
+        return first < then and one.time > other.time - HOUR
+
+    over: set[LimitedCall] = set()
+    is_open: set[LimitedCall] = set()
+    for call in calls:
+        others = [each for each in calls if each is not call and is_before(each, call)]
+        sure = [
+            each
+            for each in others
+            if each.is_sure and each.whose == call.whose and None not in (each.whose, each.time, call.time)
+        ]
+        maybe = [each for each in others if None in (call.whose, each.whose) or each.whose == call.whose]
+        if call.is_approved:
+            continue
+        if call.is_sure and len(sure) >= LIMIT.most:
+            over.add(call)
+        elif len(maybe) >= LIMIT.most:
+            is_open.add(call)
+    return over, is_open
+
+
+def test_it_says_what_the_obvious_way_says() -> None:
+    rng, seen = random.Random(7), set[tuple[bool, bool]]()
+    for _ in range(400):
+        calls = [
+            LimitedCall(
+                "few",
+                rng.choice(["a", "a", "b", None]),
+                rng.choice([None, *(rng.randrange(4) * 1800.0 for _ in range(5))]),
+                rng.random() < 0.7,
+                rng.random() < 0.1,
+                "f",
+                place,
+                0,
+            )
+            for place in range(rng.randrange(8))
+        ]
+        over, is_open = over_and_open(LIMIT, calls)
+        assert (set(over), set(is_open)) == twin(calls)
+        seen.add((bool(over), bool(is_open)))
+    assert len(seen) == 4
