@@ -256,6 +256,7 @@ def stems(words: str) -> frozenset[str]:
     return frozenset(map(stem, _WORD.findall(words)))
 
 
+@lru_cache(maxsize=8192)
 def is_neutral(word: str) -> bool:
     """Whether a word turns no question for leave: it agrees, refers to what was told, or is said in passing."""
     return any(each.fullmatch(word) is not None for each in (_PASSING, _OF_ASKING, _AGREES))

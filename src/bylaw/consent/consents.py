@@ -56,6 +56,7 @@ class Consents:
         """Read what the last exchange before a step means, whatever the call that comes next."""
         self._talk.read(before)
         self._records.read(before)
+        self._records.mark()
         for exchange in self._talk.exchanges[-1:]:
             exchange.read()
 
@@ -124,7 +125,7 @@ class Consents:
     def _is_answered(self, call: CallRecord, deed: Deed, last: Exchange) -> bool:
         """Whether the user said yes to a question for leave, or chose what the agent offered to do."""
         asks = last.put.asks
-        said = last.said_of(_words_of(call))
+        said = last.said if last.said in ("yes", "echo", "no") else last.said_of(_words_of(call))
         if said in ("yes", "echo") and asks == _LEAVE:
             return True
         if said == "yes":
@@ -171,13 +172,17 @@ class Consents:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
         lines = [line for each in reversed(standing) for line in each.put.lines]
         asked = next((each.put.questions for each in standing if "leave" in each.put.asks), standing[0].put.questions)
-        keys = [each.key for each in given if each.kind == "id"]
+        own: set[str] = set()
 
         def is_of_call(word: str) -> bool:
-            own = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
-            if deed.is_called((word,)) or stem(word) in map(stem, words_of(own)):
+            if deed.is_called((word,)):
                 return True
-            return any(word in entry.record.marks for key in keys for entry in self._records.of(key, call.start))
+            if not own:
+                told = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
+                own.update(map(stem, words_of(told)))
+            return stem(word) in own or any(
+                word in self._records.marks_of(each.key, call.start) for each in given if each.kind == "id"
+            )
 
         sums = [each.number for each in given if each.number is not None]
         return not (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
-from bylaw.consent.answer import is_neutral
+from bylaw.consent.answer import is_neutral, stems
 from bylaw.consent.put import Line
 from bylaw.text.number import numbers
 from bylaw.text.stem import stem
@@ -65,12 +65,12 @@ _NEAR = 20
 def asks_for_more(lines: Sequence[Line], asked: Sequence[Line], is_of_call: Callable[[str], bool]) -> bool:
     """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
     telling = (line.sentence.words for line in lines if line not in asked or _TAG.search(line.sentence.words))
-    told = {stem(each) for words in telling for each in _WORD.findall(words)}
+    told = frozenset[str]().union(*map(stems, telling))
     put = [line.sentence.words for line in asked if line.asks == "leave"]
     return bool(put) and all(_UNDOING.search(each) or not all(map(is_of_call, _added(each, told))) for each in put)
 
 
-def _added(question: str, told: set[str]) -> list[str]:
+def _added(question: str, told: frozenset[str]) -> list[str]:
     left = _WORD.findall(_NUMBERED.sub(" ", _ELSE.sub("", question)))
     return [each for each in left if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))]
 

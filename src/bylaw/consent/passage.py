@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 
 from bylaw.consent.marks import marks
 from bylaw.text.day import Day, days, times
 from bylaw.text.number import Number, numbers
+from bylaw.text.once import once
 
 _TOKEN = re.compile(r"[a-z0-9]+(?:[-_/.@+][a-z0-9]+)*")
 _MEASURE = re.compile(
@@ -36,54 +37,54 @@ class Passage:
     def __init__(self, sentences: Iterable[str]) -> None:
         self.words = "\n".join(sentences)
 
-    @cached_property
+    @once
     def marks(self) -> frozenset[str]:
         return marks(self.words)
 
-    @cached_property
+    @once
     def numbers(self) -> tuple[Number, ...]:
         return numbers(self._undated)
 
-    @cached_property
+    @once
     def days(self) -> tuple[Day, ...]:
         return days(self.words)
 
-    @cached_property
+    @once
     def times(self) -> frozenset[tuple[int, int]]:
         return times(self.words)
 
-    @cached_property
+    @once
     def sums(self) -> frozenset[Decimal]:
         return frozenset(each.value for each in self.numbers if each.is_sum)
 
-    @cached_property
+    @once
     def counts(self) -> frozenset[Decimal]:
         """The numbers that may count things: no sums, times of day, measures or last figures of a card."""
         words = self._undated
         plain = [each for each in self.numbers if not each.is_sum and not _UNIT.match(words, each.end)]
         return frozenset(each.value for each in plain if not _ENDING.search(words, max(0, each.start - 20), each.start))
 
-    @cached_property
+    @once
     def endings(self) -> tuple[str, ...]:
         """The last figures by which a card or a line is told: `ending in 7334`."""
         return tuple(_LAST.findall(self.words))
 
-    @cached_property
+    @once
     def lines(self) -> list[str]:
         return self.words.split("\n")
 
-    @cached_property
+    @once
     def labelled(self) -> list[tuple[str, tuple[str, ...]]]:
         """The lines with a colon, each with the words before it."""
         return [(line, tuple(_LETTERS.findall(line.partition(":")[0]))) for line in self.lines if ":" in line]
 
-    @cached_property
+    @once
     def ids(self) -> dict[str, int]:
         """What looks like an id, with its place."""
         words = self._undated if _DIGIT.search(self.words) else ""
         return {each[0]: each.start() for each in _TOKEN.finditer(words) if is_code(each[0])}
 
-    @cached_property
+    @once
     def _undated(self) -> str:
         """The same with blanks for days."""
         words = self.words
@@ -91,7 +92,7 @@ class Passage:
             words = words[: day.start] + " " * (day.end - day.start) + words[day.end :]
         return words
 
-    @cached_property
+    @once
     def unjoined(self) -> str:
         """The words with blanks for what joins them."""
         return self.words.translate(_UNJOINED)

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from bylaw.policy.verb import VERBS
+from bylaw.text.once import once
 from bylaw.text.sentence import Sentence, sentences
 
 _LEAVE = re.compile(
@@ -127,28 +128,28 @@ class Put:
     def __init__(self, messages: Sequence[tuple[int, str]]) -> None:
         self.lines = [line for step, text in messages for line in _lines(step, text)]
 
-    @cached_property
+    @once
     def questions(self) -> list[Line]:
         """The sentences that ask."""
         return [line for line in self.lines if line.asks]
 
-    @cached_property
+    @once
     def proposed(self) -> list[str]:
         """The sentences before its questions for leave, which those without a deed of their own are about."""
         before = [self.lines[at - 1] for at, line in enumerate(self.lines) if line.asks == "leave" and at]
         return [line.sentence.words for line in before if not line.asks]
 
-    @cached_property
+    @once
     def asks_leave(self) -> bool:
         """Whether it asks for leave, and for nothing else."""
         return bool(self.questions) and all(line.asks == "leave" for line in self.questions)
 
-    @cached_property
+    @once
     def asks(self) -> frozenset[Asks]:
         """What it asks for."""
         return frozenset(line.asks for line in self.questions)
 
-    @cached_property
+    @once
     def is_english(self) -> bool:
         """Whether its words are those that the lists hold."""
         return is_english(" ".join(line.sentence.words for line in self.lines))

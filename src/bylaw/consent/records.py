@@ -6,11 +6,12 @@ that no other record of its kind has are what people call it by.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from bylaw.consent.marks import value_marks
 from bylaw.facts.value import loose
+from bylaw.text.once import once
 from bylaw.trace.event import Call, Event, Result
 
 Pair = tuple[str, str]
@@ -35,12 +36,12 @@ class Record:
         """Whether a tool showed it, and somebody did not only ask for it."""
         return bool(self._values)
 
-    @cached_property
+    @once
     def fields(self) -> frozenset[Pair]:
         """Names and keys of its values, and of what was asked for to see it."""
         return frozenset((*self.keys, *self._asked))
 
-    @cached_property
+    @once
     def marks(self) -> frozenset[str]:
         return frozenset(mark for _, value in self._values for mark in value_marks(value))
 
@@ -128,13 +129,18 @@ class Records:
             self._marks[key] = (len(entries), marks)
         return marks
 
-    def fields_with(self, mark: str, before: int) -> set[str]:
-        """The names of fields that held a day or a number before a step."""
-        self.read(before)
+    def mark(self) -> None:
+        """Read what the records hold that were taken in since."""
         for record in self._unmarked:
+            _ = record.marks
             for name, each in record.named_marks():
                 self._by_mark.setdefault(each, []).append((record.step, name))
         self._unmarked.clear()
+
+    def fields_with(self, mark: str, before: int) -> set[str]:
+        """The names of fields that held a day or a number before a step."""
+        self.read(before)
+        self.mark()
         return {name for step, name in self._by_mark.get(mark, ()) if step < before}
 
     def _add(self, record: Record, keys: Iterable[Pair]) -> None:

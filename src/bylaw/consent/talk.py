@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
 
 from bylaw.consent.answer import Said, said
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Put, stated
+from bylaw.text.once import once
 from bylaw.text.sentence import sentences
 from bylaw.trace.event import Event, Message
 
@@ -38,43 +38,41 @@ class Exchange:
         for passage in (self.said_back, self.asked, self.stated, self.bracketed):
             _ = passage.ids, passage.numbers, passage.days, passage.marks
 
-    @cached_property
+    @once
     def put(self) -> Put:
         return Put(self.told)
 
-    @cached_property
+    @once
     def said(self) -> Said:
         asked = "\n".join(line.sentence.words for line in self.put.questions)
         return said("\n".join(text for _, text in self.answer), self.raw, asked)
 
     def said_of(self, own: str) -> Said:
         """The same where words of a call count as words that were put."""
-        if self.said in ("yes", "echo", "no"):
-            return self.said
         asked = "\n".join(line.sentence.words for line in self.put.questions)
         return said("\n".join(text for _, text in self.answer), f"{self.raw}\n{own}", asked)
 
-    @cached_property
+    @once
     def said_back(self) -> Passage:
         """The answer, without what is denied in it."""
         return Passage(stated(each.words) for _, text in self.answer for each in sentences(text))
 
-    @cached_property
+    @once
     def asked(self) -> Passage:
         """The sentences that ask, without what they deny."""
         return Passage(stated(line.sentence.words) for line in self.put.questions)
 
-    @cached_property
+    @once
     def stated(self) -> Passage:
         """All that the agent said, without what it denies."""
         return Passage(stated(line.sentence.words) for line in self.put.lines)
 
-    @cached_property
+    @once
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
         return Passage(stated(line.sentence.words, brackets=True) for line in self.put.lines)
 
-    @cached_property
+    @once
     def is_question(self) -> bool:
         """Whether the user only asked something, and named nothing to be done."""
         if "?" not in self.answer[-1][1] or _INSTEAD.search((answer := self.said_back).words) or self.said == "no":
@@ -83,17 +81,17 @@ class Exchange:
         days = {(day.month, day.day) for day in answer.days} - {(day.month, day.day) for day in put.days}
         return not (answer.ids.keys() - put.ids.keys() or answer.sums - put.sums or days)
 
-    @cached_property
+    @once
     def raw(self) -> str:
         """All that the agent said, with what it denies."""
         return "\n".join(line.sentence.words for line in self.put.lines)
 
-    @cached_property
+    @once
     def unread(self) -> Passage:
         """The same, to look for values in."""
         return Passage([self.raw])
 
-    @cached_property
+    @once
     def whole(self) -> Passage:
         """All that both said, without what is denied in it."""
         return Passage((self.stated.words, self.said_back.words))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain, combinations, islice, product
 from typing import Literal
 
@@ -24,6 +24,7 @@ from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
 from bylaw.text.number import figure
+from bylaw.text.once import once
 from bylaw.text.stem import stem
 
 Why = Literal["never", "another", "beside", "order", "price"]
@@ -171,6 +172,10 @@ class Hearing:
         """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
         with the argument's name, all that it put, and with it what it had put before."""
         yield from self._near[:2]
+        if self._is_alone(each):
+            # With no other of its kind in all that was put, no part of it need be read by itself.
+            yield self._near[2]
+            return
         if (closest := self._closest(each)) is not None:
             yield closest
         for passage in self._near[2:]:
@@ -182,6 +187,17 @@ class Hearing:
         if each.kind in ("day", "choice", "name"):
             yield from self._older()
 
+    def _is_alone(self, each: Argument) -> bool:
+        """Whether a value stands in all that was put, and no other that could be meant."""
+        if len(self._near) < 3:
+            return False
+        put = self._near[2]
+        if each.kind == "id":
+            return put.place_of(each.key) >= 0 and not self._rivals(each, put)
+        if each.kind == "sum":
+            return _spot(each, put) >= 0 and not put.sums - self._numbers
+        return False
+
     def _part(self, lines: Sequence[str]) -> Passage:
         """Some of the sentences that were put."""
         found = self._parts.get(tuple(lines))
@@ -189,7 +205,7 @@ class Hearing:
             found = self._parts[tuple(lines)] = Passage(lines)
         return found
 
-    @cached_property
+    @once
     def _lines(self) -> list[tuple[Passage, frozenset[Argument]]]:
         """The sentences that may tell values, each with the values of the call that stand in it: where the question
         is about several deeds all that was put, and otherwise what the agent says it would do."""
@@ -201,7 +217,7 @@ class Hearing:
         told = [self._part((line,)) for line in lines if not _NEGATED.search(line)]
         return [(line, frozenset(each for each in self._given if self._stands(each, line))) for line in told]
 
-    @cached_property
+    @once
     def _is_plural(self) -> bool:
         asked = f"{self._near[0].words} {self._near[1].words}"
         return bool(_counted(asked) or _PLURAL.search(asked))
@@ -224,7 +240,7 @@ class Hearing:
             return _stands(_spoken(each.value), (), line)
         return _spot(each, line) >= 0
 
-    @cached_property
+    @once
     def _tells_price(self) -> bool:
         """Whether it was told what money moves: a sum that is no record's own, or that there is none."""
         own = self._deed.own if self._deed is not None else ()
@@ -256,7 +272,7 @@ class Hearing:
             return False
         return any(sum is not None and sum > 0 and sum not in self._every_number for sum in due)
 
-    @cached_property
+    @once
     def _every_number(self) -> set[Decimal]:
         """The numbers that the agent named in any way."""
         return {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
@@ -413,7 +429,7 @@ class Hearing:
                 found[key] = at
         return {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
 
-    @cached_property
+    @once
     def _own(self) -> set[str]:
         """The call's own values, and the codes within them."""
         return {code for each in self._given for code in (each.key, *codes(each.value.lower()))}
@@ -443,7 +459,7 @@ class Hearing:
         """The steps that showed a value."""
         return {entry.record.step for entry in self._records.of(key, self._before)}
 
-    @cached_property
+    @once
     def _current(self) -> list[Record]:
         """The records of the thing that the call changes."""
         target = target_of(self._given, self._tool)
@@ -567,7 +583,7 @@ class Hearing:
                 return False
         return True
 
-    @cached_property
+    @once
     def _things(self) -> frozenset[str]:
         """What the records of the call's own things hold: a card's balance, the price that was paid."""
         ids = [each for each in self._given if each.kind == "id" and not each.is_person]
