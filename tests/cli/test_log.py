@@ -258,14 +258,21 @@ def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Pat
             with shield.session(name, context={"signed_in_as": person}) as session:
                 session.user(words)
                 session.decide("get_order", {"order_id": "7"})
+        with shield.session("e", context={"channel": "web"}) as session:
+            session.user("Who has not said yet who they are: 5559876.")
+            session.decide("get_order", {"order_id": "7"})
+            session.result({"order_id": "7", "context": {"signed_in_as": "C8"}})
+            session.vouch({"card_number": "K1"})
+            session.decide("get_order", {"order_id": "8"})
     erase = ("log", "remove", "--log", "log.db", "--even-live")
+    assert "1 conversation removed" in bylaw(tmp_path, *erase, "--person", "card_number=K1").stdout
     assert (
         "3 conversations removed"
         in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7", "--mentions", "Ines Übel").stdout
     )
     assert bylaw(tmp_path, "log", "verify", "--log", "log.db").returncode == 0
     left = b"".join(path.read_bytes() for path in tmp_path.glob("log.db*"))
-    for word in ("Ines", "5551234", "Me again", "C7"):
+    for word in ("Ines", "5551234", "Me again", "C7", "5559876"):
         assert word.encode() not in left
     assert "Nothing was removed" in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7").stdout
     for wrong in (("--person", "C7"), ("--mentions", "a"), ("--person", "x=1", "d"), ()):

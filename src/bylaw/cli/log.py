@@ -335,7 +335,7 @@ def fold_command(where: str, tenant: str, before: str) -> int:
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
     """The conversations of one person, by what the host vouched for, and those in which words stand."""
-    from bylaw.shield.history import read_opening
+    from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
         raise UsageError(f"`{mentions}` stands nearly everywhere", hint=f"give {LEAST} characters or more")
@@ -346,6 +346,9 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     for conversation, body in store.opened(tenant) if person is not None else ():
         if str(read_opening(body).context.get(name)) == value:
             found[conversation] = None
+    for entry in store.entries(tenant) if person is not None else ():
+        if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
+            found[entry.conversation] = None
     # As JSON writes it, and as it is.
     words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
     for entry in store.entries(tenant) if words else ():

@@ -70,6 +70,11 @@ class _Decision(Decision, frozen=True, omit_defaults=True):
     """As it is written."""
 
 
+class _WithContext(Struct, frozen=True):
+    context: dict[str, Any] | None = None
+
+
+_with_context = msgspec.json.Decoder(_WithContext).decode
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 read_opening = msgspec.json.Decoder(Opening).decode
 _event = msgspec.json.Decoder(Message | Call | _Answer).decode
@@ -127,6 +132,11 @@ def event_body(event: Event) -> bytes:
     content = event.content
     text, data = (content, NO_DATA) if isinstance(content, str) else (None, content)
     return encode(_Answer(event.call, text, data, event.error, event.captured, event.tool, event.agent, event.time))
+
+
+def added_context(body: bytes) -> dict[str, Any]:
+    """What the host vouched for with the event of an entry, beside what the conversation began with."""
+    return (_with_context(body).context or {}) if b'"context"' in body else {}
 
 
 def decision_body(decision: Decision) -> bytes:
