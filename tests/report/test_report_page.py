@@ -411,3 +411,7 @@ def test_search_knows_the_ids_and_quotes_of_the_drawing(clinic: Path) -> None:
     sought = next(found[-2] for found in data(clinic)["findings"] if found[0] == first["finding"])
     assert keys
     assert all(key in sought for key in keys)
+    (told,) = [each for each in unpacked(clinic, "conversations-0") if each["trajectory"] == first["trajectory"]]
+    given = [value for _, value in told["events"][first["step"]]["arguments"]]
+    assert given
+    assert all(value in sought for value in given)

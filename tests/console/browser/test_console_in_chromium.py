@@ -98,6 +98,69 @@ def test_choosing_a_fact_lights_the_step_that_showed_it(visit: Open, home: str, 
     assert page.locator(".minimap .mark").count() >= 1
 
 
+def test_a_conversation_in_which_nothing_was_judged_is_found_and_read(visit: Open, home: str) -> None:
+    page = visit(home).go("/conversations").page
+    page.locator("select[name=kind]").select_option("unjudged")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**kind=unjudged*")
+    page.locator(".list tbody th a").first.click()
+    page.locator(".timeline .event").nth(1).wait_for()
+    assert "No call of this conversation was judged" in page.locator(".aside").inner_text()
+
+
+def test_the_words_that_decided_a_consent_light_up(visit: Open, home: str, out: Path) -> None:
+    index = open_index(out)
+
+    def has_words(row: Any) -> bool:
+        """Whether something was put to the user, or answered, that the rule turned on."""
+        whys = [each["why"] for each in index.line(row)["predicates"] if each.get("why")]
+        return any(whys[0].get(name) is not None for name in ("told_at", "answered_at")) if whys else False
+
+    row = next(filter(has_words, index.findings(Wanted(verdict="broken", state="all"), limit=500)))
+    page = visit(home).go(f"/c/{row.conversation}#step-{row.step}").page
+    words = page.locator(".about-finding", has_text=f"step {row.step}").first.locator(".fact-button.consent").first
+    words.click()
+    assert page.locator(".event.lit.seen.message").count() == 1
+
+
+def test_a_step_has_a_link_and_the_minimap_leads_to_judged_ones(visit: Open, home: str, out: Path) -> None:
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    page = visit(home).go(f"/c/{row.conversation}").page
+    page.locator("#step-1 a.step").click()
+    assert page.url.endswith("#step-1")
+    assert page.locator("#step-1:focus").count() == 1
+    page.locator(f".minimap .mark[href='#step-{row.step}']").first.click()
+    page.locator(f"#step-{row.step}:focus").wait_for()
+
+
+def test_keys_work_on_every_page(visit: Open, home: str) -> None:
+    page = visit(home).go("/").page
+    page.keyboard.press("?")
+    assert page.locator("#keys[open]").count() == 1
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_url("**/findings#q")
+    page.locator("#q:focus").wait_for()
+    page = visit(home).go("/conversations").page
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    first = page.locator(".list tbody th a").first
+    assert first.evaluate("link => link === document.activeElement")
+    page.keyboard.press("Enter")
+    page.locator("bylaw-conversation .event").first.wait_for()
+
+
+def test_a_rule_has_pictures(visit: Open, home: str) -> None:
+    page = visit(home).go("/policy/confirm-before-change").page
+    for picture in page.locator(".picture").all():
+        picture.locator("summary").click()
+        image = picture.locator("img")
+        image.scroll_into_view_if_needed()
+        page.wait_for_function("image => image.complete && image.naturalWidth > 100", arg=image.element_handle())
+    assert page.locator(".picture").count() == 2
+
+
 def test_a_policy_is_read_and_signed(visit: Open, home: str, pack: Path) -> None:
     page = visit(home).go("/policy").page
     page.locator(".margin a", has_text="refund-cap").first.click()
@@ -183,6 +246,22 @@ def test_two_audits_are_compared(visit: Open, home: str, out: Path) -> None:
     page.locator(".numbers a").first.click()
     page.locator(f"#detail[data-finding='{row.id}']").wait_for()
     assert page.locator(".reasons > li").count() == 1
+
+
+def test_a_service_tries_a_change_and_offers_the_patch(visit: Open, serve: Serve, tmp_path: Path) -> None:
+    with Log(str(tmp_path / "decisions.db")) as log:
+        with ThreadPoolExecutor(1) as elsewhere:
+            world = elsewhere.submit(of_service, log, card_pack(tmp_path / "pack")).result()
+        here = visit(serve(world.app))
+        here.sign_in(world.sign_in)
+        here.page.get_by_role("link", name="Policy").click()
+        here.page.locator(".margin a", has_text="late-cancel-fee").first.click()
+        check = here.page.locator("#check")
+        check.fill(check.input_value().replace("== due", "!= due"))
+        here.page.locator("#patch pre", has_text="!= due").wait_for()
+        here.page.locator("#past a", has_text="cancel_appointment").first.click()
+        here.page.locator(".decided").first.wait_for()
+        here.page.close()
 
 
 @pytest.mark.parametrize("size", ["phone", "desktop"])

@@ -48,6 +48,7 @@ def of_audit(name: str, out: Path, pack: Path, tried: list[str]) -> World:
         *(f"/finding/{each.id}" for each in broken),
         "/findings?state=open",
         "/conversations",
+        f"/c/{index.conversations(kind='unjudged', limit=1)[0].name}",
         f"/c/{row.conversation}#step-{row.step}",
         "/policy",
         f"/policy/{row.policy}",
@@ -86,6 +87,9 @@ def card_pack(folder: Path) -> Pack:
 KEYS = {hash_of("agent"): Key("acme"), hash_of("ann"): Key("acme", "approve", "ann")}
 
 
+POLICY = ["/policy", "/try/late-cancel-fee"]
+
+
 def of_service(log: Log, pack: Pack) -> World:
     """A service at which one call waits for a person, another for the caller, and some were decided."""
     app = Service(Desk(pack, log), KEYS, **pages_of(log, pack, KEYS, "", b"s" * 32))
@@ -93,7 +97,7 @@ def of_service(log: Log, pack: Pack) -> World:
     call_the_desk(app, "chat-2", membership={"membership_id": "M878", "tier": "gold"})
     log.stop("tool", "waive_invoice", by="ann", reason="waived twice", until=time.time() + 7200, tenant="acme")
     return World(
-        "service", app, ["/sign-in", "/inbox", "/live", "/live/c/chat-1", "/live?answer=deny", "/stops"], "ann"
+        "service", app, ["/sign-in", "/inbox", "/live", "/live/c/chat-1", "/live?answer=deny", "/stops", *POLICY], "ann"
     )
 
 

@@ -22,6 +22,8 @@ CALLS, RULES = "calls.jsonl", "findings.jsonl"
 LISTED = 20_000
 """The most findings one page lists; the rest is counted and stays in the folder's files."""
 
+SOUGHT = 11
+"""Where in a row of the list the text stands that is searched."""
 CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 

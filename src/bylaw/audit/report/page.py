@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, steps_of, telling
+from bylaw.audit.report.finding import SOUGHT, WordList, find_place, index, kept, opening_kind, row, steps_of, telling
 from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut
 from bylaw.audit.report.open import open_rules
 from bylaw.audit.report.overview import overview, policies
@@ -26,6 +26,8 @@ from bylaw.pack import Criterion
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
+QUOTED = 300
+"""Characters of what is said or given that a finding can be searched by, at most."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
 """Drawings that are fed JSON, here and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
@@ -63,7 +65,9 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     stated = policies(document)
     candidates = telling(kept(folder, iter(found.candidates), document, criterion))
     first = _opening(folder, candidates, places, stated)
-    conversation_blocks, held = _conversations(folder, steps, places, room)
+    conversation_blocks, held, quoted = _conversations(folder, steps, places, room)
+    for each in rows:
+        each[SOUGHT] = " ".join((each[SOUGHT], quoted.get((words.list[each[1]], each[2]), "")))
     data = {
         "overview": overview(summary, criterion),
         "policies": stated,
@@ -90,8 +94,11 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 
 def _conversations(
     folder: AuditFolder, steps: dict[str, set[int]], places: dict[str, int], room: int
-) -> tuple[list[str], dict[str, int]]:
-    """The conversations of the first findings, compressed, until the room is spent; and the block each is in."""
+) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
+    """The conversations of the first findings, compressed, until the room is spent; and the block each is in.
+
+    Also what the page shows of each call, or quotes of each message, that a finding speaks of.
+    """
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
     told = (
@@ -101,13 +108,29 @@ def _conversations(
     )
     written: list[str] = []
     held: dict[str, int] = {}
+    quoted: dict[tuple[str, int], str] = {}
     for group, block in blocks(told):
         if len(block) > room:
             break
         room -= len(block)
+        quoted.update(pair for conversation in group for pair in _quoted(conversation, steps))
         held.update((conversation["trajectory"], len(written)) for conversation in group)
         written.append(block)
-    return written, held
+    return written, held, quoted
+
+
+def _quoted(conversation: JsonRecord, steps: dict[str, set[int]]) -> Iterator[tuple[tuple[str, int], str]]:
+    """For each call that a finding speaks of its arguments, and the users' words that its conversation was about."""
+    name, events = conversation["trajectory"], conversation["events"]
+    spoken = sorted(step for step in steps.get(name, ()) if step < len(events))
+    said = [_first(events[step]["text"]) for step in spoken if events[step]["type"] == "message"]
+    for step in spoken:
+        given = events[step].get("arguments", ())
+        yield (name, step), cut(" ".join([*(_first(value) for _, value in given), *said]), QUOTED)
+
+
+def _first(text: str | list[Any]) -> str:
+    return cut(text if isinstance(text, str) else text[0], 120)
 
 
 def _opening(

@@ -24,7 +24,9 @@
     label();
   }
 
-  const rows = () => [...document.querySelectorAll(".reasons a.reason, .members a")];
+  // Whatever a page lists: reasons and findings, rows of a table, judged steps, sentences with a check, calls that wait.
+  const ROWS = ".reasons a.reason, .members a, .list tbody th[scope=row] a:first-child, .event.judged a.step, .margin li:first-child > a:first-child, .card .answering input:not([type=hidden]):first-of-type, .excerpt li > a";
+  const rows = () => [...document.querySelectorAll(ROWS)].filter((row) => row.offsetParent !== null);
 
   function step(by) {
     const every = rows();
@@ -33,6 +35,7 @@
     const current = now >= 0 ? now : every.findIndex((row) => row.hasAttribute("aria-current"));
     const next = every[Math.max(0, Math.min(every.length - 1, current < 0 ? 0 : current + by))];
     next.focus();
+    next.scrollIntoView({block: "nearest"});
     if (next.dataset.open) next.click();
   }
 
@@ -45,7 +48,16 @@
     details.scrollIntoView({block: "nearest"});
   }
 
+  // A page without a search leads to the one of findings, or of decisions.
+  function seek() {
+    const search = document.getElementById("q");
+    if (search) { search.focus(); search.select(); return; }
+    const found = document.querySelector("nav a[href='/findings'], nav a[href='/live']");
+    if (found) location.assign(`${found.getAttribute("href")}#q`);
+  }
+
   function listenToKeys() {
+    document.getElementById("show-keys").addEventListener("click", () => document.getElementById("keys").showModal());
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const typing = event.target.closest("input, select, textarea, dialog[open]");
@@ -53,8 +65,8 @@
       if (typing) return;
       const does = {
         j: () => step(1), k: () => step(-1), w: () => openTriage("w"), f: () => openTriage("f"), c: () => openTriage("c"),
-        "/": () => { const search = document.getElementById("q"); if (search) search.focus(); },
-        "?": () => { const keys = document.getElementById("keys"); if (keys) keys.showModal(); },
+        "/": seek,
+        "?": () => document.getElementById("keys").showModal(),
       }[event.key];
       if (!does) return;
       event.preventDefault();
@@ -109,6 +121,7 @@
   listenToTheme();
   listenToEvents();
   listenToKeys();
+  if (location.hash === "#q") seek();
   markOpen();
   root.dataset.ready = "true";
 })();
