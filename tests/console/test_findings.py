@@ -266,3 +266,28 @@ def test_a_waiver_of_a_whole_policy_is_not_taken_back_for_one_finding(reader: Re
     reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01", of="policy")
     if read_waivers(out.parent / "waivers.yaml").in_force[0].policy:
         reader.send(f"/finding/{row.id}/unwaive", status=422)
+
+
+def test_a_button_pressed_twice_writes_once(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    for _ in range(2):
+        reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01")
+    assert (out.parent / "waivers.yaml").read_text().count(row.id) == 1
+    reader.send(f"/finding/{row.id}/waive", reason="for another reason", expires="2999-01-01")
+    assert (out.parent / "waivers.yaml").read_text().count(row.id) == 2
+
+
+@pytest.mark.parametrize("name", ["waivers.yaml", "attestations.yaml"])
+def test_a_file_that_cannot_be_read_is_told_on_the_page(reader: Reader, out: Path, name: str) -> None:
+    (out.parent / name).write_text("waivers: [")
+    for path in ("/", "/findings", "/findings?state=open"):
+        assert "cannot be read" in reader.get(path)
+
+
+def test_a_pack_that_was_moved_away_is_told(reader: Reader, out: Path, pack: Path) -> None:
+    pack.rename(pack.with_name("moved"))
+    for path in ("/policy", "/policy/refund-cap", "/try/refund-cap"):
+        assert "cannot be read" in reader.get(path, 422)
+    row = open_index(out).findings(Wanted(), limit=1)[0]
+    assert "not there any more" in reader.send(f"/finding/{row.id}/case", 422, want="deny")
+    assert not pack.exists()

@@ -11,7 +11,7 @@ from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.door import Refused
-from bylaw.console.page import page
+from bylaw.console.page import page, place_in
 from bylaw.console.shown import finding_details
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
@@ -38,7 +38,7 @@ class ConversationPages:
         """A page of the list."""
         query = asked.request.query_params
         agent, q = query.get("agent", "")[:300], query.get("q", "").replace("\0", "")[:300]
-        kind, after = query.get("kind", ""), _number(query.get("after", ""))
+        kind, after = query.get("kind", ""), place_in(query.get("after", ""))
         index = self._view.standings().index
         rows = index.conversations(agent=agent, q=q, kind=kind, after=after, limit=LISTED + 1)
         agents: list[JsonRecord] = self._view.summary.get("agents") or []
@@ -70,7 +70,7 @@ class ConversationPages:
         if whole is None:
             return self._page("conversation.html", asked, row=row, data=None, start=0, total=0, size=WINDOW)
         total = len(whole["events"])
-        start = min(_number(asked.request.query_params.get("from", "")), max(0, total - 1)) // WINDOW * WINDOW
+        start = min(place_in(asked.request.query_params.get("from", "")), max(0, total - 1)) // WINDOW * WINDOW
         found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
         spoken = {finding["step"] - start for finding in found}
         part = whole | {"events": whole["events"][start : start + WINDOW]}
@@ -97,7 +97,3 @@ def _brief(event: JsonRecord) -> JsonRecord:
     if event["type"] == "call":
         return event | {"arguments": dict(list(event["arguments"].items())[:5])}
     return event | {"text": str(event["text"])[:200]}
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

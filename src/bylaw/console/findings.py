@@ -13,7 +13,7 @@ from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused
 from bylaw.console.index.query import PAGE, FindingRow
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.page import page
+from bylaw.console.page import page, place_in
 from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
 from bylaw.console.standing import Standings
@@ -51,7 +51,7 @@ class FindingPages:
         wanted = Wanted.of(query.multi_items())
         standings = self._view.standings(wanted.base)
         index = standings.index
-        after = int(query.get("after", "0")) if query.get("after", "0").isdigit() else 0
+        after = place_in(query.get("after", ""))
         members = index.findings(wanted, after=after) if wanted.reason else []
         row = index.finding(query["open"]) if query.get("open") else None
         if row is None:
@@ -60,6 +60,7 @@ class FindingPages:
             "findings.html",
             asked,
             section="open" if wanted.state == "open" else "findings",
+            fault=standings.fault,
             wanted=wanted,
             reasons=index.reasons(wanted),
             members=members,

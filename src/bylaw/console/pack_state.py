@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bylaw.console.comment import COMMENTS
+from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
@@ -55,7 +56,11 @@ class PackStates:
     def now(self) -> PackState:
         """The folder as it is."""
         with PARSING:
-            stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
+            try:
+                stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
+            except OSError as error:
+                why = f"the folder of the pack cannot be read: {error.strerror or error}"
+                raise UsageError(why, place=str(self._root), hint="put it back, or start again with --pack") from None
             if self._state is None or stamp != self._stamp:
                 self._state, self._stamp = _read_state(self._root), stamp
             return self._state

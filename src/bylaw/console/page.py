@@ -83,6 +83,11 @@ def times(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def place_in(text: str) -> int:
+    """A place in a list as an address says it; the first where it says none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
 def span(seconds: float) -> str:
     """A time in words that are short enough for a phone."""
     if seconds < 90:

@@ -34,9 +34,10 @@ class Written(Struct, frozen=True):
 
 
 def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> str:
-    """Add one, and return its lines. By `count` the file must then hold one more, or nothing is written.
+    """Add one, unless it stands there already, and return its lines.
 
-    Two who add at once take turns, so neither loses what the other wrote.
+    By `count` the file must then hold one more, or nothing is written. Two who add at once take turns, so neither
+    loses what the other wrote.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -47,6 +48,9 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         lines = written(record, indent)
+        if path.is_file() and f"\n{lines}" in before:
+            # A button pressed twice: it stands there word for word.
+            return lines
         _replace(path, before + lines, lines, count, by=1)
     return lines
 

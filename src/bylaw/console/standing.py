@@ -43,7 +43,7 @@ class Standings:
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """What is wrong with the file of waivers, in which case it waives nothing."""
+        """What is wrong with the file of waivers, or of attestations, which then says nothing."""
         self.fixed = Missing()
         """What the earlier audit found and this one, in the same conversation, does not."""
         self.gone = Missing()
@@ -92,7 +92,10 @@ class Standings:
                 self._waivers = read_waivers(self.waivers)
             except BylawError as error:
                 self.fault = str(error)
-        attested = read_attestations(self.attestations)
+        try:
+            attested = read_attestations(self.attestations)
+        except BylawError as error:
+            attested, self.fault = {}, self.fault or str(error)
         waived, doubtful = self._waived_cells()
         singled: dict[int, State] = {}
         named = self._named(waiver.finding for waiver in self._waivers.in_force if waiver.finding)

@@ -66,6 +66,8 @@ def _count_waivers(path: Path) -> int:
 def keep_case(root: Path, record: JsonRecord, by: str) -> Written:
     """Add a case to a pack, and say how it ends now."""
     _needed(by, "who keeps it")
+    if not root.is_dir():
+        raise UsageError("the folder of the pack is not there any more", place=str(root), hint="put it back")
     path = root / CASES
     lines = add_record(path, record, head=CASES_HEAD, count=_count_cases)
     return Written(path, lines, _ending(root, str(record["note"])))

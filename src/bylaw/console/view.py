@@ -96,9 +96,7 @@ class View:
 
         def make() -> Standings:
             files = {"waivers": self.waivers, "attestations": self.attestations}
-            found = Standings(open_index(self.out), **files, base=self.bases[name])
-            found.index.warm_up()
-            return found
+            return Standings(open_index(self.out), **files, base=self.bases[name])
 
         return Prepared(f"The earlier audit {name} is being read.", make)
 

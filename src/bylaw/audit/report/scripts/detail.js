@@ -29,8 +29,8 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
     judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
       make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => choose(entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
     policy ? citation(policy, policy.missing) : "",
-    isRule ? null : drawing(finding, policy, conversation, "step-"),
-    isBrief ? null : originsDrawing(finding, conversation, "step-"),
+    isRule || (!hasFacts(policy) && (finding.origins || []).length) ? null : drawing(finding, policy, conversation, "step-"),
+    isBrief && hasFacts(policy) ? null : originsDrawing(finding, policy, conversation, "step-"),
     isBrief ? null : make("dl", {class: "facts"},
       exchange(finding, conversation),
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,

@@ -199,21 +199,26 @@ function joined(figure) {
   return figure;
 }
 
+function hasFacts(policy) {
+  return Boolean(policy && (policy.missing.length || (policy.seen || []).length));
+}
+
 // Where the values of a call came from: the user, a record, or text that anybody may have written.
-function originsDrawing(finding, conversation, link) {
+function originsDrawing(finding, policy, conversation, link) {
   const origins = finding.origins || [];
   if (!origins.length) return null;
+  const words = (text) => sentence(text).split("`").map((part, index) => (index % 2 ? code(part, 60) : said(part, 300)));
   const event = eventAt(conversation, finding.step);
   const given = new Map(event && event.type === "call" ? event.arguments : []);
   const value = (name) => { const found = given.get(name); return Array.isArray(found) ? found[0] : found; };
   return joined(make("figure", {class: "drawing origins"},
     make("div", {class: "canvas"},
-      make("div", {class: "doing"}, make("p", {class: "drawing-head"}, "The call"), make("div", {class: "box call"}, make("p", {class: "what"}, stepLink(finding.step ?? 0, link), code(finding.tool, 60)))),
+      make("div", {class: "doing"}, make("p", {class: "drawing-head"}, "The agent did this"), hasFacts(policy) ? make("div", {class: "box call"}, make("p", {class: "what"}, stepLink(finding.step ?? 0, link), code(finding.tool, 60))) : callBox(finding, conversation, link)),
       make("div", {class: "knowing"},
         make("div", {class: "heads", "aria-hidden": "true"}, make("p", {class: "drawing-head"}, "Its values"), make("p", {class: "drawing-head"}, "Where they came from")),
         make("ul", {"aria-label": "Values of the call, and where they came from"}, origins.map((origin) => make("li", {class: origin.founded ? "had" : "lacked"},
           make("div", {class: "box fact"}, make("span", {class: "fact-name"}, make("b", {}, said(origin.argument, 60)), value(origin.argument) === undefined ? null : make("span", {class: "of"}, " ", code(value(origin.argument), 40)))),
-          make("div", {class: `box source${origin.founded ? "" : " absent"}`}, make("p", {class: origin.founded ? "what" : "what gap-words"}, origin.step === null ? null : stepLink(origin.step, link), said(sentence(origin.words), 300))))))))));
+          make("div", {class: `box source${origin.founded ? "" : " absent"}`}, make("p", {class: origin.founded ? "what" : "what gap-words"}, origin.step === null ? null : stepLink(origin.step, link), words(origin.words))))))))));
 }
 
 function connect(figure, lines) {
