@@ -19,6 +19,7 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
     return {
         "finding": finding,
+        "policy": row.policy,
         "conversation": conversation_data(index, row.conversation, set(steps_of(finding))),
         "policies": stated_policies(stated),
         "others": [{"id": other.id, "step": other.step, "verdict": other.verdict} for other in others],

@@ -20,7 +20,7 @@ class Fed extends HTMLElement {
   }
 }
 
-// One finding in full: {finding, conversation, others, policies, out, address}.
+// One finding in full: {finding, policy, conversation, others, policies, out, address}; `policy` is the one to begin with.
 class FindingElement extends Fed {
   #policy;
 
@@ -28,7 +28,7 @@ class FindingElement extends Fed {
     learn(data);
     const address = data.address || "/finding/";
     fill(this, findingView(data.finding, data.conversation, {
-      policyId: this.#policy,
+      policyId: this.#policy || data.policy,
       others: data.others || [],
       isBrief: this.hasAttribute("brief"),
       level: Number(this.getAttribute("level")) || 3,
