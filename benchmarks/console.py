@@ -208,12 +208,15 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
 def pages_timed(reader: TestClient, view: View) -> list[Row]:
     """Every page, with the slowest of some rounds; the first of them, which fills caches, apart."""
     addresses = addresses_of(view)
-    painted = paints(view, [address for address, _ in addresses])
-    rows: list[Row] = []
-    for address, shown in addresses:
+    timed: list[Row] = []
+    for address, _ in addresses:
         spent = [seconds_for(lambda address=address: reader.get(address)) for _ in range(ROUNDS + 1)]
-        size = len(reader.get(address).content) / 1000
-        rows.append((f"`{shown}`", *told_times(spent), painted.get(address, ""), f"{size:.0f} kB"))
+        timed.append((*told_times(spent), f"{len(reader.get(address).content) / 1000:.0f} kB"))
+    painted = paints(view, [address for address, _ in addresses])
+    rows: list[Row] = [
+        (f"`{shown}`", first, then, painted.get(address, ""), size)
+        for (address, shown), (first, then, size) in zip(addresses, timed, strict=True)
+    ]
     spent = [seconds_for(lambda number=number: waived(reader, view, number)) for number in range(ROUNDS + 1)]
     return [*rows, ("a waiver, and `/findings` after it", *told_times(spent), "", "")]
 
