@@ -67,7 +67,8 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     first = _opening(folder, candidates, places, stated)
     conversation_blocks, held, quoted = _conversations(folder, steps, places, room)
     for each in rows:
-        each[SOUGHT] = " ".join((each[SOUGHT], quoted.get((words.list[each[1]], each[2]), "")))
+        name: str = words.list[int(each[1])]
+        each[SOUGHT] = " ".join((each[SOUGHT], quoted.get((name, each[2]), "")))
     data = {
         "overview": overview(summary, criterion),
         "policies": stated,
