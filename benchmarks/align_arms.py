@@ -84,20 +84,39 @@ def episodes(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     return found
 
 
+def worked(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
+    """Stage 2 beside the same conversations, in as many steps, with the working of every thought."""
+    found = [Arm(FIRST, 1, "base", "stage1", 1, 1)]
+    for k in seeds:
+        pair = [(f"stage2-{k}", "stage2"), (f"worked-{k}", "worked")]
+        found += [Arm(name, 2, FIRST, data, passes, k, needs=(FIRST,)) for name, data in pair]
+        found += [_tested(name, "none", ("show",), is_tuned=True) for name, _ in pair]
+    return found
+
+
 def fair(passes: int, seed: int) -> list[Arm]:
     """Whether recalling is as good as reading: arms of equally many steps, each begun from the base model or from one
-    stage 1; and what the base model and stage 1 gain by a shield."""
+    stage 1; and what they gain by a shield."""
     alone, reads, long = f"alone-{seed}", f"reads-{seed}", f"long-{seed}"
     return [
+        Arm(FIRST, 1, "base", "stage1", 1, 1),
+        Arm(long, 1, "base", "stage1", 1 + passes, seed),
         Arm(reads, 2, FIRST, "reads", passes, seed, needs=(FIRST,)),
         Arm(alone, 2, "base", "stage2", 1 + passes, seed),
-        Arm(long, 1, "base", "stage1", 1 + passes, seed),
-        _tested("base", "context", ("show",)),
-        _tested(FIRST, "context", ("agent", "show")),
+        *(_tested(each, "context", ("show",)) for each in (long, reads, FIRST)),
         _tested(alone, "none", ("show",)),
-        _tested(reads, "context", ("show",)),
-        _tested(long, "context", ("show",)),
     ]
+
+
+def plan(parts: Sequence[str], passes: int, seeds: Sequence[int]) -> list[Arm]:
+    """The arms of some parts of the experiment, each once, what is trained before what is only played."""
+    made = {
+        "worked": lambda: worked(passes, seeds),
+        "episodes": lambda: episodes(passes, seeds),
+        "fair": lambda: fair(passes, seeds[-1]),
+    }
+    found = {arm.name: arm for part in parts for arm in made[part]()}
+    return sorted(found.values(), key=lambda arm: not arm.is_training)
 
 
 def _tested(of: str, policy: str, shields: tuple[Resolve, ...], *, is_tuned: bool = False) -> Arm:
@@ -108,6 +127,7 @@ def _tested(of: str, policy: str, shields: tuple[Resolve, ...], *, is_tuned: boo
 GUESS = {
     "stage1": 90.0,
     "stage2": 200.0,
+    "worked": 220.0,
     "control": 30.0,
     "test": 40.0,
     "tried": 30.0,

@@ -3,7 +3,9 @@
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER                 # stage1.jsonl and stage2.jsonl
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --questions     # with yes/no questions on half of the policies
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only reads    # the thoughts of stage 2 with the handbook read
+python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only worked   # those of stage 2 with their working
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only stage2 --as practice
+python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --tokens MODEL  # as tokens of that model, in place of text
 """
 
 import argparse
@@ -20,16 +22,50 @@ from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.knowledge_rows import question_rows
 from bylaw.packs.clinic.tasks import Scenario
 
-SETS = {"stage1": SHAPES["stage1"], "stage2": SHAPES["stage2"], "reads": Shape("context", thoughts=True)}
+PART = 256
+"""Rows that are made tokens of at once."""
+SETS = {
+    "stage1": SHAPES["stage1"],
+    "stage2": SHAPES["stage2"],
+    "worked": SHAPES["stage2"],
+    "reads": Shape("context", thoughts=True),
+}
 
 
 def rows(line: bytes, names: list[str]) -> tuple[bytes, ...] | None:
     """A task's row in each set; None where the caller contradicts themselves."""
+    task = msgspec.json.decode(line, type=Scenario)
     try:
-        talk = gold(msgspec.json.decode(line, type=Scenario))
+        talks = {working: gold(task, working=working) for working in {name == "worked" for name in names}}
     except CannotPassError:
         return None
-    return tuple(msgspec.json.encode(conversation_row("clinic", talk, SETS[name])) + b"\n" for name in names)
+    made = (conversation_row("clinic", talks[name == "worked"], SETS[name]) for name in names)
+    return tuple(msgspec.json.encode(row) + b"\n" for row in made)
+
+
+def tokens(lines: list[bytes], model: str) -> tuple[list[list[int]], list[list[int]]]:
+    """Rows as tokens and labels."""
+    from transformers import AutoTokenizer
+
+    from bylaw.align.training.dialect import Dialect
+
+    dialect = Dialect(AutoTokenizer.from_pretrained(model))
+    made = [dialect.example(msgspec.json.decode(line)["messages"]) for line in lines]
+    return [ids for ids, _ in made], [labels for _, labels in made]
+
+
+def write_tokens(path: Path, lines: list[bytes], model: str, pool: ProcessPoolExecutor) -> None:
+    """A set as the tokens of a model."""
+    import pyarrow
+    from pyarrow import parquet
+
+    parts = [lines[start : start + PART] for start in range(0, len(lines), PART)]
+    found = list(pool.map(partial(tokens, model=model), parts))
+    columns = {
+        name: pyarrow.array([row for part in found for row in part[place]], pyarrow.list_(pyarrow.int32()))
+        for place, name in enumerate(("input_ids", "labels"))
+    }
+    parquet.write_table(pyarrow.table(columns), path, compression="zstd")
 
 
 def main() -> None:
@@ -40,17 +76,21 @@ def main() -> None:
     options.add_argument("--questions", action="store_true")
     options.add_argument("--only", default="stage1,stage2", help="which sets")
     options.add_argument("--as", dest="name", default="", help="what to call the one set")
+    options.add_argument("--tokens", default="", metavar="MODEL", help="write tokens of the model in this folder")
     given = options.parse_args()
     lines = gzip.decompress(given.tasks.read_bytes()).splitlines()
     given.folder.mkdir(parents=True, exist_ok=True)
     names = given.only.split(",")
     with ProcessPoolExecutor(multiprocessing.cpu_count()) as pool:
         found = [each for each in pool.map(partial(rows, names=names), lines, chunksize=32) if each is not None]
-    for place, name in enumerate(names):
-        asked = question_rows("clinic", SETS[name]) if given.questions else []
-        more = b"".join(msgspec.json.encode(row) + b"\n" for row in asked)
-        path = given.folder / f"{given.name or name}.jsonl"
-        path.write_bytes(b"".join(each[place] for each in found) + more)
+        for place, name in enumerate(names):
+            asked = question_rows("clinic", SETS[name]) if given.questions else []
+            made = [each[place] for each in found] + [msgspec.json.encode(row) + b"\n" for row in asked]
+            path = given.folder / (given.name or name)
+            if given.tokens:
+                write_tokens(path.with_suffix(".tokens.parquet"), made, given.tokens, pool)
+            else:
+                path.with_suffix(".jsonl").write_bytes(b"".join(made))
     print(f"{len(found)} of {len(lines)} tasks")
 
 

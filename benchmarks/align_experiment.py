@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, SEEDS, Arm, episodes, fair
+from align_arms import GUESS, SEEDS, Arm, plan
 from align_episodes import practise_episodes, try_tasks
 from align_examiner import Examiner, matcher
 from align_readiness import kernels, warm
@@ -53,7 +53,6 @@ class Experiment:
         self.asked = options.tasks
         self.player: Any = None
         self.examiner = Examiner(self)
-        self.writes_tokens = options.tokens
         self.lane, self.share, self.slots = options.lane, options.share, options.slots
         self.practice: str = options.practice
         self.episodes: dict[str, Any] = json.loads(options.episodes)
@@ -176,7 +175,7 @@ class Experiment:
     def prepare(self) -> None:
         """Have every supervised set as tokens once, for all arms that learn from it.
 
-        `NAME.tokens.parquet` beside a set holds them already (`--tokens` writes it).
+        `NAME.tokens.parquet` in place of a set holds them already (`align_data.py --tokens` writes it).
         """
         from datasets import Dataset
         from pyarrow import parquet
@@ -195,13 +194,12 @@ class Experiment:
             name = file.name.split(".")[0]
             self.rows[name] = training_rows(file, 1)[: self.limit]
             done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
-            if self.writes_tokens:
-                done[id(self.rows[name])][0].to_parquet(self.data / f"{name}.tokens.parquet")
         for file in self.data.glob("*.tokens.parquet"):
             name = file.name.split(".")[0]
             if name not in self.rows:
-                self.rows[name] = [{} for _ in range(parquet.read_metadata(file).num_rows)]
-                done[id(self.rows[name])] = Dataset(parquet.read_table(file)), 0
+                table = parquet.read_table(file)[: self.limit]
+                self.rows[name] = [{} for _ in range(table.num_rows)]
+                done[id(self.rows[name])] = Dataset(table), 0
 
         def examples(rows: Any, *others: Any) -> Any:
             return done[id(rows)] if id(rows) in done else plain(rows, *others)
@@ -288,14 +286,13 @@ def main() -> None:
     options.add_argument("--plays", action="store_true", help="this lane trains nothing")
     options.add_argument("--practice", required=True, help="tasks to practise on, as gzipped JSON lines")
     options.add_argument("--episodes", default="{}", help="settings of practice on whole conversations, as JSON")
-    options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which, of practice on whole conversations")
-    options.add_argument("--fair", action="store_true", help="run the fair arms too")
+    options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which")
+    options.add_argument("--parts", default="worked,fair", help="of worked, fair, episodes: what to run, in this order")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
     options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
     options.add_argument("--only", default="")
-    options.add_argument("--tokens", action="store_true", help="write the tokens of the sets beside them, and end")
     options.add_argument("--wait", default="", help="begin the first arm when this file is there")
     given = options.parse_args()
     # Workers are forked before anything touches the GPU.
@@ -306,20 +303,15 @@ def main() -> None:
         experiment.log(begun=vars(given), tasks=len(experiment.tasks))
         experiment.prepare()
         experiment.log(ready=True)
-        if given.tokens:
-            return
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        plan = episodes(given.passes, experiment.seeds)
-        plan += fair(given.passes, experiment.seeds[-1]) if given.fair else []
-        # What is trained comes first: another lane may play it meanwhile.
-        plan.sort(key=lambda arm: not arm.is_training)
-        planned = [arm for arm in plan if not (given.plays and arm.is_training)]
+        arms = plan(given.parts.split(","), given.passes, experiment.seeds)
+        planned = [arm for arm in arms if not (given.plays and arm.is_training)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left, needed = experiment.left(), took[arm.kind]
-            if (arm.stage or arm.is_episodic) and not arm.name.startswith(("stage1", "stage2-")):
+            if (arm.stage or arm.is_episodic) and not arm.name.startswith("stage1"):
                 needed += took["test"]  # A model that is not played is worth nothing.
             if left < needed:
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")

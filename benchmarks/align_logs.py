@@ -2,11 +2,11 @@
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bylaw.align.bootstrap import Interval, difference, rate_difference
+from bylaw.align.bootstrap import Interval, difference, rate_difference, rate_ratio
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
@@ -49,6 +49,10 @@ class Model(NamedTuple):
         """The events of every test conversation that failed."""
         return [one["events"] for one in lines(self.folder / f"{self.name}.{self.policy}.failed.jsonl.gz")]
 
+    def some(self, ids: Collection[str]) -> list[dict[str, Any]]:
+        """What became of some of the test tasks."""
+        return [task for task in self.tasks() if task["task"] in ids]
+
     def held(self, how: str) -> "Model":
         """The same under a shield; `how` says who makes the look-ups."""
         return self._replace(name=f"shield_{how}-{self.name}")
@@ -74,6 +78,12 @@ def rate_gap(ones: Sequence[Model], others: Sequence[Model], what: str) -> Inter
     return rate_difference(_faulty(ones, what), _faulty(others, what))
 
 
+def rate_share(ones: Sequence[Model], others: Sequence[Model], *what: str) -> str:
+    """How often a write is faulty in any of these ways, as a share of the same of others."""
+    found = rate_ratio(_faulty(ones, *what), _faulty(others, *what))
+    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
 def _success(task: dict[str, Any]) -> float:
     return float(task["success"])
 
@@ -86,8 +96,8 @@ def _by_cluster(models: Sequence[Model], value: Callable[[dict[str, Any]], float
     return found
 
 
-def _faulty(models: Sequence[Model], what: str) -> dict[str, tuple[float, float]]:
-    faulty = _by_cluster(models, lambda task: task[what])
+def _faulty(models: Sequence[Model], *what: str) -> dict[str, tuple[float, float]]:
+    faulty = _by_cluster(models, lambda task: sum(task[each] for each in what))
     writes = _by_cluster(models, lambda task: task["writes"])
     return {cluster: (sum(faulty[cluster]), sum(writes[cluster])) for cluster in faulty}
 

@@ -3,13 +3,30 @@
 uv run python benchmarks/align_page.py     # writes docs/results/align.md
 """
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from align_logs import RESULTS, Model, count, gap, log_of, passed, points, rate_gap, shares, table
+from align_logs import (
+    LOGS,
+    RESULTS,
+    Model,
+    count,
+    gap,
+    log_of,
+    passed,
+    percents,
+    points,
+    rate_gap,
+    rate_share,
+    shares,
+    table,
+)
 
 from bylaw.align.bootstrap import interval
+from bylaw.align.tasks import load_tasks
+from bylaw.packs.clinic.tasks import Scenario
 
 PAGE = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
 Places = Sequence[tuple[int, int]]
@@ -20,6 +37,14 @@ PRACTISED: Places = ((9, 1), (10, 2))
 """Runs of practice on whole conversations: the first and the second recipe."""
 TRAININGS: Places = ((8, 1), *PRACTISED, *SHOWN)
 SIXTH: Places = ((6, 1), (6, 2), (6, 3))
+WORKED: Places = ((13, 1), (13, 2))
+LONG = Model(13, "long-3", "context")
+"""A stage 1 of as many steps as both stages take."""
+COMPARING = (
+    *("late-cancel-fee", "refill-interval", "reschedule-notice", "waive-limit", "refund-cap", "refund-remaining"),
+    "booking-weekly-cap",
+)
+"""Policies that compare days, hours or amounts, of those that are broken most."""
 FIRST, BASE = Model(11, "stage1-1", "context"), Model(11, "base", "context")
 
 
@@ -40,7 +65,6 @@ def page() -> str:
         **counted("show", show),
         **counted("both", both),
         **counted("both_show", both_held),
-        **counted("second", second),
         **counted("live", live),
         **counted("short", held(shown, "live")),
         show_gap=points(gap(show, shown)),
@@ -50,11 +74,12 @@ def page() -> str:
         agent_gap=points(gap([Model(8, "stage2-1").held("agent")], [Model(8, "stage2-1")])),
         live_gap=points(gap(live, second)),
         live_each=each(live, second),
-        stage2_each=", ".join(f"{100 * model.found()['passed']['mean']:.1f}" for model in second),
         thoughts=points(
             gap(kind("stage2", SIXTH), [Model(1, "answers-1"), *kind("answers", SIXTH[1:])]),
         ).removeprefix("+"),
         **took(),
+        **working(),
+        **since(),
         **turns(shown, show),
         **practised(),
         **knowledge(),
@@ -117,6 +142,59 @@ def shields() -> str:
     return table([*head, "turns", "words", "stopped"], rows)
 
 
+def working() -> dict[str, str]:
+    """What thoughts gain by their working, and stage 2 beside a stage 1 of as many steps."""
+    plain, worked = kind("stage2", WORKED), kind("worked", WORKED)
+    broken = json.loads((LOGS / "violations.json").read_text())
+    compared = {name: sum(found.get(policy, 0) for policy in COMPARING) for name, found in broken.items()}
+    rows = [
+        [f"run {model.run}, seed {seed}", title, passed(model), f"{100 * model.developed():.1f}", *shares(model)]
+        for (_, seed), *pair in zip(WORKED, plain, worked, strict=True)
+        for title, model in zip(("stage 2, plain", "**stage 2, worked**"), pair, strict=True)
+    ]
+    head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
+    return {
+        "worked": table([*head, "near-misses a write (%)"], rows),
+        "worked_gap": points(gap(worked, plain)),
+        "worked_each": each(worked, plain),
+        "worked_broken": points(rate_gap(worked, plain, "violations")),
+        "worked_near": points(rate_gap(worked, plain, "near_misses")),
+        "worked_share": rate_share(worked, plain, "violations"),
+        "worked_both": rate_share(worked, plain, "violations", "near_misses"),
+        "worked_kept": f"{100 * count(worked, 'writes') / count(plain, 'writes'):.0f}",
+        **counted("plain2", plain),
+        **counted("worked", worked),
+        "before_all": str(sum(broken["before"].values())),
+        **{f"{name}_compared": str(found) for name, found in compared.items()},
+        **{f"{name}_others": str(sum(broken[name].values()) - found) for name, found in compared.items()},
+        "compared": ", ".join(f"`{policy}`" for policy in COMPARING),
+        "long_passed": percents([LONG]),
+        "run13_each": percents(plain),
+        "recall_gap": points(gap(plain, [LONG, LONG])),
+    }
+
+
+def since() -> dict[str, str]:
+    """Run 13 with and without a shield, on the tasks whose caller's yes the shield then took for one."""
+    tasks = [task for task in load_tasks("test") if isinstance(task, Scenario)]
+    ids = {task.id for task in tasks if task.agrees != "Yes indeed, go ahead."}
+    titles = {"stage 1, handbook in the prompt": Model(13, "stage1-1", "context")}
+    titles |= {"stage 1 for as many steps as both": LONG}
+    titles |= {f"stage 2, seed {seed}": Model(13, f"stage2-{seed}") for _, seed in WORKED}
+    titles |= {f"stage 2 worked, seed {seed}": Model(13, f"worked-{seed}") for _, seed in WORKED}
+    rows: list[list[str]] = []
+    for title, model in titles.items():
+        for name, played in (("none", model), ("`show`", model.held("show"))):
+            found = played.some(ids)
+            sums = {
+                what: sum(task[what] for task in found) for what in ("success", "writes", "violations", "near_misses")
+            }
+            cells = [str(sums[what]) for what in ("writes", "violations", "near_misses")]
+            rows.append([title if played is model else "", name, f"{100 * sums['success'] / len(found):.1f}", *cells])
+    head = ["run 13", "shield", "pass@1", "writes", "violations", "near-misses"]
+    return {"since": table(head, rows), "indeed": str(len(tasks) - len(ids)), "others": str(len(ids))}
+
+
 def practice() -> str:
     """Stage 2, practised and control, run by run."""
     rows = [
@@ -145,10 +223,11 @@ def practised() -> dict[str, str]:
 def knowledge() -> dict[str, str]:
     """Accuracy on policies whose questions were never learned, above chance, with intervals over policies."""
     found: dict[str, str] = {}
-    places = [*PRACTISED, *SHOWN]
-    for form, short in (("at once", "once"), ("after a thought", "thought")):
+    second, worked = kind("stage2", [*PRACTISED, *SHOWN, *WORKED]), kind("worked", WORKED)
+    asking = (("at once", "once", second), ("after a thought", "thought", second), ("at once", "worked", worked))
+    for form, short, models in asking:
         clusters: dict[str, list[float]] = {}
-        for model in kind("stage2", places):
+        for model in models:
             asked = model.all()["held_out"][form]["each"]
             middle = sorted(one["leaning"] for one in asked)[len(asked) // 2]
             for one in asked:
@@ -156,7 +235,7 @@ def knowledge() -> dict[str, str]:
                 clusters.setdefault(one["policy"], []).append(float(right) - 0.5)
         found[f"known_{short}"] = points(interval(clusters))
         found["policies"] = str(len(clusters))
-        found["questions"] = str(sum(map(len, clusters.values())) // len(places))
+        found["questions"] = str(sum(map(len, clusters.values())) // len(models))
     return found
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.align.bootstrap import difference, interval, rate_difference
+from bylaw.align.bootstrap import difference, interval, rate_difference, rate_ratio
 
 values = st.dictionaries(
     st.text(max_size=3), st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2), min_size=1, max_size=20
@@ -55,3 +55,12 @@ def test_a_rate_counts_every_time_alike_and_is_paired() -> None:
     assert (same.mean, same.low, same.high) == (0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match="same clusters"):
         rate_difference(one, {"a": (0.0, 1.0)})
+
+
+def test_a_ratio_of_rates_is_one_of_itself_and_half_where_half_as_much_happens() -> None:
+    often = {str(number): (2.0 * (number % 2), 4.0) for number in range(40)}
+    seldom = {name: (happened / 2, times) for name, (happened, times) in often.items()}
+    half = rate_ratio(seldom, often)
+    assert (half.mean, half.low, half.high) == (0.5, 0.5, 0.5)
+    assert rate_ratio(often, often).mean == 1
+    assert rate_ratio(often, dict.fromkeys(often, (0.0, 4.0))).mean == 0

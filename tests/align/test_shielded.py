@@ -11,6 +11,7 @@ from bylaw.align.rollout import Agent, play
 from bylaw.align.scripted import Scripted, comply
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.align.tasks import load_tasks
+from bylaw.packs.clinic.tasks import Scenario
 from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 
@@ -32,6 +33,16 @@ def test_the_careful_agent_is_never_stopped(resolve: Resolve) -> None:
     outcomes, episodes = shielded(Scripted("careful"), resolve)
     assert all(outcome.success for outcome in outcomes)
     assert [each.stopped for each in episodes] == [[]] * len(TASKS)
+
+
+def test_whatever_words_a_scripted_caller_says_yes_in_the_shield_takes_them_for_one() -> None:
+    tasks = [task for part in ("test", "development") for task in load_tasks(part) if isinstance(task, Scenario)]
+    able = {task.agrees: task for task in tasks if all(errand.right is not None for errand in task.errands)}
+    assert len(able) >= 6
+    for task in able.values():
+        episode = ShieldedEpisode(task, policy="none", resolve="show")
+        play([task], Scripted("careful"), policy="none", begin=lambda _, episode=episode: episode)
+        assert (task.agrees, episode.stopped) == (task.agrees, [])
 
 
 @pytest.mark.parametrize("resolve", ["agent", "live", "show"])

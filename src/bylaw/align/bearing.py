@@ -4,12 +4,13 @@ The guards of the write that the turn works towards are run over what was seen b
 seen after it: a look-up or a question serves the policies whose evaluation it moves on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.align.working import Note, notes_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.session import Session
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
@@ -37,6 +38,8 @@ class Saw(Struct, frozen=True):
     fact: Fact
     field: Field
     value: Any
+    notes: tuple[str, ...] = ()
+    """What the guards held it against."""
 
 
 class Bearing(Struct, frozen=True):
@@ -50,6 +53,10 @@ class Bearing(Struct, frozen=True):
     """Facts the guards read that were shown since the agent's last turn."""
     seen: tuple[Saw, ...] = ()
     """All facts the guards read and the agent had seen."""
+    weighed: tuple[Saw, ...] = ()
+    """Of these, the ones that settle a value of the call."""
+    claims: tuple[Note, ...] = ()
+    """What the served policies hold an argument of the call against, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
     """Facts that the turn's look-up is for and that had not been seen."""
     questions: tuple[str, ...] = ()
@@ -86,11 +93,17 @@ def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | Non
 
 
 def bearing(
-    pack: Pack, events: Sequence[Event], span: Span, serving: Serving | None, purpose: Purpose | None = None
+    pack: Pack,
+    events: Sequence[Event],
+    span: Span,
+    serving: Serving | None,
+    purpose: Purpose | None = None,
+    *,
+    working: bool = False,
 ) -> Bearing:
     """What bears on the turn at `span`. `events` go on at least to the results of the turn, where they are known.
 
-    `purpose` is found from the events where it is not given.
+    `purpose` is found from the events where it is not given. With `working`, facts carry what they were held against.
     """
     before, turn = events[: span.start], events[span.start : span.end]
     if serving is None:
@@ -114,20 +127,31 @@ def bearing(
         case "other":
             pass
     last = max((each.end for each in spans(pack, before)), default=0)
-    return _put_together(pack, now, purpose, serving, served, last)
+    return _put_together(pack, now, purpose, serving, served, last, working=working)
 
 
 def _put_together(
-    pack: Pack, now: "_Look", purpose: Purpose, serving: Serving, served: set[str], since: int
+    pack: Pack,
+    now: "_Look",
+    purpose: Purpose,
+    serving: Serving,
+    served: set[str],
+    since: int,
+    *,
+    working: bool,
 ) -> Bearing:
     evidence = [each for each in now.evidence if each.policy.id in served]
-    seen = now.seen()
+    notes = now.notes() if working else {}
+    seen = now.seen(note for each in notes.values() for note in each)
+    weighing = {fact for each in now.evidence if each.policy.id in now.weighing() for fact in _read_by(each)}
     return Bearing(
         purpose,
         serving,
         tuple(policy for policy in pack.policies.values() if policy.id in served),
         tuple(saw for saw, at in seen if at >= since),
         tuple(saw for saw, _ in seen),
+        tuple(saw for saw, _ in seen if saw.fact in weighing) if working else (),
+        tuple(note for id, each in notes.items() if id in served for note in each if note.fact is None),
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
         now.denials(),
@@ -205,16 +229,29 @@ class _Look:
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
-    def seen(self) -> list[tuple[Saw, int]]:
+    def notes(self) -> dict[str, tuple[Note, ...]]:
+        """What the guards compare, by policy."""
+        call, source, now = self._judged.made.call, self._judged.seen, self._judged.now
+        return {
+            each.policy.id: notes_of(each.guard, call.arguments, source, tool=call.tool, now=now)
+            for each in self.evidence
+        }
+
+    def seen(self, notes: Iterable[Note] = ()) -> list[tuple[Saw, int]]:
         """What the guards read and the agent has seen, with the step that showed it."""
         found: list[tuple[Saw, int]] = []
-        for fact in dict.fromkeys(f for each in self.evidence for done in each.completions for f in done.reads):
+        held: dict[Fact, list[str]] = {}
+        for note in notes:
+            if note.fact is not None:
+                held.setdefault(note.fact, []).append(note.words)
+        for fact in dict.fromkeys(f for each in self.evidence for f in _read_by(each)):
             value = self._value(fact)
             if value is UNSEEN or fact.key is None:
                 continue
             entity, field = self._named(fact)
             shown = self._judged.seen.shown_at(entity, fact.key, field)
-            found.append((Saw(fact, field, value), shown.delivered if shown is not None else -1))
+            saw = Saw(fact, field, value, tuple(held.get(fact, ())))
+            found.append((saw, shown.delivered if shown is not None else -1))
         return found
 
     def _value(self, fact: Fact) -> Any:
@@ -354,6 +391,10 @@ def _answered(events: Sequence[Event], span: Span) -> int:
             break
         at += 1
     return at
+
+
+def _read_by(evidence: PolicyEvidence) -> list[Fact]:
+    return [fact for done in evidence.completions for fact in done.reads]
 
 
 def _signature(evidence: PolicyEvidence) -> Any:

@@ -61,6 +61,20 @@ def rate_difference(
     return _resampled(sums, lambda each: _rate(*each[:2]) - _rate(*each[2:]), rounds, seed)
 
 
+def rate_ratio(
+    one: Mapping[str, tuple[float, float]],
+    other: Mapping[str, tuple[float, float]],
+    *,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """The rate of `one` as a share of that of `other`, paired in the same way; 0 where that never happens."""
+    if one.keys() != other.keys():
+        raise ValueError("the two do not have the same clusters")
+    sums = list(zip(*((*one[name], *other[name]) for name in one), strict=True))
+    return _resampled(sums, lambda each: _rate(_rate(*each[:2]), _rate(*each[2:])), rounds, seed)
+
+
 def _rate(happened: float, times: float) -> float:
     return happened / times if times else 0.0
 

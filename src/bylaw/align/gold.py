@@ -56,8 +56,8 @@ def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
     return played, episode.outcome()
 
 
-def gold(task: Task, *, seed: int = 0) -> LessonSeries:
-    """The gold conversation of a task, with a verified thought for every turn."""
+def gold(task: Task, *, seed: int = 0, working: bool = True) -> LessonSeries:
+    """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted."""
     if not isinstance(task, Scenario):
         raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
     pack = pack_named(task.pack)
@@ -72,7 +72,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
         span = Span(one.start, one.start + 1)
         purpose = PURPOSES[act.kind]
         known = None if purpose == "other" else serving
-        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
+        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
         lessons.append(
             Lesson(
                 turn,

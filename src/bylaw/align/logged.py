@@ -69,7 +69,8 @@ def _lesson(
     events = trajectory.events
     act = events[span.start]
     before = tuple(events[: span.start])
-    found = think(pack, events, span, next_write(pack, events, span.start), seed=f"{seed}/{trajectory.id}")
+    serving = next_write(pack, events, span.start)
+    found = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}", working=True)
     call = (act.tool, act.arguments) if isinstance(act, Call) else None
     answer = write_call(*call) if call is not None else act.text if isinstance(act, Message) else ""
     return Lesson(

@@ -5,6 +5,7 @@ guards' own. The wording varies with the seed; policies are named in words and n
 """
 
 import random
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -15,7 +16,8 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
-"""Words a thought should keep to."""
+"""Words a thought should keep to, its working left out."""
+_WORKING = re.compile(r" \([^()]*\)")
 
 _WISH = (
     "The user wants me to {wish}.",
@@ -121,9 +123,10 @@ def think(
     *,
     seed: int | str,
     purpose: Purpose | None = None,
+    working: bool = False,
 ) -> Thought:
-    """The verified thought of the turn at `span`, for the write it works towards."""
-    found = bearing(pack, events, span, serving, purpose)
+    """The verified thought of the turn at `span`, for the write it works towards; `working` shows how facts decide."""
+    found = bearing(pack, events, span, serving, purpose, working=working)
     before, turn = events[: span.start], events[span.start : span.end]
     return Thought(compose(pack, found, before, turn, seed=f"{seed}/{span.start}"), found)
 
@@ -146,7 +149,7 @@ def compose(
         return text
     for brevity in range(4):
         text = _Composer(pack, found, before, turn, random.Random(str(seed)), brevity).text()
-        if len(text.split()) <= SOFT:
+        if len(_WORKING.sub("", text).split()) <= SOFT:
             break
     return text
 
@@ -188,7 +191,10 @@ class _Composer:
 
     def _news(self) -> list[str]:
         said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
-        facts = saw_in_words(self._found.news)
+        found = self._found
+        recap = [saw for saw in found.weighed if saw not in found.news] if found.purpose == "announce" else []
+        claims = [f"{note.name} {note.value}{f' ({note.words})' if note.words else ''}" for note in found.claims]
+        facts = [*saw_in_words([*recap, *found.news]), *claims]
         if not facts or self._found.purpose == "other":
             return []
         fine = [] if self._found.denials else [said[1]]
@@ -215,27 +221,28 @@ class _Composer:
             case "ask":
                 return rng.choice(_ASK).format(questions=" ".join(found.questions))
             case "announce":
-                return rng.choice(_ANNOUNCE)
+                values = self._values(found.serving.call) if found.serving and found.weighed else ""
+                return f"{f'That comes to {values}. ' if values else ''}{rng.choice(_ANNOUNCE)}"
             case "refuse":
                 reasons = listed([inner(reason, self._names) for reason in found.denials])
                 return rng.choice(_REFUSE).format(reasons=reasons) if reasons else rng.choice(_OTHER)
             case "write":
-                return rng.choice(_WRITE).format(values=self._values())
+                call = next((event for event in self._turn if isinstance(event, Call)), None)
+                values = self._values(call) if call is not None else ""
+                return rng.choice(_WRITE).format(values=f" with {values}" if values else "")
             case "other":
                 return self._reply()
 
-    def _values(self) -> str:
+    def _values(self, call: Call) -> str:
         """The values of the call that name no thing."""
-        call = next((event for event in self._turn if isinstance(event, Call)), None)
-        if call is None:
-            return ""
         weighed = valued(self._pack, call.tool)
-        told = [
-            f"{name.replace('_', ' ')} {value}"
-            for name, value in call.arguments.items()
-            if name in weighed and not isinstance(value, dict | list)
-        ]
-        return f" with {listed(told)}" if told else ""
+        return listed(
+            [
+                f"{name.replace('_', ' ')} {value}"
+                for name, value in call.arguments.items()
+                if name in weighed and not isinstance(value, dict | list)
+            ]
+        )
 
     def _reply(self) -> str:
         last = next((event for event in reversed(self._before) if isinstance(event, Result)), None)

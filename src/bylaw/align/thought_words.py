@@ -107,7 +107,8 @@ def saw_in_words(saws: Iterable[Saw]) -> list[str]:
             thing[:] = ["not there"]
         elif saw.fact.field != "exists":
             colon = ":" if isinstance(saw.value, bool) else ""
-            thing.append(f"{label(saw.fact.field)}{colon} {value_in_words(saw.field, saw.value)}")
+            held = f" ({'; '.join(saw.notes)})" if saw.notes else ""
+            thing.append(f"{label(saw.fact.field)}{colon} {value_in_words(saw.field, saw.value)}{held}")
     return [f"{label(entity)} {', '.join(said)}" for (entity, _), said in things.items() if said]
 
 

@@ -32,7 +32,7 @@ _PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]+")
 _PLAIN_YES = (
     r"(?:yes+|yeah|yep|yup|yea|yeh?|yh|yas+|aye|ya|exactly|affirmative|by all means|carry on|"
     r"you may(?! (?:be|want)\b)|do both|"
-    r"absolutely|definitely|certainly|of course|correct(?! (?:the|my|our|it|this|that)\b)|confirmed|"
+    r"absolutely|definitely|certainly|indeed|of course|correct(?! (?:the|my|our|it|this|that)\b)|confirmed|"
     r"confirm(?:ing)?(?! (?:to|(?:it |that |this )?with)\b)|"
     r"i (?:do |hereby |can )?(?:confirm|agree|approve|accept|consent)|agreed|approved|"
     r"(?:please )?(?:do (?:it|that|so)(?! again)|go ahead|proceed|go for it|go on|continue|make it so)|"

@@ -140,7 +140,7 @@ class Expressions:
             if isinstance(right, ast.Tuple):
                 method = "among" if isinstance(op, ast.In) else "not_among"
             return self.run(method, left, right)
-        if _is_plain(left) or _is_plain(right):
+        if (_is_plain(left) or _is_plain(right)) and not (self.scope.cover and (_is_count(left) or _is_count(right))):
             return ast.Compare(left, [op], [right])
         return self.run(method, left, right)
 
@@ -214,6 +214,10 @@ class Expressions:
 def _is_plain(node: ast.expr) -> bool:
     """Whether Python's own comparison with this constant is the language's: not so for floats beside money."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
+
+
+def _is_count(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _no_arguments() -> ast.arguments:
