@@ -1,0 +1,110 @@
+"""`--embedder`: vectors that know meaning, from weights on disk or from an endpoint; hashed n-grams without either.
+
+Static embeddings are enough for a few words: one vector a token, averaged. Their weights may come with a package of the
+registry (extra `embed`), so nothing is fetched.
+"""
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bylaw.errors import UsageError
+from bylaw.rule.embedding import Embedder, HashedNgrams, normalised
+
+HASHED = "hashed"
+WORDLLAMA = "wordllama"
+_EXTRA = "in your clone of Bylaw: pip install '.[embed]'"
+_KEY = "none"
+"""For an endpoint that wants no key; the SDK does."""
+
+
+def open_embedder(said: str = "") -> Embedder:
+    """The embedder that `said` means: `hashed`, `wordllama`, the folder of a static model, or an endpoint's address."""
+    if said in ("", HASHED):
+        return HashedNgrams()
+    if said.startswith(("http://", "https://")):
+        return EndpointEmbedder(said)
+    return StaticEmbedder(*(_of_wordllama() if said == WORDLLAMA else _in_folder(Path(said))))
+
+
+class StaticEmbedder:
+    """A vector for each token, averaged over a text, of length 1 (WordLlama, Model2Vec)."""
+
+    def __init__(self, weights: Path, tokenizer: Path) -> None:
+        try:
+            numpy: Any = importlib.import_module("safetensors.numpy")
+            tokenizers: Any = importlib.import_module("tokenizers")
+        except ImportError:
+            raise UsageError("static embeddings need safetensors and tokenizers", hint=_EXTRA) from None
+        try:
+            tensors = numpy.load_file(str(weights))
+            self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
+        except Exception as error:
+            raise UsageError(f"not a static model: {error}", place=str(weights.parent)) from None
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        tables = [table for table in tensors.values() if table.ndim == 2]
+        if len(tables) != 1:
+            raise UsageError(f"a static model has one table of vectors, this has {len(tables)}", place=str(weights))
+        self._table = tables[0].astype("float32")
+        # Model2Vec may weigh tokens, and let several share a vector.
+        self._shares, self._weighs = tensors.get("mapping"), tensors.get("weights")
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self._embed(text) for text in texts]
+
+    def _embed(self, text: str) -> list[float]:
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        rows = ids if self._shares is None else self._shares[ids]
+        vectors = self._table[rows].astype("float64")
+        if self._weighs is not None:
+            vectors = vectors * self._weighs[ids].reshape(-1, 1)
+        return normalised((vectors.sum(axis=0) / max(1, len(ids))).tolist())
+
+
+class EndpointEmbedder:
+    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`; the model may be left out where there is one."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            openai: Any = importlib.import_module("openai")
+        except ImportError:
+            hint = "in your clone of Bylaw: pip install '.[compile]'"
+            raise UsageError("asking an endpoint needs the openai SDK", hint=hint) from None
+        self._address, _, self._model = address.partition("#")
+        self._failure: type[Exception] = openai.OpenAIError
+        self._client: Any = openai.OpenAI(base_url=self._address, api_key=os.environ.get("OPENAI_API_KEY") or _KEY)
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        if not texts:
+            return []
+        try:
+            answer = self._client.embeddings.create(
+                model=self._model or "default", input=list(texts), encoding_format="float"
+            )
+        except self._failure as error:
+            raise UsageError(f"no embeddings: {str(error).splitlines()[0]}", place=self._address) from None
+        found = [normalised(each.embedding) for each in sorted(answer.data, key=lambda each: each.index)]
+        if len(found) != len(texts) or len({len(each) for each in found}) != 1:
+            raise UsageError(f"{len(found)} embeddings for {len(texts)} texts, or of several lengths", place=self._address)
+        return found
+
+
+def _of_wordllama() -> tuple[Path, Path]:
+    """The files that come with the package, which itself is not imported: it configures logging for everybody."""
+    found = importlib.util.find_spec(WORDLLAMA)
+    if found is None or not found.submodule_search_locations:
+        raise UsageError(f"`{WORDLLAMA}` is not installed", hint=_EXTRA)
+    folder = Path(found.submodule_search_locations[0])
+    return folder / "weights" / "l2_supercat_256.safetensors", folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+
+
+def _in_folder(folder: Path) -> tuple[Path, Path]:
+    files = folder / "model.safetensors", folder / "tokenizer.json"
+    if missing := [file.name for file in files if not file.is_file()]:
+        hint = f"`{HASHED}`, `{WORDLLAMA}`, the folder of a static model, or an address such as http://127.0.0.1:8080/v1"
+        raise UsageError(f"no embedder: {' and '.join(missing)} missing", place=str(folder), hint=hint)
+    return files
