@@ -10,7 +10,6 @@ same; what it says counts only where every conversation of a rule still comes ou
 """
 
 import argparse
-import random
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -23,14 +22,13 @@ from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
 from bylaw.compile.draft import Draft
 from bylaw.compile.refine import refine
-from bylaw.compile.ruleset import Ruleset, Step
+from bylaw.compile.ruleset import Step
 from bylaw.compile.things import Things
 from bylaw.compile.tools import read_tools
 from bylaw.llm import Pending
 from bylaw.llm.batch import Batch
 from bylaw.llm.recorded import Recordings
 from bylaw.policy.yaml import read_yaml_file
-from bylaw.rule.embedding import Embedder
 
 HERE = Path(__file__).parent
 HANDBOOKS = ("hotel", "helpdesk")
@@ -94,7 +92,10 @@ def main() -> int:
             print("  ", step)
     if desk.wanted:
         kinds = sorted(request.name for request in desk.wanted.values())
-        print(f"{len(kinds)} questions have no answer yet: " + ", ".join(f"{kinds.count(k)} {k}" for k in sorted(set(kinds))))
+        print(
+            f"{len(kinds)} questions have no answer yet: "
+            + ", ".join(f"{kinds.count(k)} {k}" for k in sorted(set(kinds)))
+        )
         if batch is not None:
             try:
                 batch.ask(list(desk.wanted.values()))

@@ -27,6 +27,7 @@ GROUPS = {
     },
     "Shield a live agent": {
         "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
+        "tools": "Show how an MCP server's tools were described when accepted, and what changed; accept that.",
         "serve": "Answer over HTTP whether an agent may make a call.",
         "backtest": "Show what a change to a policy would have done to recorded calls.",
         "stop": "Stop an agent, a tool, a policy or all writes of a tenant, at once and for a while.",

@@ -51,6 +51,12 @@ UNNAMED = (
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
 )
+@click.option(
+    "--tools",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
+)
 @answers_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
@@ -65,6 +71,7 @@ def proxy_command(
     posture: Posture | None,
     context: tuple[str, ...],
     state_key: Path | None,
+    tools: Path | None,
     command: tuple[str, ...],
     llm: str | None,
     memory: Path | None,
@@ -103,7 +110,7 @@ def proxy_command(
             None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
         ):
             print(f"bylaw: {note}", file=sys.stderr, flush=True)
-        server: Any = proxy(shield, upstream(url or command), context=given, **named)
+        server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, **named)
         # Who stops a proxy breaks nothing off.
         with shield, suppress(KeyboardInterrupt):
             run(server, address, hosts=allow_host)

@@ -10,6 +10,7 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,11 +25,13 @@ from fastmcp.server.providers.proxy import FastMCPProxy
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.server.request_state import RequestStateSecurity
 from mcp_types import TextContent
+from mcp_types import Tool as McpTool
 from msgspec import Struct
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_asking import can_ask, elicited, take
+from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
@@ -61,8 +64,11 @@ class ShieldMiddleware(Middleware):
         conversation: str = "",
         fronts: Fronts | None = None,
         links: Links | None = None,
+        catalogue: Catalogue | None = None,
     ) -> None:
         self.shield = shield
+        self._catalogue = catalogue or Catalogue()
+        shield.doubts = self._catalogue.doubts
         self._fronts = fronts or Fronts()
         self._links = links
         self._sessions = Sessions(shield, context=context)
@@ -161,6 +167,7 @@ class ShieldMiddleware(Middleware):
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
         """The decision on a call and its id, that of an earlier round where it goes on."""
+        self._catalogue.refresh()
         # What an inner agent hears was said by the main one.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.puts_cards = call.can_ask
@@ -198,12 +205,14 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
-        """The server's tools, as it tells of them."""
+        """The server's tools, as it tells of them, or as they were accepted where it now tells otherwise."""
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
             # fastmcp tells of no tools where it reaches no server.
             raise McpError(code=NO_SERVER, message=reason)
-        return [_AsGiven(name=tool.name, parameters=tool.parameters, given=tool) for tool in tools]
+        listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+        shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
+        return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in shown]
 
     async def _gone(self) -> str:
         """Why the server cannot be reached; nothing where it answers."""
@@ -313,13 +322,18 @@ class _Call(Struct, frozen=True):
     """Whether the user can be asked by way of the client."""
 
 
-class _AsGiven(Tool):
+class _AsTold(Tool):
     """A tool told of in the server's own words: fastmcp would add a title and notes of its own."""
 
-    given: Tool
+    told: dict[str, Any]
 
     def to_mcp_tool(self, **_: Any) -> Any:
-        return self.given.to_mcp_tool(title=self.given.title, _meta=self.given.meta)
+        return McpTool.model_validate(self.told)
+
+
+def told_of(tool: Tool) -> McpTool:
+    """A tool in its server's words."""
+    return tool.to_mcp_tool(title=tool.title, _meta=tool.meta)
 
 
 def _request(context: Any) -> Any:
@@ -354,12 +368,14 @@ def proxy(
     key_argument: str = "",
     conversation: str = "",
     state_key: str = "",
+    tools: Path | None = None,
 ) -> Any:
     """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
 
     A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
     there; `conversation` is the one that all calls belong to which name none. `state_key`, the same for several
     proxies and at least 32 bytes long, lets each of them go on with a call that waits for an answer of the user.
+    `tools` is a file that keeps how the server's tools were described when somebody accepted that.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -369,7 +385,8 @@ def proxy(
     )
     pass_upwards(server, links)
     named = {"key_argument": key_argument, "conversation": conversation}
-    shielded = ShieldMiddleware(shield, context=context, fronts=fronts, links=links, **named)
+    catalogue = Catalogue(tools)
+    shielded = ShieldMiddleware(shield, context=context, fronts=fronts, links=links, catalogue=catalogue, **named)
     server.add_middleware(shielded)
     return server
 

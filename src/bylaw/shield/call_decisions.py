@@ -53,6 +53,7 @@ class Host(Protocol):
     tools: RunTool | None
     answers: OpenAnswers | None
     requests: OpenRequests | None
+    doubts: Mapping[str, str]
     is_closed: bool
     unwritten: dict[int, Any]
 
@@ -145,6 +146,8 @@ class CallDecisions:
         if stops.standing:
             now = self._shield.clock()
             grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
+        if because := self._shield.doubts.get(judgement.made.call.tool):
+            grounds = [decider.of_doubt(judgement.made.call.tool, because), *grounds]
         places = self._places(conversation, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
         grounds = [*places.grounds, *grounds] if places.grounds else grounds
         ruling = Ruling(grounds)

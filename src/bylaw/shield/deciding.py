@@ -85,6 +85,11 @@ class Decider:
         questions = () if answer == "deny" else (Question("unguarded", f"{because}: should it be done?", "person"),)
         return [Ground("", "unguarded", answer, self._postures.of(tool), because, questions=questions)]
 
+    def of_doubt(self, tool: str, because: str) -> Ground:
+        """What the host has against a tool: a person decides on each call."""
+        question = Question("doubt", f"{because}: should it be called?", "person")
+        return Ground("", "doubt", "ask", self._postures.of(tool), because, questions=(question,))
+
     def on_error(self, tool: str) -> Answer:
         """What becomes of a call of `tool` that could not be judged: never `allow`, unless it is known to read only."""
         declared = self.pack.schema.tools.get(tool)
@@ -146,7 +151,7 @@ class Decider:
         """What is to become of a judged call; `shown` are look-ups whose results the agent is told."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
-        bound = any(ground.kind not in ("call", "stop", "unguarded") for ground in grounds)
+        bound = any(ground.kind not in ("call", "stop", "unguarded", "doubt") for ground in grounds)
         unguarded = _changes(judgement) and not bound and not judgement.fault
         text = person = ""
         if answer != "allow":

@@ -43,9 +43,10 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call", "person", "stop", "unguarded"]
+    kind: Literal["guard", "rule", "call", "person", "stop", "unguarded", "doubt"]
     """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `stop` where
-    somebody stopped such calls, `unguarded` where no policy binds a write."""
+    somebody stopped such calls, `unguarded` where no policy binds a write, `doubt` where the host has something against
+    the tool."""
     answer: Answer
     posture: Posture
     because: str = ""

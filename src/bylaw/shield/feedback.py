@@ -120,7 +120,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
         return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
     if ground.kind == "stop":
         return f"{ground.for_agent}."
-    if ground.kind in ("person", "unguarded"):
+    if ground.kind in ("person", "unguarded", "doubt"):
         return f"{ground.because}."
     if ground.kind == "rule":
         told = ground.for_agent.partition(". ")[0] if by_card and ground.puts_card else ground.for_agent

@@ -73,6 +73,8 @@ class Shield:
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.requests = requests
         """Reads what a request allows, such as `bylaw.answering.RequestReader`; without it the catalogue's words do."""
+        self.doubts: Mapping[str, str] = {}
+        """By tool, what the host has against it now: each call of it is put to a person, whatever policies say."""
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
         self.unwritten: dict[int, LiveSession] = {}

@@ -1,0 +1,49 @@
+"""`bylaw tools`: how an MCP server described its tools when somebody accepted that, and how it does now."""
+
+import difflib
+import getpass
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from bylaw.cli.visible import visible
+from bylaw.integrations.mcp_catalogue import Known, Told, accept, read_book
+
+
+@click.command("tools")
+@click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
+@click.option("--accept", "digests", metavar="DIGEST", multiple=True, help="Accept the description with this digest.")
+@click.option("--by", default=getpass.getuser, show_default="you", help="Who does it; the file says so.")
+def tools_command(file: Path, digests: tuple[str, ...], by: str) -> int:
+    """Show how an MCP server's tools were described when accepted, and what changed; accept that.
+
+    FILE is the one that `bylaw proxy --tools FILE` keeps. Until somebody accepts a changed description, the agent is
+    shown the old one, and calls of the tool are put to a person. Ends with 1 while a description waits.
+    """
+    if digests:
+        for name in accept(file, digests, by):
+            print(f"accepted: {visible(name)}")
+    book = read_book(file)
+    waiting = {name: known for name, known in sorted(book.tools.items()) if known.waiting}
+    for name, known in waiting.items():
+        print("\n".join(_told(name, known)))
+    print(f"{len(book.tools)} tools, {len(waiting)} with a description that waits")
+    return 1 if waiting else 0
+
+
+def _told(name: str, known: Known) -> Iterator[str]:
+    before = _lines(known.accepted[-1]) if known.accepted else []
+    for each in known.waiting:
+        when = datetime.fromtimestamp(each.at).isoformat(" ", "minutes")
+        yield f"{visible(name)}: {each.digest}, told {when}" + ("" if known.accepted else ", a tool that is new")
+        shown = difflib.unified_diff(before, _lines(each), lineterm="", n=1)
+        yield from (f"  {line}" for line in shown if not line.startswith(("---", "+++", "@@")))
+
+
+def _lines(told: Told) -> list[str]:
+    """A description as lines that can be compared; what a server writes is JSON on one line each."""
+    text = msgspec.json.format(msgspec.json.encode(told.tool, order="sorted"), indent=1).decode()
+    return visible(text).splitlines()

@@ -1,0 +1,210 @@
+"""The tools as a server told of them when somebody accepted that, and what it tells of them now.
+
+A server may describe a tool one way while it is looked at, and another way later ("rug pull"): the words are read by
+the agent's model, and may tell it anything. So the first listing counts as accepted, or a file does that says what was;
+from then on the agent is shown a tool as it was accepted, and calls of one that is described otherwise are asked about
+until a person accepts the new words too. What was accepted is known by its digest.
+"""
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bylaw.errors import UsageError
+
+FIRST = "the first listing"
+MOST = 10_000
+"""Tools at most; what a server lists beyond them is not shown."""
+WAITING = 10
+"""Descriptions of one tool that wait for a person at most; with more the tool stays asked about all the same."""
+_SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+"""What agents and their hosts go by."""
+log = logging.getLogger("bylaw")
+
+
+class Told(Struct, frozen=True):
+    """A tool as the server told of it once."""
+
+    digest: str
+    tool: dict[str, Any]
+    at: float
+    by: str = ""
+    """Who accepted it."""
+
+
+class Known(Struct, frozen=True):
+    """What is known of one tool."""
+
+    accepted: tuple[Told, ...] = ()
+    """The last of them is shown."""
+    waiting: tuple[Told, ...] = ()
+
+
+class Book(Struct, frozen=True):
+    """What a file of accepted tools holds."""
+
+    tools: dict[str, Known] = field(default_factory=dict[str, Known])
+
+
+class Catalogue:
+    """The tools of one server. Without a file it is forgotten with the process."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._stamp: Any = None
+        self._book = Book()
+        self._is_open = True
+        """Whether tools that nobody has seen yet count as accepted."""
+        self.doubts: dict[str, str] = {}
+        """By tool, why its calls are asked about."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what somebody accepted meanwhile."""
+        if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
+            return
+        with self._lock:
+            self._read(self._file, stamp)
+
+    def _read(self, file: Path, stamp: Any) -> None:
+        if stamp is not None:
+            self._book, self._is_open = read_book(file), False
+        self._stamp = stamp
+        self._doubt()
+
+    def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """What the agent is shown of a listing: each tool as it was accepted."""
+        with self._lock:
+            if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
+                self._read(self._file, stamp)
+            before, shown = self._book, dict[str, dict[str, Any]]()
+            tools = dict(before.tools)
+            for each in listed:
+                name = str(each["name"])
+                known = tools.get(name, Known())
+                told = Told(digest_of(each), dict(each), time.time())
+                if told.digest not in {old.digest for old in known.accepted}:
+                    if not known.accepted and self._is_open and len(tools) < MOST:
+                        known = Known((replace(told, by=FIRST),))
+                    else:
+                        known = self._waits(name, known, told)
+                elif name not in shown:
+                    # What it adds beside its words may be of now.
+                    shown[name] = told.tool
+                if len(tools) < MOST or name in tools:
+                    tools[name] = known
+                if known.accepted:
+                    shown.setdefault(name, known.accepted[-1].tool)
+            if tools != before.tools:
+                self._keep(Book(tools))
+            if self._file is not None and listed:
+                self._is_open = False
+            self._doubt()
+            return list(shown.values())
+
+    def _waits(self, name: str, known: Known, told: Told) -> Known:
+        if told.digest in {old.digest for old in known.waiting}:
+            return known
+        what = "describes it otherwise than was accepted" if known.accepted else "has a tool that nobody has accepted"
+        log.warning("tool `%s`: the server %s (%s); %s", visible(name), what, told.digest, self._way)
+        if len(known.waiting) >= WAITING:
+            return known
+        return replace(known, waiting=(*known.waiting, told))
+
+    @property
+    def _way(self) -> str:
+        if self._file is None:
+            return "calls of it are asked about; with `--tools FILE` somebody can accept it"
+        return f"calls of it are asked about until somebody accepts it: bylaw tools {self._file}"
+
+    def _doubt(self) -> None:
+        found: dict[str, str] = {}
+        for name, known in self._book.tools.items():
+            if known.waiting:
+                was = f"{known.accepted[-1].digest} was accepted" if known.accepted else "none was accepted"
+                found[name] = (
+                    f"the server's description of this tool is not an accepted one ({known.waiting[-1].digest}, {was})"
+                )
+        # Looked at by other threads.
+        self.doubts.update(found)
+        for name in [name for name in self.doubts if name not in found]:
+            del self.doubts[name]
+
+    def _keep(self, book: Book) -> None:
+        self._book = book
+        if self._file is not None:
+            try:
+                write_book(self._file, book)
+            except OSError as error:
+                # What waits is held all the same; it is what was accepted that would be lost.
+                log.error("%s: the tools cannot be written: %s", self._file, error)
+            self._stamp = _stamp(self._file)
+
+
+def digest_of(tool: Mapping[str, Any]) -> str:
+    """By what a description is known: all that agents go by, whatever the order it is written in."""
+    said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
+    return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
+
+
+def read_book(file: Path) -> Book:
+    """The file of accepted tools."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Book)
+    except (OSError, msgspec.DecodeError) as error:
+        hint = "it is written by `bylaw proxy --tools`"
+        raise UsageError(f"not a file of accepted tools: {error}", place=str(file), hint=hint) from None
+
+
+def write_book(file: Path, book: Book) -> None:
+    """Write it in one step: nobody reads half of it."""
+    text = msgspec.json.format(msgspec.json.encode(book, order="sorted"), indent=1)
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(text + b"\n")
+        fresh.replace(file)
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+
+
+def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
+    """Accept descriptions that wait, by their digests; the tools that they are of."""
+    book = read_book(file)
+    tools, found = dict(book.tools), dict[str, str]()
+    for name, known in book.tools.items():
+        if said := [each for each in known.waiting if each.digest in digests]:
+            found |= {each.digest: name for each in said}
+            left = tuple(each for each in known.waiting if each.digest not in digests)
+            seen = (replace(each, by=by, at=time.time()) for each in said)
+            tools[name] = Known((*known.accepted, *seen), left)
+    if strange := [each for each in digests if each not in found]:
+        raise UsageError(f"no description `{visible(strange[0])}` waits", place=str(file))
+    if found:
+        write_book(file, Book(tools))
+    return sorted(set(found.values()))
+
+
+def visible(text: str) -> str:
+    """A server's words on one line, every character in it to be seen."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line)
+
+
+def _stamp(file: Path) -> Any:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
