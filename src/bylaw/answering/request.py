@@ -1,10 +1,14 @@
 """What a request allows, asked of a model once: from the user's words and the tool catalogue, before anything is read.
 
-Nothing here raises for what a model says. A quote that does not stand in the request, and a tool that is none, make
-that part of the answer allow nothing; where there is no answer, the words of the catalogue tell.
+Nothing here raises for what a model says, or waits for it longer than `patience`. A quote that does not stand in the
+request, and a tool that is none, make that part of the answer allow nothing; where a model gives no answer, nothing is
+allowed and all is asked about. Only where there is no model do the words of the catalogue tell.
 """
 
+import threading
+import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Literal
 
@@ -27,8 +31,8 @@ from bylaw.engine.request import (
     is_deed,
 )
 from bylaw.errors import UsageError
-from bylaw.llm import Chat, Request
-from bylaw.llm.chat import ChatError, schema_of
+from bylaw.llm import Chat, Pending, Request
+from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
@@ -76,6 +80,14 @@ class Reply(Struct, frozen=True):
 SCHEMA = schema_of(Reply)
 MOST = 10_000
 """Answers that a reader keeps; the oldest go first."""
+PATIENCE = 15.0
+"""Seconds that a call waits for an answer at most; one that comes later is there for the next call."""
+MOST_ASKED = 64
+"""Questions under way at once, at most."""
+FAILURES = 3
+"""After so many failures in a row a model is taken to be down."""
+PAUSE = 30.0
+"""Seconds before one that is down is asked again."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -91,11 +103,20 @@ def _told(tool: Tool) -> str:
 
 
 class RequestReader:
-    """Reads requests with a model; each is asked once, and known answers are not asked again."""
+    """Reads requests with a model; each is asked once, and known answers are not asked again.
 
-    def __init__(self, chat: Chat | None, *, known: Mapping[str, Allowance] | None = None) -> None:
+    For many threads: each waits for its own question alone, and for no longer than `patience`.
+    """
+
+    def __init__(
+        self, chat: Chat | None, *, known: Mapping[str, Allowance] | None = None, patience: float = PATIENCE
+    ) -> None:
         """`known` are allowances that were made before, by the key of their question."""
         self._chat = chat
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[Allowance]] = {}
+        self._failures, self._down_until = 0, 0.0
         self.known: dict[str, Allowance] = dict(known or {})
         self.queries = 0
         """How often a model was asked."""
@@ -106,33 +127,71 @@ class RequestReader:
         return lambda text: self.read(text, pack.schema.tools)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """What a request allows; without an answer, as far as the words of the catalogue tell."""
+        """What a request allows; all is asked about where a model has no answer, and says why."""
         asked = question(text, tools)
         found = self.known.get(asked.key)
-        if found is None:
-            found = self._ask(asked, text, tools)
-            if found is None:
-                return allowed_by_words(text, tools)
-            while len(self.known) >= MOST:
-                del self.known[next(iter(self.known))]
-            self.known[asked.key] = found
-        return found
-
-    def _ask(self, asked: Request, text: str, tools: Mapping[str, Tool]) -> Allowance | None:
+        if found is not None:
+            return found
         if self._chat is None:
             self._leave(asked.key, "nobody is there to ask")
-            return None
-        self.queries += 1
+            return allowed_by_words(text, tools)
+        waiting = self._begin(self._chat, asked, text, tools)
+        if isinstance(waiting, str):
+            return Allowance(by="model", unread=waiting)
         try:
-            (answer,) = self._chat.ask([asked])
-        except ChatError as error:
-            self._leave(asked.key, str(error))
-            return None
-        reply = answer.read(Reply)
+            return waiting.result(self._patience)
+        except TimeoutError:
+            why = f"the model gave no answer within {self._patience:g} seconds"
+            self._fails(asked.key, why)
+            return Allowance(by="model", unread=why)
+
+    def _begin(self, chat: Chat, asked: Request, text: str, tools: Mapping[str, Tool]) -> "Future[Allowance] | str":
+        """The answer that is under way, or why the model is not asked now."""
+        with self._lock:
+            waiting = self._under_way.get(asked.key)
+            if waiting is not None:
+                return waiting
+            if time.monotonic() < self._down_until:
+                return "the model did not answer lately"
+            if len(self._under_way) >= MOST_ASKED:
+                return "too many questions wait for the model"
+            waiting = self._under_way[asked.key] = Future[Allowance]()
+            self.queries += 1
+        # Whoever stops the program does not wait for a model.
+        threading.Thread(target=self._ask, args=(chat, asked, text, tools, waiting), daemon=True).start()
+        return waiting
+
+    def _ask(
+        self, chat: Chat, asked: Request, text: str, tools: Mapping[str, Tool], waiting: "Future[Allowance]"
+    ) -> None:
+        is_down = True
+        try:
+            (answer,) = chat.ask([asked])
+            reply, why = answer.read(Reply), answer.why or "no answer that can be read"
+        except Exception as error:
+            reply, why = None, str(error) or type(error).__name__
+            # A batch is answered when somebody gets to it.
+            is_down = not isinstance(error, Pending)
         if reply is None:
-            self._leave(asked.key, answer.why or "no answer that can be read")
-            return None
-        return allowance_of(reply, text, tools)
+            found = Allowance(by="model", unread=f"the model gave no answer ({why.splitlines()[0][:200]})")
+            self._fails(asked.key, why, is_down=is_down)
+        else:
+            found = allowance_of(reply, text, tools)
+        with self._lock:
+            if reply is not None:
+                self._failures, self._down_until = 0, 0.0
+                while len(self.known) >= MOST:
+                    del self.known[next(iter(self.known))]
+                self.known[asked.key] = found
+            self._under_way.pop(asked.key, None)
+        waiting.set_result(found)
+
+    def _fails(self, key: str, why: str, *, is_down: bool = True) -> None:
+        with self._lock:
+            self._failures += is_down
+            if self._failures >= FAILURES:
+                self._down_until = time.monotonic() + PAUSE
+            self._leave(key, why)
 
     def _leave(self, key: str, why: str) -> None:
         while len(self.unanswered) >= MOST:

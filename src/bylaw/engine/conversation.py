@@ -18,7 +18,7 @@ from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
-from bylaw.engine.request import Delegating, Granted, ReadRequest
+from bylaw.engine.request import Allowance, Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
@@ -194,6 +194,12 @@ class Conversation:
         """What a model said that the user's words allow, in the order it was asked."""
         requests = self._session.requests
         return requests.granted if requests is not None else ()
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
+        requests = self._session.requests
+        return requests.allowance(self.ledger.step) if requests is not None and self.ledger.said else None
 
     def request_digest(self, judgement: Judgement) -> str:
         """By what the log names what the request allows that a call was held to; empty where none was."""

@@ -51,6 +51,9 @@ NO_SERVER = -32000
 ANSWER = 15.0
 """Seconds in which a server that is asked whether it is there must answer."""
 
+DECIDING = 200
+"""Calls that are decided on at once, at most: some may wait for a model, and nobody else is to wait for them."""
+
 
 class ShieldMiddleware(Middleware):
     """Decides on every tool call before it goes on to the server."""
@@ -81,6 +84,7 @@ class ShieldMiddleware(Middleware):
         self._followers: dict[str, Follower] = {}
         self._speaking: dict[str, LiveSession] = {}
         """By key, the conversation of whoever spoke last."""
+        self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
         """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
@@ -117,10 +121,10 @@ class ShieldMiddleware(Middleware):
             agent = agent_in(meta)
             round, answer = take_round(request)
             given = (self._key(meta, arguments), self._vouched(request, meta))
-            session = await anyio.to_thread.run_sync(self._session, *given)
+            session = await anyio.to_thread.run_sync(self._session, *given, limiter=self._deciding)
             # An inner agent's client may have a model answer for the user.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
-            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id)
+            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if call.can_ask and not decision.allowed:
                 if not needs_rounds(request):
                     decision, id = await self._asked(request, call, decision, id)
@@ -201,7 +205,9 @@ class ShieldMiddleware(Middleware):
                 break
             answer = await elicited(request, round.form(decision))
             await self._record(session, id, decision.feedback, error=True)
-            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, self._new_id())
+            decision, id = await anyio.to_thread.run_sync(
+                self._decide, call, round, answer, self._new_id(), limiter=self._deciding
+            )
         return decision, id
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:

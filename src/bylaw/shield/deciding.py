@@ -247,7 +247,7 @@ class Decider:
         field = entity.fields.get(fact.field) if entity is not None else None
         asked = f"what is {fact}?"
         if fact.entity == "request":
-            asked = "This goes beyond what you asked for. Should it be done?"
+            asked = "Nothing shows that you asked for this. Should it be done?"
         if fact.entity == "context":
             named = fact.field.replace("_", " ")
             asked = f"what is the {named}? The host did not say: it belongs in the `context` of the session."

@@ -133,6 +133,9 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a person can say: {asked} {rule}".strip()
+    if any(each.fact.startswith("request") for each in ground.questions):
+        # Which of its values the request does not bear out, or why it could not be read.
+        return f"{ground.because}. {rule}".strip()
     return rule or ground.because
 
 

@@ -5,9 +5,12 @@ with the next decision, by `flush`, or where the `with` of the session or of its
 """
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +18,7 @@ from msgspec.structs import replace
 
 from bylaw.engine import door
 from bylaw.engine.conversation import Conversation
+from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.journal import Answers, LogError
@@ -29,7 +33,16 @@ from bylaw.trace.trajectory import Trajectory
 TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
 
+ASKING = 200
+"""Conversations that wait for a model or the host's tools at once, at most."""
+
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
+
+
+@cache
+def _asking() -> ThreadPoolExecutor:
+    """The threads that wait for others; those of the event loop are few, and the log needs them."""
+    return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
 class LiveSession:
@@ -79,6 +92,12 @@ class LiveSession:
         """The same, to be taken with others."""
         given = door.context(context) or {}
         return lambda conversation: conversation.vouch(given)
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
+        with self._lock:
+            return self._state.open().allowance
 
     def unheard(self) -> None:
         """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
@@ -484,11 +503,15 @@ class LiveSession:
     @property
     def _may_ask_others(self) -> bool:
         """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
-        return self._state.decider.resolves or self.shield.answers is not None
+        return self._state.decider.resolves or self.shield.answers is not None or self.shield.requests is not None
 
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
+        if self._may_ask_others:
+            # Each may wait long for a model, and nobody who needs none is to wait for it.
+            ask = partial(contextvars.copy_context().run, self._attempt_alone, wanted)
+            return await asyncio.get_running_loop().run_in_executor(_asking(), ask)
         reads_on = self._state.is_told_whole or bool(self.pack.book.limits)
-        if self._may_ask_others or (reads_on and self._log is not None and not self._log.reads_at_once):
+        if reads_on and self._log is not None and not self._log.reads_at_once:
             return await asyncio.to_thread(self._attempt_alone, wanted)
         return self._attempt_alone(wanted)
 

@@ -78,6 +78,12 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     by: Literal["model", "words"] = "words"
     faults: tuple[str, ...] = ()
     """What was wrong with the answer it was made from; that part of it allows nothing."""
+    unread: str = ""
+    """Why nobody could say what the request allows: then all is asked about."""
+
+    def may_need(self, tool: Tool) -> bool:
+        """Whether the request may need a tool: it only reads, or the request asks for it, or leaves open what it asks."""
+        return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:

@@ -41,7 +41,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 class Objection(Struct, frozen=True):
     """Why a call does not keep to what the request allows."""
 
-    why: Literal["not_asked", "delegated", "not_said", "not_found", "not_chosen", "link", "too_much"]
+    why: Literal["not_asked", "unread", "delegated", "not_said", "not_found", "not_chosen", "link", "too_much"]
     argument: str = ""
     value: str = ""
     traced: Traced | None = None
@@ -51,6 +51,8 @@ class Objection(Struct, frozen=True):
         match self.why:
             case "not_asked":
                 return "the request does not ask for this"
+            case "unread":
+                return f"what the request asks for could not be read: {self.value}"
             case "delegated":
                 return "the request leaves it to a text what is to be done"
             case "not_said":
@@ -111,6 +113,8 @@ class Keeping:
             if not found:
                 return []
             held = found if held is None or len(found) < len(held) else held
+        if allowance.unread:
+            return [Objection("unread", value=allowance.unread)]
         if allowance.delegations:
             if self._delegation == "follow" and self._is_delegated(call, tool, allowance.delegations, request, before):
                 return []

@@ -47,6 +47,8 @@ class Requests:
         """What a model said, in the order it was asked."""
         self._allowances = {each.messages: each.allowance for each in self.granted}
         """By how many messages of the user there were."""
+        self._unread: dict[int, Allowance] = {}
+        """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
@@ -62,8 +64,14 @@ class Requests:
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
+            if count in self._unread:
+                return self._unread[count]
             text = self.text(before)
-            found = self._allowances[count] = self._read(text) if text else Allowance()
+            found = self._read(text) if text else Allowance()
+            if found.unread:
+                self._unread[count] = found
+                return found
+            self._allowances[count] = found
             if found.by == "model":
                 self.granted.append(Granted(count, found))
         return found
@@ -72,12 +80,16 @@ class Requests:
         """By what the log names what the user's words before a step allow."""
         count = self._count(before)
         if count not in self._digests:
-            self._digests[count] = self.allowance(before).digest
+            found = self.allowance(before)
+            if found.unread:
+                return ""
+            self._digests[count] = found.digest
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
         """What the user's words before a step allow, in lines for people."""
-        return told(self.allowance(before), self.text(before))
+        found = self.allowance(before)
+        return told(found, self.text(before)) if not found.unread else []
 
     def text(self, before: int) -> str:
         """All that the user said before a step."""
@@ -99,6 +111,7 @@ class Requests:
         """What speaks against a call; nothing where it keeps to the request."""
         found = self._found.get(at.step)
         if found is None:
+            self._unread.clear()
             before = at.start
             allowance, text = self.allowance(before), self.text(before)
             against = self._keeping.objections(
