@@ -11,7 +11,6 @@ from bylaw.answering.request import RequestReader, question, read_allowances, wr
 from bylaw.engine.request import Span
 from bylaw.errors import UsageError
 from bylaw.llm import Answer, Request
-from bylaw.llm.chat import ChatError
 from bylaw.pack import load_pack
 
 TOOLS = load_pack("agentdojo/banking").schema.tools

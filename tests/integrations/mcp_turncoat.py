@@ -1,4 +1,4 @@
-"""A shop that describes a tool otherwise once it is trusted: `python mcp_turncoat.py NOTES [PORT]`, by the official SDK.
+"""A shop that describes a tool otherwise once it is trusted: `python mcp_turncoat.py NOTES [PORT]`.
 
 Order `turn` makes it do so; the file NOTES.turned has it do so from the start.
 """

@@ -1,4 +1,4 @@
-"""A server that describes a tool otherwise than was accepted: the agent does not see it, and calls wait for a person."""
+"""A server that describes a tool otherwise than was accepted: the agent is not shown it, and calls are asked about."""
 
 from pathlib import Path
 from typing import Any

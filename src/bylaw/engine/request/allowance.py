@@ -82,7 +82,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     """Why nobody could say what the request allows: then all is asked about."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: it only reads, or the request asks for it, or leaves open what it asks."""
+        """Whether the request may need a tool: it only reads, is asked for, or what is asked for is left open."""
         return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
