@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.answering.operation import Plan
-from bylaw.rule.embedding import HashedNgrams, Vector, similarity
+from bylaw.rule.embedding import Embedder, HashedNgrams, Vector, similarity
 
 FILE = "plans.jsonl"
 ALIKE = 0.3
@@ -49,9 +49,9 @@ class Remembered(Struct):
 class Plans:
     """Plans by what they are for, in a file that several processes may add to; without a folder, in memory only."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None
-        self._embed = HashedNgrams()
+        self._embed = embed or HashedNgrams()
         self._known: dict[tuple[str, bytes], Remembered] = {}
         self._lock = threading.Lock()
         if self._file is not None and self._file.is_file():

@@ -28,6 +28,12 @@ def answers_options(command: Command) -> Command:
             help="For --llm: an MCP server whose tools plans may use, a command in quotes or a URL.",
         ),
         click.option(
+            "--embedder",
+            metavar="NAME",
+            default="",
+            help="For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+        ),
+        click.option(
             "--memory",
             metavar="DIR",
             type=click.Path(path_type=Path),
@@ -54,15 +60,23 @@ class Models(Struct, frozen=True):
 
 @contextmanager
 def open_answers(
-    llm: str | None, memory: Path | None, operations: tuple[str, ...], *, budget: int | None = None
+    llm: str | None,
+    memory: Path | None,
+    operations: tuple[str, ...],
+    embedder: str = "",
+    *,
+    budget: int | None = None,
 ) -> Generator[Models]:
     """Who answers, while the command runs; nobody without `--llm`."""
     if llm is None:
-        if memory is not None or operations:
-            raise UsageError("`--memory` and `--operations` go with `--llm`", hint="say which model to ask")
+        if memory is not None or operations or embedder:
+            raise UsageError(
+                "`--memory`, `--embedder` and `--operations` go with `--llm`", hint="say which model to ask"
+            )
         yield Models()
         return
     from bylaw.answering import Answerer, Plans
+    from bylaw.answering.embedder import open_embedder
     from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
 
@@ -78,5 +92,5 @@ def open_answers(
                 ) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
-        answers = Answerer(chat, plans=Plans(memory), operations=added, budget=budget)
+        answers = Answerer(chat, plans=Plans(memory, embed=open_embedder(embedder)), operations=added, budget=budget)
         yield Models(answers, RequestReader(chat))

@@ -62,6 +62,12 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--price", default="", metavar="IN,OUT", help="Dollars for a million tokens in and out, such as 2.5,10.")
 @click.option("--refine", default=0, metavar="N", help="Refine up to N rules: make them verifiable, merge duplicates.")
+@click.option(
+    "--embedder",
+    default="",
+    metavar="NAME",
+    help="For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
 @click.option(
     "--as-is", is_flag=True, help="Do not wait for answers: a policy whose questions have none gets no check."
@@ -83,11 +89,13 @@ def compile_command(
     concurrency: int,
     price: str,
     refine: int,
+    embedder: str,
     dry_run: bool,
     as_is: bool,
     overwrite: bool,
 ) -> int:
     """Compile a policy document and a catalogue of tools into a pack."""
+    from bylaw.answering.embedder import open_embedder
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
     from bylaw.compile.forecast import forecast
@@ -108,7 +116,7 @@ def compile_command(
     out = update or out
     (labelled,) = _relative((labels or "",), out)
     made_of = MadeOf(
-        _relative(documents, out), _relative(tools, out), _relative(logs, out), name, now, labelled, refine
+        _relative(documents, out), _relative(tools, out), _relative(logs, out), name, now, labelled, refine, embedder
     )
     earlier = before = None
     if out.is_file():
@@ -137,6 +145,8 @@ def compile_command(
     for each in rejected:
         print(f"{each} was rejected, and is asked for again")
     source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, rejected)
+    if made_of.embedder:
+        source = replace(source, embed=open_embedder(made_of.embedder))
     if dry_run:
         print("\n".join(forecast(source, paid)))
         return 0

@@ -57,6 +57,9 @@ UNNAMED = (
     type=click.Path(dir_okay=False, path_type=Path),
     help="Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
 )
+@click.option(
+    "--hide", is_flag=True, help="List only tools that the user's request may need, and those that only read."
+)
 @answers_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
@@ -72,10 +75,12 @@ def proxy_command(
     context: tuple[str, ...],
     state_key: Path | None,
     tools: Path | None,
+    hide: bool,
     command: tuple[str, ...],
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
+    embedder: str,
 ) -> None:
     """Stand between an MCP client and an MCP server, and decide on every tool call.
 
@@ -94,7 +99,7 @@ def proxy_command(
     except ImportError as error:
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
-    with open_answers(llm, memory, operations) as models:
+    with open_answers(llm, memory, operations, embedder) as models:
         older = [load_pack(each) for each in earlier]
         firmness = Postures(posture) if posture else None
         shield = Shield(
@@ -105,12 +110,15 @@ def proxy_command(
             requests=models.requests,
             earlier=older,
         )
+        if hide and not shield.pack.reads_requests:
+            hint = "a guard asks `requested()` for it, as in the pack `agentdojo`"
+            raise UsageError("`--hide` needs a pack that holds calls to the user's request", hint=hint)
         unnamed = "" if address or conversation or key_argument else UNNAMED
         for note in filter(
             None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
         ):
             print(f"bylaw: {note}", file=sys.stderr, flush=True)
-        server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, **named)
+        server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)
         # Who stops a proxy breaks nothing off.
         with shield, suppress(KeyboardInterrupt):
             run(server, address, hosts=allow_host)

@@ -95,6 +95,7 @@ def serve_command(
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
+    embedder: str,
 ) -> int:
     """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
 
@@ -149,7 +150,7 @@ def serve_command(
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
-        with log, open_answers(llm, memory, operations) as models:
+        with log, open_answers(llm, memory, operations, embedder) as models:
             desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)
             kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None

@@ -30,6 +30,7 @@ from bylaw.llm import Chat, Pending
 from bylaw.llm.source import at_hand
 from bylaw.policy.clock import stated_clock
 from bylaw.policy.document import Document
+from bylaw.rule.embedding import Embedder
 from bylaw.trace import Trajectory
 
 _ANY_TIME = "2025-01-15T10:00:00"
@@ -58,6 +59,8 @@ class Source(Struct, frozen=True):
     """By conversation which calls were safe: weights of rules are learned from them."""
     rejected: Mapping[str, str] = {}
     """By policy why its check was rejected, and what to tell beside it: it is asked for again."""
+    embed: Embedder | None = None
+    """Tells which predicates are alike, for refining; None: by their spelling."""
 
     @property
     def tried_at(self) -> str:
@@ -195,7 +198,8 @@ def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
     """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
     rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
     if source.refinements and all(name in work.checks for name in rules):
-        refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
+        given = (desk, bench, work.checks, work.drafts, _general(work))
+        refined = refine(*given, budget=source.refinements, embed=source.embed)
         if refined is not None:
             work.checks, work.steps = refined.checks, refined.steps
     if desk.wanted and not desk.gives_up:

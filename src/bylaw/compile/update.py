@@ -34,6 +34,7 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     now: str = ""
     labels: str = ""
     refine: int = 0
+    embedder: str = ""
     written: dict[str, str] = {}
     """Digests of the files as they were made, by path: a file with another one has been edited since."""
 

@@ -33,13 +33,16 @@ from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_asking import can_ask, elicited, take
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_fronts import Fronts, connection
+from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
 from bylaw.integrations.mcp_meta import CONTEXT, CONVERSATION, agent_in, context_in, name_in, said_in, turn_in
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
 from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
+from bylaw.integrations.showing import WITHHELD, Showing, shows_all
 from bylaw.integrations.undecided import log, tell, undecided
+from bylaw.policy.tool import Tool as PackTool
 from bylaw.shield import Decision, LiveSession, Shield
 
 HEADER = "bylaw-conversation"
@@ -68,8 +71,11 @@ class ShieldMiddleware(Middleware):
         fronts: Fronts | None = None,
         links: Links | None = None,
         catalogue: Catalogue | None = None,
+        hiding: Hiding | None = None,
     ) -> None:
         self.shield = shield
+        self._hiding = hiding
+        """Leaves out what a request cannot use; None: all tools are listed."""
         self._catalogue = catalogue or Catalogue()
         shield.doubts = self._catalogue.doubts
         self._fronts = fronts or Fronts()
@@ -125,6 +131,8 @@ class ShieldMiddleware(Middleware):
             # An inner agent's client may have a model answer for the user.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
+            if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
+                await self._hiding.announce(request)
             if call.can_ask and not decision.allowed:
                 if not needs_rounds(request):
                     decision, id = await self._asked(request, call, decision, id)
@@ -152,7 +160,8 @@ class ShieldMiddleware(Middleware):
             return round.goes_on(id, answer)
         content, error = _shown(answer)
         await self._record(session, id, content, error=error)
-        return _with_note(answer, decision)
+        declared = self.shield.pack.schema.tools.get(tool)
+        return _with_note(answer if declared is None else for_agent(answer, declared), decision)
 
     @contextmanager
     def _carrying_out(self, session: LiveSession | None, agent: str) -> Generator[None]:
@@ -218,7 +227,37 @@ class ShieldMiddleware(Middleware):
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
-        return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in shown]
+        hidden = await self._hidden(self._hiding, _request(context)) if self._hiding is not None else ()
+        declared = self.shield.pack.schema.tools
+        told = [
+            each if shows_all(declared.get(each["name"])) else {**each, "outputSchema": None}
+            for each in shown
+            if each["name"] not in hidden
+        ]
+        return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
+
+    async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
+        """What the conversation that asks for the list cannot use; nothing, where it does not say which it is."""
+        meta = (request.meta if request is not None else None) or {}
+        key = self._key(meta, {})
+        if key is None:
+            return frozenset()
+        said = None if agent_in(meta) else said_in(meta)
+        return await anyio.to_thread.run_sync(
+            self._hidden_now, hiding, key, self._vouched(request, meta), said, limiter=self._deciding
+        )
+
+    def _hidden_now(self, hiding: Hiding, key: str, context: dict[str, Any], said: Any) -> Hidden:
+        session = self._session(key, context)
+        if said is not None:
+            self._follower(session).follow(said)
+        hidden = hiding.hidden(session)
+        hiding.tell(session, hidden)
+        return hidden
+
+    def _lists_anew(self, hiding: Hiding, session: LiveSession) -> bool:
+        """Whether the user's words have changed what the list leaves out."""
+        return hiding.tell(session, hiding.hidden(session))
 
     async def _gone(self) -> str:
         """Why the server cannot be reached; nothing where it answers."""
@@ -358,6 +397,23 @@ def _shown(answer: Any) -> tuple[Any, bool | None]:
     return "\n".join(texts), answer.is_error
 
 
+def for_agent(answer: Any, tool: PackTool) -> Any:
+    """The answer without what the pack masks, and with what others wrote marked as theirs."""
+    if shows_all(tool):
+        return answer
+    showing, structured = Showing(tool), answer.structured_content
+    content: list[Any] = []
+    for part in answer.content:
+        if isinstance(part, TextContent):
+            text = showing.text(part.text, is_error=bool(answer.is_error), instead=structured)
+            content.append(part.model_copy(update={"text": text}))
+        else:
+            # What a picture or a file holds nobody can tell here.
+            content.append(TextContent(type="text", text=WITHHELD) if tool.mask else part)
+    shown = None if structured is None else showing.value(structured)
+    return answer.model_copy(update={"content": content, "structured_content": shown})
+
+
 def _with_note(answer: Any, decision: Decision) -> Any:
     """The answer, with what the agent is advised of beside it."""
     if not decision.feedback:
@@ -375,13 +431,15 @@ def proxy(
     conversation: str = "",
     state_key: str = "",
     tools: Path | None = None,
+    hides: bool = False,
 ) -> Any:
     """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
 
     A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
     there; `conversation` is the one that all calls belong to which name none. `state_key`, the same for several
     proxies and at least 32 bytes long, lets each of them go on with a call that waits for an answer of the user.
-    `tools` is a file that keeps how the server's tools were described when somebody accepted that.
+    `tools` is a file that keeps how the server's tools were described when somebody accepted that. With `hides` the
+    list of tools leaves out those that the user's request cannot use.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -389,11 +447,11 @@ def proxy(
     server = FastMCPProxy(
         client_factory=links.client, name="bylaw", identity="upstream", request_state_security=security
     )
-    pass_upwards(server, links)
+    hiding = Hiding(shield.pack.schema.tools)
+    pass_upwards(server, links, hiding.listeners)
     named = {"key_argument": key_argument, "conversation": conversation}
-    catalogue = Catalogue(tools)
-    shielded = ShieldMiddleware(shield, context=context, fronts=fronts, links=links, catalogue=catalogue, **named)
-    server.add_middleware(shielded)
+    told = {"catalogue": Catalogue(tools), "hiding": hiding if hides else None}
+    server.add_middleware(ShieldMiddleware(shield, context=context, fronts=fronts, links=links, **told, **named))
     return server
 
 

@@ -16,7 +16,7 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from bylaw.integrations.mcp_links import Links
 
 
-def pass_upwards(server: Any, links: Links) -> None:
+def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionBus]) -> None:
     """Have the proxy pass on what fastmcp would answer itself, or not at all."""
 
     async def level(context: Any, params: Any) -> Any:
@@ -44,7 +44,7 @@ def pass_upwards(server: Any, links: Links) -> None:
 
     async def heard(context: Any, params: Any) -> Any:
         with bind_request_context(context):
-            return await _listened(links, context, params)
+            return await _listened(links, listeners, context, params)
 
     async def _asked(context: Any, request: Any, kind: Any) -> Any:
         with bind_request_context(context):
@@ -60,9 +60,17 @@ def pass_upwards(server: Any, links: Links) -> None:
     inner.add_notification_handler("notifications/roots/list_changed", mcp_types.NotificationParams, roots_changed)
 
 
-async def _listened(links: Links, context: Any, params: Any) -> Any:
-    """What the server tells of changes, for as long as the client listens (2026-07-28)."""
+async def _listened(links: Links, listeners: set[InMemorySubscriptionBus], context: Any, params: Any) -> Any:
+    """What the server and the proxy tell of changes, for as long as the client listens (2026-07-28)."""
     wanted, bus = params.notifications, InMemorySubscriptionBus()
+    listeners.add(bus)
+    try:
+        return await _heard(links, bus, wanted, context, params)
+    finally:
+        listeners.discard(bus)
+
+
+async def _heard(links: Links, bus: InMemorySubscriptionBus, wanted: Any, context: Any, params: Any) -> Any:
     async with links.client() as client:
         telling = listen(
             client.session,

@@ -55,6 +55,8 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
     trust: Scalar | dict[str, Scalar] = "content"
+    mask: list[Scalar] = []
+    mark: bool = False
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +91,10 @@ class Tool(Struct, frozen=True):
     `*` for all other fields, and where nothing is said, `content`."""
     texts: frozenset[str] = frozenset()
     """Arguments of which nothing is declared but that they are texts: any text fits."""
+    mask: frozenset[str] = frozenset()
+    """Fields of its result that the agent is not shown, however deep they stand; guards and the log have them."""
+    mark: bool = False
+    """Whether what others wrote in its result is marked as such before the agent is shown it."""
     title: str = ""
     """What users call what it does, for cards; where there is none, the words of its name."""
 
