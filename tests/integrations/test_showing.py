@@ -11,7 +11,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 from mcp_types import ImageContent, TextContent
 
-from bylaw.integrations.mcp import for_agent
+from bylaw.integrations.mcp_result import for_agent, returned
 from bylaw.integrations.showing import MASKED, WITHHELD, Showing
 from bylaw.pack import load_pack
 from bylaw.policy.tool import Tool
@@ -123,3 +123,20 @@ def test_a_pack_says_it_in_its_tools(tmp_path: Path) -> None:
     tools = load_pack(pack_in(tmp_path / "bank")).schema.tools
     assert tools["get_user_info"].mask == {"risk", "note"}
     assert tools["read_file"].mark
+
+
+@pytest.mark.parametrize(
+    ("words", "is_one"),
+    [
+        ('{"id": 7, "back": true}', True),
+        ('{"id": "7"}', True),
+        ("Order 7 came back.", True),
+        ('{"id": 7, "back": false}', False),
+        ('{"lines": [{"sku": "b"}]}', False),
+        ('{"lines": [{"sku": "a"}, {"sku": "b"}]}', True),
+    ],
+)
+def test_a_result_that_says_two_things_is_not_seen(words: str, is_one: bool) -> None:
+    data = {"id": 7, "back": True, "lines": [{"sku": "a"}]}
+    found = returned(Answer([text(words)], data), "get_order")
+    assert found == ({"content": data, "error": False} if is_one else {"content": "", "captured": False})

@@ -37,12 +37,12 @@ from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
 from bylaw.integrations.mcp_meta import CONTEXT, CONVERSATION, agent_in, context_in, name_in, said_in, turn_in
+from bylaw.integrations.mcp_result import for_agent, returned, with_note
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
 from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
-from bylaw.integrations.showing import WITHHELD, Showing, shows_all
+from bylaw.integrations.showing import shows_all
 from bylaw.integrations.undecided import log, tell, undecided
-from bylaw.policy.tool import Tool as PackTool
 from bylaw.shield import Decision, LiveSession, Shield
 
 HEADER = "bylaw-conversation"
@@ -158,10 +158,8 @@ class ShieldMiddleware(Middleware):
         if isinstance(answer, InputRequiredToolResult):
             await self._interrupt(session, id, decision)
             return round.goes_on(id, answer)
-        content, error = _shown(answer)
-        await self._record(session, id, content, error=error)
-        declared = self.shield.pack.schema.tools.get(tool)
-        return _with_note(answer if declared is None else for_agent(answer, declared), decision)
+        await self._record(session, id, **returned(answer, tool))
+        return with_note(for_agent(answer, self.shield.pack.schema.tools.get(tool)), decision)
 
     @contextmanager
     def _carrying_out(self, session: LiveSession | None, agent: str) -> Generator[None]:
@@ -339,7 +337,7 @@ class ShieldMiddleware(Middleware):
             # Made again it is decided anew, and its own yes is spent.
             tell(error, f"that `{decision.tool}` waits for an answer is not in the log")
 
-    async def _record(self, session: LiveSession | None, id: str, content: Any, **told: Any) -> None:
+    async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
             # Nobody says when a conversation ends.
@@ -384,42 +382,6 @@ def told_of(tool: Tool) -> McpTool:
 def _request(context: Any) -> Any:
     """The request as the client sent it, with the session that it can be asked back in."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None
-
-
-def _shown(answer: Any) -> tuple[Any, bool | None]:
-    """What the agent is shown, and whether it failed."""
-    structured = answer.structured_content
-    if structured is not None:
-        # A tool that returns no object has what it returns under this name.
-        wrapped = structured.get("result") if structured.keys() == {"result"} else structured
-        return wrapped, answer.is_error
-    texts = [part.text for part in answer.content if isinstance(part, TextContent)]
-    return "\n".join(texts), answer.is_error
-
-
-def for_agent(answer: Any, tool: PackTool) -> Any:
-    """The answer without what the pack masks, and with what others wrote marked as theirs."""
-    if shows_all(tool):
-        return answer
-    showing, structured = Showing(tool), answer.structured_content
-    content: list[Any] = []
-    for part in answer.content:
-        if isinstance(part, TextContent):
-            text = showing.text(part.text, is_error=bool(answer.is_error), instead=structured)
-            content.append(part.model_copy(update={"text": text}))
-        else:
-            # What a picture or a file holds nobody can tell here.
-            content.append(TextContent(type="text", text=WITHHELD) if tool.mask else part)
-    shown = None if structured is None else showing.value(structured)
-    return answer.model_copy(update={"content": content, "structured_content": shown})
-
-
-def _with_note(answer: Any, decision: Decision) -> Any:
-    """The answer, with what the agent is advised of beside it."""
-    if not decision.feedback:
-        return answer
-    note = TextContent(type="text", text=decision.feedback)
-    return answer.model_copy(update={"content": [*answer.content, note]})
 
 
 def proxy(

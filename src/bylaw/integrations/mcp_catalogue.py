@@ -92,18 +92,20 @@ class Catalogue:
             tools = dict(before.tools)
             for each in listed:
                 name = str(each["name"])
+                if name not in tools and len(tools) >= MOST:
+                    log.warning("the server lists more than %d tools: the rest is not shown", MOST)
+                    break
                 known = tools.get(name, Known())
                 told = Told(digest_of(each), dict(each), time.time())
                 if told.digest not in {old.digest for old in known.accepted}:
-                    if not known.accepted and self._is_open and len(tools) < MOST:
+                    if not known.accepted and self._is_open:
                         known = Known((replace(told, by=FIRST),))
                     else:
                         known = self._waits(name, known, told)
                 elif name not in shown:
                     # What it adds beside its words may be of now.
                     shown[name] = told.tool
-                if len(tools) < MOST or name in tools:
-                    tools[name] = known
+                tools[name] = known
                 if known.accepted:
                     shown.setdefault(name, known.accepted[-1].tool)
             if tools != before.tools:
