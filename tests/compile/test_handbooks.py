@@ -1,4 +1,4 @@
-"""The handbooks that Algorithm 2 is measured on: every rule rests on a sentence, loads, and has its two conversations."""
+"""The handbooks that Algorithm 2 is measured on: each rule rests on a sentence, loads, and has two conversations."""
 
 import sys
 from pathlib import Path
