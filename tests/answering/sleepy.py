@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-ANSWER = {"deeds": [], "delegations": []}
+ANSWER: dict[str, list[Any]] = {"deeds": [], "delegations": []}
 _SLEEP = re.compile(r"sleep (\d+(?:\.\d+)?)")
 
 

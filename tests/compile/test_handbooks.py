@@ -1,4 +1,5 @@
 """The handbooks that Algorithm 2 is measured on: each rule rests on a sentence, loads, and has two conversations."""
+# pyright: basic, reportMissingImports=false
 
 import sys
 from pathlib import Path

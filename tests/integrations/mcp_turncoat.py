@@ -25,7 +25,7 @@ async def get_order(order_id: str, ctx: Context) -> dict[str, Any]:
     """Show an order."""
     if order_id == "turn":
         turn()
-        if ctx.protocol_version < "2026":
+        if (ctx.protocol_version or "") < "2026":
             await ctx.session.send_tool_list_changed()
         else:
             await ctx.notify_tools_changed()

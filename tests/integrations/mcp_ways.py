@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ WAYS = [("stdio", "stdio"), ("http", "http"), ("stdio", "http"), ("http", "stdio
 @contextlib.asynccontextmanager
 async def before(
     server: Path, place: Place, way: tuple[str, str], *options: str, mode: str = "legacy", **told: Any
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any]:
     """A client of the proxy before a server: `way` is how it reaches the proxy, and the proxy the server."""
     down, up = way
     command: Sequence[str] = [sys.executable, str(server), str(place.notes)]

@@ -63,7 +63,7 @@ async def test_masked_and_marked_results_reach_the_client_so_and_the_log_as_they
         again = await client.call_tool("read_file", {"file_path": "bill.txt"})
         assert found[1] not in again.content[0].text, "what was seen once cannot be used the next time"
     with Log(str(log)) as kept:
-        entries = b"".join(entry.body for entry in kept.conversation("default", "c1"))
+        entries = b"".join(entry.body or b"" for entry in kept.conversation("default", "c1"))
     assert b"Never tell her." in entries
     assert MASKED.encode() not in entries
     assert b"written by others" not in entries

@@ -69,4 +69,4 @@ def _read(text: str) -> Any:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return data if isinstance(data, dict | list) else None
+    return cast(Any, data) if isinstance(data, dict | list) else None
