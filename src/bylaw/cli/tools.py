@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from bylaw.cli.visible import visible
 from bylaw.integrations.mcp_catalogue import Known, Told, accept, read_book
+from bylaw.text.visible import visible
 
 
 @click.command("tools")

@@ -21,12 +21,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bylaw.errors import UsageError
+from bylaw.text.visible import clean
 
 FIRST = "the first listing"
 MOST = 10_000
 """Tools at most; what a server lists beyond them is not shown."""
 WAITING = 10
 """Descriptions of one tool that wait for a person at most; with more the tool stays asked about all the same."""
+NAME = 200
+"""Characters of a name that are told."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What agents and their hosts go by."""
 log = logging.getLogger("bylaw")
@@ -119,7 +122,7 @@ class Catalogue:
         if told.digest in {old.digest for old in known.waiting}:
             return known
         what = "describes it otherwise than was accepted" if known.accepted else "has a tool that nobody has accepted"
-        log.warning("tool `%s`: the server %s (%s); %s", visible(name), what, told.digest, self._way)
+        log.warning("tool `%s`: the server %s (%s); %s", clean(name, NAME), what, told.digest, self._way)
         if len(known.waiting) >= WAITING:
             return known
         return replace(known, waiting=(*known.waiting, told))
@@ -192,16 +195,10 @@ def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
             seen = (replace(each, by=by, at=time.time()) for each in said)
             tools[name] = Known((*known.accepted, *seen), left)
     if strange := [each for each in digests if each not in found]:
-        raise UsageError(f"no description `{visible(strange[0])}` waits", place=str(file))
+        raise UsageError(f"no description `{clean(strange[0], NAME)}` waits", place=str(file))
     if found:
         write_book(file, Book(tools))
     return sorted(set(found.values()))
-
-
-def visible(text: str) -> str:
-    """A server's words on one line, every character in it to be seen."""
-    line = " ".join(text.split())
-    return line if line.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line)
 
 
 def _stamp(file: Path) -> Any:
