@@ -40,11 +40,6 @@ _GRATIS = re.compile(
     r"\bfree\b|\bno (?:\w+ )?(?:charge|cost|fee|payment|additional|extra|difference|price)|\bwithout (?:charge|cost)|"
     r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
 )
-_ON_FILE = re.compile(
-    r"\b(?:original|same|previous|current) (?:form of |method of )?(?:payment|card|method|refund|credit|gift)|"
-    r"\bon file\b|"
-    r"\bpayment method (?:used|you used|on)|\bcard you (?:used|paid)"
-)
 _SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
 _FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
 _TO = re.compile(r"\s+to\b")
@@ -351,8 +346,6 @@ class Hearing:
         if is_seen_alone:
             # The only one of its kind that anybody has seen, where nobody named another.
             return "another" if self._is_called_otherwise(each) else None
-        if each.is_means and self._is_on_file(each):
-            return None
         for passage in self._older():
             found = self._id_in(each, passage)
             if found != "never":
@@ -385,8 +378,6 @@ class Hearing:
             return "another"
         if not rivals:
             return self._in_order(each, passage)
-        if each.is_means and self._is_on_file(each):
-            return None
         spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
         if passage in self._near[:2]:
             return None if passage.joins(spots) else "beside"
@@ -404,20 +395,6 @@ class Hearing:
         lines = [[key for key in keys if self._part((line,)).place_of(key) >= 0] for line in passage.lines]
         lines = [line for line in lines if line]
         return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
-
-    def _is_on_file(self, each: Argument) -> bool:
-        """Whether "the original payment method" can be this one only."""
-        if not any(_ON_FILE.search(passage.words) for passage in self._near):
-            return False
-        current = {record.step for record in self._current}
-        names = self._names(each)
-        used = [
-            key
-            for key in (each.key, *self._beside(each))
-            for at in self._records.of(key, self._before)
-            if at.record.step in current and at.name in names
-        ]
-        return set(used) == {each.key}
 
     def _rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
         """Other ids in a passage that could have been given in its place."""
