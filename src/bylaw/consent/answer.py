@@ -70,10 +70,6 @@ _BACK = re.compile(
     r"just(?! (?:to|want|wanted|go|do|make|get|wrap|let|confirm|proceed|process|please)\b))\b"
 )
 """Words that may take the yes of their own sentence back, put it off, hang it on something or change what it is to."""
-_AWAY = (
-    r"(?:go ahead|going ahead|proceed\w*|sure|agree|confirm|do (?:it|that|this|so)|yet|until|ready|change my mind|"
-    r"(?:want|like|wish)(?: you)? (?:to|it|that|this|them)|happy|ok|okay|right|good|correct|now|today|charged?)\b"
-)
 _AGREEING = re.compile(
     r"\b(?:yes|yeah|yep|please|pls|plz|thanks|thank|you|so|very|much|again|a|lot|go|ahead|proceed|do|it|that|this|"
     r"them|"
@@ -96,14 +92,9 @@ _NO_MORE = re.compile(
 )
 
 
-_NONE = frozenset(("no", "not", "without"))
-_NOT = re.compile(r"\b(?:no|not|none|without|0|declin\w*|\w+n't)\b")
 _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|doesnt|without")
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
-_CLAUSE_END = re.compile(r"[,;.!?]|\s-\s|\b(?:but|and|so)\b")
-_AWAY_WORD = re.compile(rf"\b{_AWAY}")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
-_NAMING = re.compile(r"\b(?:the|one|to|for)\b|\d")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 _ASIDE = re.compile(r"(?:(?:oh|and|also|btw|so)\W+)*(?:how (?:long|soon)|when|do i get an?|will i get an?)\b[^?\d]*\?")
 """A question about what comes after the deed."""
@@ -267,31 +258,16 @@ def _is_assent(whole: str) -> bool:
 
 
 def _takes_back(whole: str, put: str) -> bool:
-    """Whether anything in an answer may take its yes back; what repeats the words that were put does not, nor does a
-    no to what nobody spoke of."""
+    """Whether anything in an answer may take its yes back; what repeats the words that were put does not."""
     for match in _BACK.finditer(whole):
         after = _WORD.search(whole, match.end())
         phrase = whole[match.start() : after.end()] if after else ""
         if match[0] in put and _WEEKDAY.match(match[0]):
             continue
-        if _NEGATION.fullmatch(match[0]) and _is_beside(_CLAUSE_END.split(whole[match.end() :])[0], put):
-            continue
-        if phrase and (phrase in put or (after and match[0] in _NONE and _is_denied(after[0], put))):
+        if phrase and phrase in put:
             continue
         return True
     return False
-
-
-def _is_beside(denied: str, put: str) -> bool:
-    """Whether what an answer denies is nothing that was put, no value, and not the yes itself: "I'm in no rush"."""
-    words = _WORD.findall(_left(_AGREEING, denied))
-    known = set(_WORD.findall(put))
-    return bool(words) and known.isdisjoint(words) and not _AWAY_WORD.search(denied) and not _NAMING.search(denied)
-
-
-def _is_denied(word: str, put: str) -> bool:
-    """Whether what was put says no to the same: "no insurance" to "Insurance: No"."""
-    return any(word in line and _NOT.search(line) for line in put.split("\n"))
 
 
 def _skip_courtesy(sentence: str) -> str:

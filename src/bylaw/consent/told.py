@@ -295,10 +295,8 @@ class Hearing:
         """Whether it is a part of a thing that was told: the date of birth of a passenger, the day of a flight."""
         if each.kind in ("name", "choice") and self._is_of_record(each):
             return True
-        if each.name == each.top or each.kind == "sum":
+        if each.name == each.top or each.kind in ("sum", "id"):
             return False
-        if each.kind == "id":
-            return self._is_unchanged(each)
         if each.day is not None and any(day.may_be(each.day) for day in self._bracketed.days):
             return True
         things = [other for other in self._given if other.top == each.top and other is not each]
@@ -318,16 +316,6 @@ class Hearing:
             at for other in ids for entry in self._records.of(other.key, self._before) for at in entry.record.fields
         ]
         return any(loose(name) == each.key and len(key) > 2 and self._put.place_of(key) >= 0 for name, key in fields)
-
-    def _is_unchanged(self, each: Argument) -> bool:
-        """Whether a list that gives a thing its new members keeps one that it has, which nobody would change."""
-        current = {record.step for record in self._current}
-        kin = [other for other in self._given if other.top == each.top and other.name == each.name]
-        has = {
-            other.key for other in kin if current & {at.record.step for at in self._records.of(other.key, self._before)}
-        }
-        told = [other for other in kin if other.key not in has]
-        return each.key in has and bool(told) and not any(self._why(other) for other in told)
 
     # Ids
 
