@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -508,8 +508,10 @@ class LiveSession:
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
         if self._may_ask_others:
             # Each may wait long for a model, and nobody who needs none is to wait for it.
-            ask = partial(contextvars.copy_context().run, self._attempt_alone, wanted)
-            return await asyncio.get_running_loop().run_in_executor(_asking(), ask)
+            context = contextvars.copy_context()
+            return await asyncio.get_running_loop().run_in_executor(
+                _asking(), lambda: context.run(self._attempt_alone, wanted)
+            )
         reads_on = self._state.is_told_whole or bool(self.pack.book.limits)
         if reads_on and self._log is not None and not self._log.reads_at_once:
             return await asyncio.to_thread(self._attempt_alone, wanted)
