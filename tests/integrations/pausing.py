@@ -19,7 +19,7 @@ APPROVED = {"approve": True, "by": "ann"}
 def check_card(session: LiveSession) -> None:
     """One card, one answer of the user's, and the same call made again, which spends it."""
     events = session.trajectory().events
-    calls = [each for each in events if isinstance(each, Call) and each.tool == "extend_rental"]
+    calls = [each for each in events if isinstance(each, Call) and each.tool.endswith("extend_rental")]
     assert [each.refused for each in calls] == [True, False]
     assert len({each.id.partition("#")[0] for each in calls}) == 1
     assert calls[0].card is not None

@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import json
-import os
 from collections.abc import AsyncIterable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call
 from tests.engine.test_conversation import FILES
+from tests.integrations.claude_desk import alone as alone
 from tests.integrations.guide import run_section
 from tests.integrations.shop import TALK, USERS, Shop, check_log, check_talk, start_model, step, write_pack
 from tests.integrations.slow_log import LATE, longest_pause, slow_log
@@ -54,17 +54,6 @@ def scripted(talk: dict[str, Any]) -> dict[str, Any]:
             for call in each["calls"]:
                 call["name"] = NAMES.get(call["name"], call["name"])
     return told
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The program finds nothing of whoever runs the tests, and asks nobody but the scripted model."""
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC", "CLAUDE", "AWS", "GOOGLE"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
 
 
 class Desk:

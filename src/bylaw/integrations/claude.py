@@ -7,21 +7,26 @@
 A hook that fails or takes too long lets the call through there, so nothing in here may fail and nothing may wait for
 long: what is not decided in time is refused. Hooks are not told what the agent says, nor which calls it asks for at
 once; that is heard from the messages, so a call whose message was not heard is refused too. Where a hook of the host
-changes a call's arguments, the changed ones are decided on; what comes too late for that is refused.
+changes a call's arguments, the changed ones are decided on; what comes too late for that is refused. A subagent is an
+inner one: its calls are decided on in this conversation, and what it is told is not the user's word.
 """
 # pyright: basic, reportMissingImports=false
 
 import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, UserMessage
-from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
+from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
 
-from bylaw.integrations.undecided import log, tell, undecided
+from bylaw.integrations.claude_host import CHANGED as CHANGED
+from bylaw.integrations.claude_host import HostHooks, Prompts, denied
+from bylaw.integrations.follower import Follower
+from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
+from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.transcript import read_content
 
@@ -30,22 +35,42 @@ PATIENCE = 10.0
 LIMIT = 30.0
 """Seconds that a decision may take."""
 UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
-CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
-SUBAGENT = "the history of a subagent is not known here"
+UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
+REPLAY = "replay-user-messages"
+"""The program's option to send back what the host has sent."""
+
+
+class _Made(NamedTuple):
+    """A call that was let through."""
+
+    follower: Follower
+    decision: Decision
+    agent: str
+    """The subagent that makes it."""
 
 
 class ShieldHooks:
-    """One conversation. Use it for the options and for the messages of every run of it."""
+    """One conversation. Use it for the options and for the messages of every run of it.
 
-    def __init__(self, session: LiveSession, *, patience: float = PATIENCE, limit: float = LIMIT) -> None:
+    With `pauses`, a call that waits for the user's yes or a person's is deferred: the run ends, and its result has it
+    as `deferred_tool_use`. `asked` says what to put to whom, `confirm` and `approve` take the answer, and a client that
+    resumes the session goes on with the call.
+    """
+
+    def __init__(
+        self, session: LiveSession, *, patience: float = PATIENCE, limit: float = LIMIT, pauses: bool = False
+    ) -> None:
         self.session = session
+        self._follower: Follower | None = None
+        self._pauses = pauses
+        self._prompts = Prompts()
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
         """The message of the model that is being heard, and what holds its turn open."""
         self._heard: dict[str, anyio.Event] = {}
         """Calls by id: set where the message that asks for it was heard."""
-        self._made: set[str] = set()
+        self._made: dict[str, _Made] = {}
         """Calls that were let through and have no answer yet."""
         self._advice: dict[str, str] = {}
         self._host = HostHooks()
@@ -63,7 +88,26 @@ class ShieldHooks:
         for name, hook in own.items():
             hooks.setdefault(name, []).append(HookMatcher(hooks=[hook], timeout=2 * (self._patience + self._limit)))
         may = options.can_use_tool
-        return dataclasses.replace(options, hooks=hooks, can_use_tool=self._host.permitting(may) if may else None)
+        return dataclasses.replace(
+            options,
+            hooks=hooks,
+            can_use_tool=self._host.permitting(may) if may else None,
+            extra_args={**options.extra_args, REPLAY: None},
+        )
+
+    async def asked(self, call: Any) -> list[Prompt]:
+        """What a call that was deferred waits for; nothing where a hook of the host's own deferred it."""
+        follower = await self._ready()
+        _, waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
+        return prompts(waiting) if waiting is not None else []
+
+    async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
+        """The user answered a card; `by` says how, such as the button they pressed."""
+        await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
+
+    async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
+        """A person answered for the policy; `by` is their name, which the log keeps."""
+        await anyio.to_thread.run_sync(partial(approve, self.session, prompt, yes, by=by, note=note))
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
         """The messages of a run, as they come."""
@@ -76,20 +120,31 @@ class ShieldHooks:
             yield message
 
     async def _hear(self, message: Any) -> None:
-        if getattr(message, "parent_tool_use_id", None):
-            return
         match message:
             case AssistantMessage():
-                await self._in_turn(partial(self._hear_agent, message))
+                if not message.parent_tool_use_id:
+                    await self._in_turn(partial(self._hear_agent, message))
                 for block in message.content:
                     if isinstance(block, ToolUseBlock):
                         self._event(block.id).set()
-            case UserMessage(content=list()):
-                await self._in_turn(partial(self._hear_results, message))
+            case UserMessage():
+                if isinstance(message.content, list):
+                    await self._in_turn(partial(self._hear_results, message))
+                is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
+                if is_sent and (text := self._prompts.sent(message.content)) is not None:
+                    await self._in_turn(partial(self._hear_user, text))
             case ResultMessage():
-                await self._in_turn(self._end)
+                deferred = message.deferred_tool_use
+                await self._in_turn(partial(self._end, deferred.id if deferred is not None else ""))
             case _:
                 pass
+
+    async def _ready(self) -> Follower:
+        """What is known of the calls of the conversation, by reading its log."""
+        async with self._order:
+            if self._follower is None:
+                self._follower = await anyio.to_thread.run_sync(Follower, self.session)
+        return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
         """Do what may wait for the log, one after the other, while the event loop goes on."""
@@ -99,16 +154,23 @@ class ShieldHooks:
     def _hear_results(self, message: UserMessage) -> None:
         for block in message.content:
             if isinstance(block, ToolResultBlock) and block.tool_use_id in self._made:
-                self._made.discard(block.tool_use_id)
+                made = self._made.pop(block.tool_use_id)
                 content, error = read_content(block.content), True if block.is_error else None
-                self.session.result(content, id=block.tool_use_id, error=error)
+                made.follower.answered(block.tool_use_id, content, error=error, agent=made.agent)
 
-    def _end(self) -> None:
+    def _end(self, deferred: str) -> None:
         self._end_turn()
-        for id in self._made:
-            # It may have been carried out or not.
-            self.session.result("", id=id, captured=False)
-        self._made.clear()
+        self._prompts.end()
+        for id, made in list(self._made.items()):
+            if made.agent:
+                # It may still be at work.
+                continue
+            del self._made[id]
+            if id == deferred:
+                made.follower.interrupted(id, made.decision)
+            else:
+                # It may have been carried out or not.
+                made.follower.answered(id, "", captured=False)
         self.session.flush()
 
     def _hear_agent(self, message: AssistantMessage) -> None:
@@ -131,11 +193,7 @@ class ShieldHooks:
         return self._heard.setdefault(id, anyio.Event())
 
     async def _user(self, told: Any, _id: Any, _context: Any) -> Any:
-        try:
-            await self._in_turn(partial(self._hear_user, told["prompt"]))
-        except Exception as error:
-            tell(error, "a message of the user could not be followed")
-            self.session.lacks = f"part of the conversation could not be read: {error}"
+        self._prompts.submit(told["prompt"])
         return {}
 
     def _hear_user(self, text: str) -> None:
@@ -151,25 +209,35 @@ class ShieldHooks:
                 decision = await self._decide(told, id, tool, arguments)
         except Exception as error:
             decision = undecided(self.session.shield, tool, arguments, error)
-        # No word on what may run: whatever else the host asks before a call is still asked.
-        return {} if decision.allowed else _denied(decision.feedback)
+        if decision.allowed:
+            # No word on what may run: whatever else the host asks before a call is still asked.
+            return {}
+        return _deferred() if self._is_put(told, decision) else denied(decision.feedback)
+
+    def _is_put(self, told: Any, decision: Decision) -> bool:
+        """Whether a call stops here until somebody has answered; a subagent's does not: nobody could go on there."""
+        if not self._pauses or told.get("agent_id"):
+            return False
+        return bool(prompts(decision)) and not is_declined(self.session, decision)
 
     async def _decide(self, told: Any, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
-        if told.get("agent_id"):
-            other = self.session.apart(lacks=SUBAGENT)
-            return await anyio.to_thread.run_sync(partial(other.decide, tool, arguments), abandon_on_cancel=True)
-        with anyio.move_on_after(self._patience):
-            await self._event(id).wait()
-        if not self._event(id).is_set():
-            raise TimeoutError(UNHEARD)
-        return await anyio.to_thread.run_sync(partial(self._decided, id, tool, arguments), abandon_on_cancel=True)
-
-    def _decided(self, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
-        decision = self.session.decide(tool, arguments, id=id)
-        if not decision.allowed:
-            self.session.result(decision.feedback, id=id, error=True)
-        else:
-            self._made.add(id)
+        agent = f"{told.get('agent_type') or 'subagent'} ({told['agent_id']})" if told.get("agent_id") else ""
+        follower = await self._ready()
+        comes_back = partial(follower.comes_back, id, tool, arguments)
+        if agent or not await anyio.to_thread.run_sync(comes_back, abandon_on_cancel=True):
+            with anyio.move_on_after(self._patience):
+                await self._event(id).wait()
+            if not self._event(id).is_set():
+                raise TimeoutError(UNHEARD)
+        if self._prompts.is_open:
+            raise RuntimeError(UNSURE)
+        if agent:
+            # What it was shown is not of the main agent's turn.
+            await self._in_turn(self._end_turn)
+        decided = partial(follower.decide, id, tool, arguments, agent=agent)
+        decision = await anyio.to_thread.run_sync(decided, abandon_on_cancel=True)
+        if decision.allowed:
+            self._made[id] = _Made(follower, decision, agent)
             if decision.feedback:
                 self._advice[id] = decision.feedback
         return decision
@@ -183,71 +251,5 @@ class ShieldHooks:
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": advice}}
 
 
-class HostHooks:
-    """What the host's own hooks make of the arguments of calls, by the ids of these."""
-
-    def __init__(self) -> None:
-        self._running: dict[str, int] = {}
-        """How many of its hooks are at work on a call."""
-        self._idle = anyio.Condition()
-        self._changed: dict[str, list[Any]] = {}
-        self._decided: dict[str, Any] = {}
-        """The arguments that a decision was made on."""
-
-    def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """A hook of the host that is waited for; what it changes too late stops the call."""
-
-        async def run(told: Any, id: Any, context: Any) -> Any:
-            name = told.get("tool_use_id") or id or ""
-            self._running[name] = self._running.get(name, 0) + 1
-            try:
-                output = await hook(told, id, context)
-                changed = ((output or {}).get("hookSpecificOutput") or {}).get("updatedInput")
-                if changed is None or changed == self._decided.get(name, told.get("tool_input")):
-                    return output
-                self._changed.setdefault(name, []).append(changed)
-                return output if name not in self._decided else _denied(CHANGED)
-            finally:
-                self._running[name] = self._running.get(name, 1) - 1
-                async with self._idle:
-                    self._idle.notify_all()
-
-        return run
-
-    def permitting(self, may: Callable[..., Any]) -> Callable[..., Any]:
-        """The host's own word on whether a tool may be used; it comes after the decision, and changes nothing."""
-
-        async def run(tool: str, given: dict[str, Any], context: Any) -> Any:
-            answer = await may(tool, given, context)
-            if not isinstance(answer, PermissionResultAllow):
-                return answer
-            runs = given if answer.updated_input is None else answer.updated_input
-            decided = self._decided.get(getattr(context, "tool_use_id", None) or "", given)
-            return answer if runs == decided else PermissionResultDeny(message=CHANGED)
-
-        return run
-
-    async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """What a call is to be decided on, once the host's hooks are done with it."""
-        with anyio.move_on_after(patience):
-            async with self._idle:
-                while self._running.get(id):
-                    await self._idle.wait()
-        if not self._running.get(id):
-            self._running.pop(id, None)
-        changed = self._changed.pop(id, [given])
-        self._decided[id] = changed[0]
-        if any(each != changed[0] for each in changed):
-            raise ValueError("two hooks of the host change its arguments, each in its own way")
-        return changed[0]
-
-    def ran(self, id: str, given: Any) -> None:
-        """A tool has run with these arguments."""
-        decided = self._decided.pop(id, given)
-        if decided != given:
-            log.error("a tool ran with arguments that were not decided on: a hook in a settings file changed them")
-
-
-def _denied(why: str) -> dict[str, Any]:
-    about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
-    return {"hookSpecificOutput": {**about, "permissionDecisionReason": why}}
+def _deferred() -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}

@@ -301,6 +301,16 @@ class Follower:
         is_open = waiting is not None and is_same(waiting, tool, arguments)
         return found, waiting if is_open else None
 
+    def comes_back(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> bool:
+        """Whether this call was made before, here or elsewhere, and waits: for an answer, or to go on."""
+        with self._lock:
+            if self.asked(id, tool, arguments)[1] is not None:
+                return True
+            decision = self._resumed(id, tool, arguments)
+            if decision is not None:
+                self._planned[id] = decision
+            return decision is not None
+
     def pause(self, id: str, *, agent: str = "") -> None:
         """A call that was asked about stops until there is an answer: made again, it is decided anew."""
         with self._lock:
