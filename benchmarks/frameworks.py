@@ -128,7 +128,18 @@ CELLS: dict[str, dict[str, str]] = {
     },
     "claude": {
         "plain": f"test_claude.py::test_{REFUSED}",
+        "stream": "test_claude_matrix.py::test_a_streamed_run_is_held_like_any_other",
         "async": f"test_claude.py::test_{REFUSED}",
+        "many at once": f"test_claude_matrix.py::test_{MANY}",
+        "summarised": "test_claude_matrix.py::test_what_a_summary_says_is_not_the_users_word",
+        "only new items": "test_claude_matrix.py::test_a_session_that_is_resumed_with_what_is_new_goes_on",
+        "interrupt, resume here": "test_claude_pausing.py::test_a_call_that_was_interrupted_goes_on",
+        "resume elsewhere": "test_claude_pausing.py::test_a_call_that_was_interrupted_goes_on",
+        "nested": f"test_claude_matrix.py::test_{INNER}",
+        "handoff": "test_claude_matrix.py::test_an_agent_that_goes_on_in_the_session_of_another_is_held",
+        "approval": f"test_claude_pausing.py::TestPauses::test_{APPROVAL}",
+        "card": f"test_claude_pausing.py::TestPauses::test_{CARD}",
+        "context per run": f"test_claude_matrix.py::test_{PRINCIPALS}",
     },
 }  # fmt: skip
 """By framework, the tests that each row rests on: a file, or one test of it, whatever its parameters."""

@@ -45,7 +45,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
     for file in ("tools.yaml", "entities.yaml", "guards/desk.py"):
         text = FILES[file]
         for name in TOOLS:
-            text = re.sub(rf"(?<![\w]){name}(?=[:\s,])(?!_)", SERVER + name, text)
+            text = re.sub(rf"(^  |read: |call: ){name}\b", rf"\g<1>{SERVER}{name}", text, flags=re.MULTILINE)
         monkeypatch.setitem(FILES, file, text + AGENT if file == "tools.yaml" else text)
 
 

@@ -18,7 +18,7 @@ from tests.integrations.claude_desk import SERVER, options, run, start
 from tests.integrations.claude_desk import alone as alone
 from tests.integrations.claude_desk import named as named
 from tests.integrations.guide import run_section
-from tests.integrations.pausing import Asking, EveryPause
+from tests.integrations.pausing import CONFIRMED, Asking, EveryPause
 from tests.integrations.rental import EXTEND, Rentals, desk
 
 
@@ -36,10 +36,14 @@ def model(monkeypatch: pytest.MonkeyPatch) -> None:
 class Worker(pausing.Worker):
     def __init__(self, folder: Path, **given: Any) -> None:
         super().__init__(folder, **given)
-        self.session = self.given.get("session") or self.shield.session("c1", context=self.context)
-        self.guard = ShieldHooks(self.session, pauses=self.given.get("pauses", True))
+        session = self.shield.session("c1", context=self.context)
+        self.guard = ShieldHooks(session, pauses=self.given.get("pauses", True))
         self.result: Any = self.given.get("result")
         self.hooks = self.given.get("hooks")
+
+    @property
+    def session(self) -> Any:
+        return self.guard.session
 
     def another(self) -> "Worker":
         given = {**self.given, "rentals": self.rentals, "result": self.result}
@@ -85,6 +89,23 @@ class TestPauses(EveryPause):
         worker.answer(None)
         assert [each["whom"] for each in worker.prompts()] == ["user"]
         assert worker.rentals.ran == []
+
+    def test_without_a_log_another_worker_asks_once_more(self, tmp_path: Path) -> None:
+        """It cannot tell what waits; the call does not run, and the agent is told."""
+        first = Worker(tmp_path)
+        first.say("Extend R1")
+        other = first.another()
+        assert other.prompts() == []
+        other.resume([])
+        assert other.rentals.ran == []
+
+    def test_one_answer_is_one_write_in_two_workers(self, tmp_path: Path) -> None:
+        worker = Worker(tmp_path, log=tmp_path / "log.sqlite")
+        worker.say("Extend R1")
+        other = worker.another()
+        worker.answer(CONFIRMED)
+        other.resume([])
+        assert worker.rentals.ran == ["extend R1"]
 
     @pytest.mark.parametrize("answer", [{"confirm": False}])
     def test_what_is_no_yes_lets_nothing_run_and_nobody_is_asked_again(self, tmp_path: Path, answer: Any) -> None:
