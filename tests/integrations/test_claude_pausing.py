@@ -104,7 +104,8 @@ class TestPauses(EveryPause):
         worker.say("Extend R1")
         other = worker.another()
         worker.answer(CONFIRMED)
-        other.resume([])
+        assert other.prompts() == []
+        other.say("Go on.")
         assert worker.rentals.ran == ["extend R1"]
 
     @pytest.mark.parametrize("answer", [{"confirm": False}])
