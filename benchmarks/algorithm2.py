@@ -2,7 +2,6 @@
 
     python benchmarks/algorithm2.py                      # from the recorded answers
     python benchmarks/algorithm2.py --ask DIR            # write what is not answered yet, as a batch
-    python benchmarks/algorithm2.py --page docs/results/structure.md
 
 The first rules were drawn up from the handbooks one sentence at a time. Each handbook is optimised by itself, as the
 paper does with its policies. A model says whether a rule is verifiable, mends it, and says which predicates mean the
@@ -72,7 +71,6 @@ def main() -> int:
     """Run what the answers allow, and tell the rest."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ask", type=Path, metavar="DIR")
-    parser.add_argument("--page", type=Path, metavar="FILE")
     given = parser.parse_args()
     recordings = Recordings(RECORDED)
     batch = Batch(given.ask) if given.ask else None
