@@ -110,6 +110,19 @@ def test_only_what_was_told_goes_through(told: str, tool: str, right: dict[str, 
     assert not allowed(told, tool, wrong)
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_leave"),
+    [
+        ("Shall I go ahead?", True),
+        ("May I ask whether you still have the box?", False),
+        ("Can I check if it has arrived?", False),
+    ],
+)
+def test_a_question_for_something_else_is_no_question_for_leave(asked: str, is_leave: bool) -> None:
+    told = f"I would be pleased to cancel order R-1001. {asked}"
+    assert allowed(told, "cancel_order", {"order_id": "R-1001"}) is is_leave
+
+
 def test_a_day_without_its_year_is_one_that_is_near() -> None:
     assert not allowed(VISIT, "book_visit", {"date": "2036-03-03", "time": "10:00"})
     assert allowed(VISIT.replace("March 3", "March 3, 2036"), "book_visit", {"date": "2036-03-03", "time": "10:00"})

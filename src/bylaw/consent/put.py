@@ -53,7 +53,7 @@ _KNOWN = re.compile(
     r"asked)\b)|"
     r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|\bnot (?:to "
     r")?(?!yet)[a-z]+ |\b(?:like|want|wish) (?:me to )?(?:to )?(?:know|hear|think|learn|see)\b|"
-    r"\b(?:may|can|could) i (?:have|know|get) (?:your|the)\b|^would you like an? \w+ to\b"
+    r"\b(?:may|can|could) i (?:(?:have|know|get) (?:your|the)|ask|check|inquire|enquire)\b|^would you like an? \w+ to\b"
 )
 """What only makes sure that it was understood."""
 _SHORT = 4

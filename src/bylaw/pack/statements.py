@@ -53,8 +53,8 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             place = source.place("tools", name, "trust")
             faults.append(StatementError(f"trust of `{name}` must be record or content, not `{wrong[0]}`", place=place))
         told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
-        shown = {"mask": frozenset(map(str, record.mask)), "mark": record.mark}
-        tools[name] = Tool(name, effect, described, *told, title=" ".join(str(record.title).split()), **shown)
+        title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
+        tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark)
     return tools, faults
 
 
