@@ -411,9 +411,17 @@ def proxy(
     )
     hiding = Hiding(shield.pack.schema.tools)
     pass_upwards(server, links, hiding.listeners)
-    named = {"key_argument": key_argument, "conversation": conversation}
-    told = {"catalogue": Catalogue(tools), "hiding": hiding if hides else None}
-    server.add_middleware(ShieldMiddleware(shield, context=context, fronts=fronts, links=links, **told, **named))
+    middleware = ShieldMiddleware(
+        shield,
+        context=context,
+        fronts=fronts,
+        links=links,
+        catalogue=Catalogue(tools),
+        hiding=hiding if hides else None,
+        key_argument=key_argument,
+        conversation=conversation,
+    )
+    server.add_middleware(middleware)
     return server
 
 
