@@ -12,6 +12,7 @@ pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude`")
 from claude_agent_sdk import HookMatcher
 from msgspec import to_builtins
 
+from bylaw.errors import UsageError
 from bylaw.integrations.claude import ShieldHooks
 from tests.integrations import pausing
 from tests.integrations.claude_desk import SERVER, options, run, start
@@ -81,7 +82,13 @@ class TestPauses(EveryPause):
     worker = Worker
 
     def test_neither_answer_counts_as_the_other(self, tmp_path: Path) -> None:
-        """`confirm` and `approve` refuse what is for somebody else: see `test_pausing`."""
+        worker = Worker(tmp_path, log=tmp_path / "one.sqlite")
+        worker.say("Extend R1")
+        (prompt,) = worker.waiting()
+        with pytest.raises(UsageError, match="nobody else can say yes for them"):
+            asyncio.run(worker.guard.approve(prompt, True, by="Mia"))
+        worker.say()
+        assert worker.rentals.ran == []
 
     def test_what_the_framework_calls_approved_is_nobodys_yes(self, tmp_path: Path) -> None:
         worker = Worker(tmp_path)
