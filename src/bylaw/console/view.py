@@ -105,13 +105,9 @@ class View:
         threading.Thread(target=self._warm, daemon=True, name="console-warming").start()
 
     def _warm(self) -> None:
+        # Not the pack: Python 3.11 loses count when two threads parse code at once.
         load_templates()
         self.index.warm_up()
-        try:
-            self.pack_now()
-        except (BylawError, OSError):
-            # Told to whoever asks for it.
-            return
 
     def pack_now(self) -> PackState:
         """The pack as its folder is now."""
