@@ -250,8 +250,8 @@ def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Pat
     log = tmp_path / "log.db"
     with Shield(shop(), log=str(log)) as shield:
         for name, person, words in (
-            ("a", "C7", "I am Ines Übel, tel. 5551234."),
-            ("b", "C7", "Me again."),
+            ("a", "CUST-7731", "I am Ines Übel, tel. 5551234."),
+            ("b", "CUST-7731", "Me again."),
             ("c", "C8", "My neighbour Ines Übel told me."),
             ("d", "C9", "Nothing to do with her."),
         ):
@@ -268,12 +268,12 @@ def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Pat
     assert "1 conversation removed" in bylaw(tmp_path, *erase, "--person", "card_number=K1").stdout
     assert (
         "3 conversations removed"
-        in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7", "--mentions", "Ines Übel").stdout
+        in bylaw(tmp_path, *erase, "--person", "signed_in_as=CUST-7731", "--mentions", "Ines Übel").stdout
     )
     assert bylaw(tmp_path, "log", "verify", "--log", "log.db").returncode == 0
     left = b"".join(path.read_bytes() for path in tmp_path.glob("log.db*"))
-    for word in ("Ines", "5551234", "Me again", "C7", "5559876"):
+    for word in ("Ines", "5551234", "Me again", "CUST-7731", "5559876"):
         assert word.encode() not in left
-    assert "Nothing was removed" in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7").stdout
-    for wrong in (("--person", "C7"), ("--mentions", "a"), ("--person", "x=1", "d"), ()):
+    assert "Nothing was removed" in bylaw(tmp_path, *erase, "--person", "signed_in_as=CUST-7731").stdout
+    for wrong in (("--person", "CUST-7731"), ("--mentions", "a"), ("--person", "x=1", "d"), ()):
         assert bylaw(tmp_path, *erase, *wrong).returncode == 2

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from bylaw.facts import seen
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
-from bylaw.facts.seen import Testimony
 from bylaw.rule.act import Act
 from bylaw.trace import Message, Result
 from tests.policy.shop import faults, load
@@ -74,7 +74,7 @@ def test_a_user_fact_is_not_read_off_a_message_that_says_otherwise() -> None:
         ledger = Ledger(Schema({}, {}, {}, {}, {}))
         ledger.observe_all(0, [Message("user", text, turn) for turn, text in enumerate(texts)])
         at = SimpleNamespace(call=SimpleNamespace(arguments={}), step=len(texts))
-        return Testimony(ledger, cast(Any, at), {}).read(field)
+        return seen.Testimony(ledger, cast(Any, at), {}).read(field)
 
     assert told("I am in state") is True
     assert told("I will not be in state") is UNSEEN
