@@ -31,7 +31,6 @@ def found(*written: dict[str, Any]) -> Consent:
     "said",
     [
         "cancel it",
-        "You're a lifesaver! Yes!",
         "oh brilliant yes thanks",
         "\U0001f44d",
     ],

@@ -1,4 +1,4 @@
-"""What cannot turn a yes: remarks, thanks, words of the call; parts of a sum, a day that is left, another tool."""
+"""What cannot turn a yes: thanks, sighs, words of the call; parts of a sum, a day that is left, another tool."""
 
 from typing import Any
 
@@ -16,22 +16,28 @@ PUT = "i would move room 12 to may. shall i go ahead?"
         "Ooh yes please",
         "class, yes",
         "Yes please, sorry!",
-        "Why not, yes",
         "Yes, both of them. Thank you for being so quick!",
-        "Yes please. How long will it take?",
-        "Absolutely. Your website is a nightmare, honestly.",
-        "Please do. They were wonderful.",
         "That would be lovely, yes",
-        "Yes, I'm so glad. Let me know when it's done.",
     ],
 )
-def test_a_remark_beside_a_yes_leaves_it_plain(answer: str) -> None:
+def test_thanks_and_sighs_beside_a_yes_leave_it_plain(answer: str) -> None:
     assert said(answer, PUT) == "yes"
 
 
 @pytest.mark.parametrize(
     "answer",
     [
+        "Yes. My husband is against it.",
+        "Yes. That was a joke.",
+        "Yes. We are opposed.",
+        "Yes. It was withdrawn.",
+        "Yes. When does that stop?",
+        "bit steep but yes",
+        "Why not, yes",
+        "Yes please. How long will it take?",
+        "Absolutely. Your website is a nightmare, honestly.",
+        "Please do. They were wonderful.",
+        "Yes, I'm so glad. Let me know when it's done.",
         "Yes. My savings account is better.",
         "Yes. I have to ask my wife.",
         "Yes. It was the blue one.",
@@ -46,7 +52,7 @@ def test_a_remark_beside_a_yes_leaves_it_plain(answer: str) -> None:
         "Correct the room please.",
     ],
 )
-def test_what_bids_compares_or_picks_is_no_remark(answer: str) -> None:
+def test_whatever_else_is_said_beside_a_yes_leaves_it_open(answer: str) -> None:
     assert said(answer, PUT) in ("other", "plain")
 
 

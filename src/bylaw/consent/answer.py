@@ -96,8 +96,6 @@ _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
-_ASIDE = re.compile(r"(?:(?:oh|and|also|btw|so)\W+)*(?:how (?:long|soon)|when|do i get an?|will i get an?)\b[^?\d]*\?")
-"""A question about what comes after the deed."""
 _FEELING = (
     r"(?:glad|happy|pleased|delighted|relieved|grateful|thankful|excited|eager|keen|annoyed|disappointed|frustrated|"
     r"stressed(?: out)?|upset|tired|in (?:a|such a) (?:rush|hurry))"
@@ -112,30 +110,6 @@ _PHRASE = re.compile(
     r"(?:(?:help|check|explain|sort|look|clarify|ask)ing(?: this| that| it)?(?: out| up| first)?|"
     r"being(?: so)? (?:kind|quick|nice|patient|decent|helpful|honest)(?: about it)?|(?:the|(?:all )?your) \w+)\b)"
 )
-_IDLE = re.compile(
-    r"\b(?:let me know (?:once|when|as soon as) (?:it|that|this|everything|you)(?:'s| is|'re| are) (?:all )?"
-    r"(?:done|completed?|finished|through|ready|processed|confirmed)\b|"
-    r"let me know if (?:you need|there's|there is) (?:any|some)thing\b[^.;!]*|"
-    r"why not\b(?!\?)|can't argue with that|it is what it is|before i change my mind|if that's how it works|"
-    r"if it has to be|if you (?:would|please|don't mind)|worth every penny|(?:a )?bit steep but)\b"
-)
-"""What is said and says nothing of what was put."""
-_REMARK = re.compile(
-    r"(?:(?:and|but|so|well|honestly|oh)\W+)*(?:(?:he|she|they)(?:'ll| will) be|(?:we'll|we will) miss|"
-    r"(?:i )?hope(?= \w)|"
-    r"(?:i|we|he|she|they|you|it|(?:my|our|your|his|her|their)(?: \w+){1,3}?|that|this)(?:'s|'re|'ve|'m)?"
-    r"(?: even| just| already)? ?(?:is|are|am|was|were|has|have|had|been|tried|kept|got|gets|loved?|loves|hated?|a|an|"
-    rf"so|such|hope)|(?:i'm|we're) (?:\w+ )?{_FEELING})\b"
-)
-_TURNS = re.compile(
-    r"\d|\?|\b(?:would|could|should|can|may|might|must|need\w*|want\w*|like|prefer\w*|let|if|unless|"
-    r"(?:have|has|had|got|is|was) to|to (?:my|the|him|her|them|us|an?)|"
-    r"one|ones|other|another|first|second|only|instead|rather|better|best|cheap\w*|small\w*|larg\w*|big\w*|earl\w+|"
-    r"late\w*|soon\w*|low\w*|high\w*|more|less|again|too|also|think\w*|thought|know|ask\w*|check\w*|decid\w*|call\w*|"
-    r"pay\w*|paid|using|us(?:e|ed)|card|account|address|e?mail|phone|number|name|date|day|time|amount|price|visa|cash|"
-    r"euros?|dollars?|question|idea|doubt\w*|problem|mind|no|not|never|\w+n't|my (?:order|booking))\b"
-)
-"""What no remark has: it bids, plans, compares, counts or picks."""
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
 _PASSING = re.compile(
     r"as|(?:out|above-)?(?:lined|mentioned|described|listed|proposed|discussed|detailed|stated|suggested|specified)|"
@@ -172,8 +146,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})|\.0+\b")
 @lru_cache(maxsize=2048)
 def said(text: str, put: str = "", asked: str = "") -> Said:
     """What a whole answer says to what was put and to the questions in it, which are given in lower case."""
-    read = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
-    told = [_IDLE.sub(" ", each).strip() for each in read if not _ASIDE.fullmatch(each)]
+    told = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
     whole = " ".join(told).strip()
     if not whole:
         return "other"
@@ -181,7 +154,7 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
     is_yes = _YES.search(whole) is not None
-    if any(_says_more(each, put) and not (len(told) > 1 and _is_remark(each, put)) for each in told):
+    if any(_says_more(each, put) for each in told):
         return "other" if is_yes else "plain"
     if is_yes or any(_is_command(clause, asked) for each in told for clause in _JOINT.split(each)):
         return "yes"
@@ -210,14 +183,6 @@ def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
     is_yes = found == "yes" or (found == "echo" and _is_assent(words))
     is_more = any(map(_NEGATION.fullmatch, _WORD.findall(words))) or figures(text) - figures(put)
     return "yes" if is_yes and not is_more else "other"
-
-
-def _is_remark(sentence: str, put: str) -> bool:
-    """Whether a sentence only tells how things are, or were, of nothing that was put: "Your website is a nightmare"."""
-    if _REMARK.match(sentence) is None or _TURNS.search(sentence):
-        return False
-    words = {stem(each) for each in _WORD.findall(sentence) if not _AGREES.fullmatch(each)}
-    return words.isdisjoint(stems(put))
 
 
 def _is_command(clause: str, asked: str) -> bool:
