@@ -61,7 +61,8 @@ class Lane(NamedTuple):
 
 def framework(name: str, package: str, *packages: str) -> Lane:
     """The shield in one framework: entered by its own run call, with a scripted model on loopback."""
-    return Lane((f"integrations/test_{name.replace('-', '_')}*.py",), name, packages, (package,))
+    place = name.replace("-", "_")
+    return Lane((f"integrations/{place}", f"integrations/test_{place}*.py"), name, packages, (package,))
 
 
 LANES: dict[str, Lane] = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-pytest_plugins = ["tests.bytecode", "tests.examples", "tests.cpu_time", "tests.stores"]
+pytest_plugins = ["tests.bytecode", "tests.examples", "tests.cpu_time", "tests.stores", "tests.lacking"]
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""

@@ -19,7 +19,8 @@ SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """A browser with an empty profile of its own."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package `playwright`")
+    from playwright import sync_api as playwright
+
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not executable:
         pytest.skip("needs `chromium` on the path, or its path in CHROMIUM")

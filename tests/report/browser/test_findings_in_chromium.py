@@ -12,8 +12,6 @@ import pytest
 
 from bylaw.audit.report import write_report
 
-pytest.importorskip("playwright.sync_api", reason="needs the package `playwright`")
-
 Open = Callable[..., Any]
 SIZES = ("phone", "desktop")
 

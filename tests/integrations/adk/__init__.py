@@ -1,0 +1,1 @@
+"""The shield in Google's ADK; skipped as one where it is not installed (`tests/lacking.py`)."""

@@ -1,0 +1,155 @@
+"""LangGraph agents whose history is trimmed or summarised: what was heard stays heard, new words are heard."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain.tools import ToolRuntime, tool
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from bylaw.integrations.langchain import ShieldMiddleware
+from bylaw.trace.event import Message
+from tests.integrations.langchain.desk import Scripted
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, Rentals, desk
+
+THREAD: Any = {"configurable": {"thread_id": "c1"}}
+
+
+def hasty(messages: list[Any]) -> Any:
+    """Puts what is asked for, and makes the call whatever the user says once it has heard a yes."""
+    last = messages[-1]
+    if isinstance(last, ToolMessage):
+        return f"End: {last.content}"
+    match last.content:
+        case "Hello":
+            return [("get_rental", {"rental_id": "R1"})]
+        case "Extend R1":
+            return PUT_EXTEND
+        case "Refund 20.00 for R1":
+            return PUT_REFUND
+        case "Yes, refund it.":
+            return [("refund", REFUND)]
+        case "No, stop." if any(each.content == "Yes, please." for each in messages):
+            return [("extend_rental", EXTEND)]
+        case "Yes, please.":
+            return "One moment, is there anything else?"
+    return "All right."
+
+
+class Talk:
+    def __init__(self, folder: Path, *middleware: Any, script: Any = hasty, **given: Any) -> None:
+        self.rentals = Rentals()
+        self.guard = ShieldMiddleware(desk(folder, **given), context=CUSTOMER)
+        self.memory = InMemorySaver()
+        tools = [self.rentals.get_rental, self.rentals.extend_rental, self.rentals.refund]
+        self.agent = create_agent(
+            Scripted(script=script), tools, checkpointer=self.memory, middleware=[*middleware, self.guard]
+        )
+
+    def say(self, text: str) -> Any:
+        return self.agent.invoke({"messages": [("user", text)]}, THREAD)["messages"][-1].content
+
+    def trim(self, keep: int = 0) -> None:
+        messages = self.agent.get_state(THREAD).values["messages"]
+        gone = messages[: len(messages) - keep]
+        self.agent.update_state(THREAD, {"messages": [RemoveMessage(each.id) for each in gone]})
+
+    def heard(self) -> list[str]:
+        follower = self.guard.follower("c1")
+        assert follower is not None
+        events = follower.session.trajectory().events
+        return [each.text for each in events if isinstance(each, Message) and each.by == "user"]
+
+
+@pytest.mark.parametrize("keep", [0, 2, 3])
+def test_a_repeated_no_is_heard_after_the_history_was_trimmed(tmp_path: Path, keep: int) -> None:
+    talk = Talk(tmp_path)
+    talk.say("Hello")
+    talk.say("No, stop.")
+    talk.trim(keep)
+    for text in ("Hm", "Extend R1", "Yes, please."):
+        talk.say(text)
+    assert "Not done" in talk.say("No, stop.")
+    assert talk.rentals.ran == []
+    assert talk.heard() == ["Hello", "No, stop.", "Hm", "Extend R1", "Yes, please.", "No, stop."]
+
+
+def summaries(text: str, *, at: int = 9, keep: int = 3) -> SummarizationMiddleware:
+    return SummarizationMiddleware(Scripted(script=lambda _: text), trigger=("messages", at), keep=("messages", keep))
+
+
+def test_a_repeated_no_is_heard_after_a_summary(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, summaries("They greeted us."))
+    texts = ["Hello", "No, stop.", "Hm", "Let me think", "Extend R1", "Yes, please."]
+    for text in texts:
+        talk.say(text)
+    assert "Not done" in talk.say("No, stop.")
+    assert talk.rentals.ran == []
+    assert talk.heard() == [*texts, "No, stop."]
+
+
+def test_what_a_summary_says_is_not_the_users_word(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, summaries("The customer says that the car was dirty and broke down.", at=7))
+    for text in ("Hello", "Hm", "Let me think", "Refund 20.00 for R1"):
+        talk.say(text)
+    assert "Why does the customer want the money back?" in talk.say("Yes, refund it.")
+    assert talk.rentals.ran == []
+    assert not any("dirty" in text for text in talk.heard())
+
+
+def test_after_a_summary_a_right_write_runs(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, summaries("They said hello.", at=7))
+    for text in ("Hello", "Hm, it was dirty", "Let me think", "Refund 20.00 for R1", "Yes, refund it."):
+        talk.say(text)
+    assert talk.rentals.ran == ["refund 20.00"]
+
+
+def test_what_the_user_said_while_a_tool_ran_is_heard(tmp_path: Path) -> None:
+    def script(messages: list[Any]) -> Any:
+        last = messages[-1]
+        if isinstance(last, ToolMessage) and last.name == "get_rental":
+            return [("extend_rental", EXTEND)]
+        if isinstance(last, ToolMessage):
+            return f"End: {last.content}"
+        return PUT_EXTEND if last.content == "Extend R1" else [("get_rental", {"rental_id": "R1"})]
+
+    talk = Talk(tmp_path, script=script)
+
+    @tool
+    def get_rental(rental_id: str, runtime: ToolRuntime) -> Any:
+        """Show a rental."""
+        shown = ToolMessage(talk.rentals.get_rental(rental_id), tool_call_id=runtime.tool_call_id, name="get_rental")
+        return Command(update={"messages": [HumanMessage("No, stop."), shown]})
+
+    tools = [get_rental, talk.rentals.extend_rental]
+    talk.agent = create_agent(Scripted(script=script), tools, checkpointer=talk.memory, middleware=[talk.guard])
+    talk.say("Extend R1")
+    assert "Not done yet" in talk.say("Yes, please.")
+    assert talk.rentals.ran == []
+    assert talk.heard() == ["Extend R1", "Yes, please.", "No, stop."]
+
+
+def test_a_history_that_was_rewritten_asks_for_the_yes_again(tmp_path: Path) -> None:
+    """Nothing of it is known: what was agreed to is settled anew, and then holds."""
+    talk = Talk(tmp_path, script=lambda messages: _eager(messages))
+    talk.say("Hello")
+    talk.say("Extend R1")
+    talk.trim()
+    talk.agent.update_state(THREAD, {"messages": [("user", "Extend it, please."), ("ai", "I will see to that.")]})
+    assert "Not done yet: ask first" in talk.say("Yes, please.")
+    talk.say("Extend R1")
+    talk.say("Yes, please.")
+    assert talk.rentals.ran == ["extend R1"]
+
+
+def _eager(messages: list[Any]) -> Any:
+    last = messages[-1]
+    if isinstance(last, ToolMessage):
+        return f"End: {last.content}"
+    if last.content == "Yes, please.":
+        return [("extend_rental", EXTEND)]
+    return [("get_rental", {"rental_id": "R1"})] if last.content == "Hello" else PUT_EXTEND

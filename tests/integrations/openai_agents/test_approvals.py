@@ -1,0 +1,84 @@
+"""The SDK's own approvals: one prompt for one write, and the call goes on after it, here and in another worker."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
+
+from bylaw.integrations.openai_agents import ShieldHooks
+from tests.integrations.openai_agents.desk import Scripted, text_of
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+
+set_tracing_disabled(True)
+
+
+def hasty(items: list[Any]) -> Any:
+    """Makes the call as soon as there is a yes, looks where it is told to, and makes it again."""
+    last = items[-1]
+    if last.get("type") != "function_call_output":
+        return [("extend_rental", EXTEND)] if text_of(last) == "Yes." else PUT_EXTEND
+    if "Look up: get_rental" in last["output"]:
+        return [("get_rental", {"rental_id": "R1"})]
+    if "customer_id" in last["output"]:
+        return [("extend_rental", EXTEND)]
+    return f"End: {last['output']}"
+
+
+@pytest.mark.parametrize("kind", [True, "function"])
+@pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log"])
+def test_a_person_is_asked_once_and_the_call_goes_on(tmp_path: Path, where: str, kind: Any) -> None:
+    async def needed(context: Any, arguments: Any, id: str) -> bool:
+        return True
+
+    rentals = Rentals()
+    shield = desk(tmp_path, log=tmp_path / "log.sqlite" if "log" in where else None)
+    approved = function_tool(rentals.extend_rental, needs_approval=True if kind is True else needed)
+    agent = Agent(name="desk", model=Scripted(hasty), tools=[function_tool(rentals.get_rental), approved])
+
+    def worker() -> tuple[ShieldHooks, Agent]:
+        guard = ShieldHooks(shield.session("c1", context=CUSTOMER))
+        return guard, guard.protect(agent)
+
+    async def talk() -> tuple[int, Any]:
+        guard, protected = worker()
+        result = await Runner.run(protected, "Extend R1", hooks=guard)
+        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
+        result = await Runner.run(protected, items, hooks=guard)
+        prompts = 0
+        while result.interruptions and prompts < 5:
+            prompts += 1
+            state: Any = result.to_state()
+            if "elsewhere" in where:
+                guard, protected = worker()
+                state = await RunState.from_json(protected, state.to_json())
+            for each in state.get_interruptions():
+                state.approve(each)
+            result = await Runner.run(protected, state, hooks=guard)
+        return prompts, result.final_output
+
+    prompts, said = asyncio.run(talk())
+    assert "extended" in said
+    assert prompts == 1
+    assert rentals.ran == ["extend R1"]
+
+
+def test_a_call_that_a_person_rejects_does_not_run(tmp_path: Path) -> None:
+    rentals = Rentals()
+    guard = ShieldHooks(desk(tmp_path).session("c1", context=CUSTOMER))
+    approved = function_tool(rentals.extend_rental, needs_approval=True)
+    tools = [function_tool(rentals.get_rental), approved]
+    protected = guard.protect(Agent(name="desk", model=Scripted(hasty), tools=tools))
+
+    async def talk() -> Any:
+        result = await Runner.run(protected, "Extend R1", hooks=guard)
+        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
+        result = await Runner.run(protected, items, hooks=guard)
+        state = result.to_state()
+        for each in result.interruptions:
+            state.reject(each)
+        return await Runner.run(protected, state, hooks=guard)
+
+    asyncio.run(talk())
+    assert rentals.ran == []
