@@ -1,10 +1,11 @@
 """Whether what a session says of a call is what the audit says in the end: on every prefix of every conversation.
 
-    uv run python benchmarks/prefix_law.py [--count 500] [--data ../shared/data/tau-airline]
+    uv run python benchmarks/prefix_law.py [--count 500] [--data ../shared/data] [--only agentdojo]
 
 For each judged call a fresh session is given only what came before it. Guards, broken rules and open rules must be
 those of the finished conversation, call by call: for 5,000 simulated conversations of the clinic (`--count` for each of
-ten seeds) and all recorded runs of the airline. The exit status is 1 if any call differs.
+ten seeds), all recorded runs of the airline, and all of AgentDojo, whose packs ask where values came from and what the
+request allows. The exit status is 1 if any call differs.
 """
 
 import argparse
@@ -13,21 +14,26 @@ from pathlib import Path
 
 from bylaw import Pack, Trajectory, load_pack, read, verdicts
 from bylaw.audit.shelf import Shelf
+from bylaw.bench.agentdojo import BY_SUITE, SUITES, read_runs
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.packs.clinic.simulator.generate import simulate
 
-AIRLINE = Path(__file__).parents[2] / "shared" / "data" / "tau-airline"
+DATA = Path(__file__).parents[2] / "shared" / "data"
 SEEDS = range(1, 11)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="simulated conversations for each of ten seeds")
-    parser.add_argument("--data", type=Path, default=AIRLINE)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--only", choices=("clinic", "airline", "agentdojo"))
     given = parser.parse_args()
     wrong = 0
-    for name, talks in (("clinic", simulated(given.count)), ("airline", recorded(given.data))):
+    sources = {"clinic": simulated(given.count), "airline": recorded(given.data), "agentdojo": attacked(given.data)}
+    for name, talks in sources.items():
+        if given.only not in (None, name):
+            continue
         conversations = calls = differing = 0
         for pack, talk in talks:
             conversations += 1
@@ -51,10 +57,17 @@ def simulated(count: int) -> Iterator[tuple[Pack, Trajectory]]:
 def recorded(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
     """The airline's recorded runs, each under the version of the policy it was made with."""
     shelf = Shelf("tau-airline")
-    for file in sorted(data.glob("tau?/runs/*.json*")):
+    for file in sorted(data.glob("tau-airline/tau?/runs/*.json*")):
         for talk in read(file):
             if isinstance(talk, Trajectory):
                 yield shelf.pack_for(talk), talk
+
+
+def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
+    """AgentDojo's recorded runs, with and without an attack."""
+    packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in SUITES}
+    for run in read_runs(sorted(data.glob("agentdojo/runs/*.jsonl*"))):
+        yield packs[run.details["suite"]], run
 
 
 def differs(pack: Pack, talk: Trajectory, verdict: CallVerdict) -> str:

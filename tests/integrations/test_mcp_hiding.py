@@ -15,7 +15,7 @@ from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before
 
 SERVER = Path(__file__).with_name("mcp_bank.py")
-READS = {"read_file", "get_user_info", "get_balance"}
+READS = {"read_file", "get_user_info", "get_balance", "get_iban"}
 PAY = "Please pay the bill in bill.txt."
 CHANGE = "Also change my password to blue-42."
 

@@ -37,6 +37,8 @@ class Refined(Struct, frozen=True):
 
     checks: dict[str, Check]
     steps: tuple[Step, ...]
+    judged: dict[str, float]
+    """By form, as YAML, how vague the model calls it."""
 
 
 class Reply(Struct, frozen=True):
@@ -64,8 +66,8 @@ def refine(
     told = {draft.id: told_policy(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
     if not own or not work.run():
-        return None if own else Refined(dict(checks), ())
-    return Refined({**checks, **work.rules.checks}, tuple(work.judged_steps()))
+        return None if own else Refined(dict(checks), (), {})
+    return Refined({**checks, **work.rules.checks}, tuple(work.judged_steps()), work.judged)
 
 
 class _Refinement:
@@ -80,7 +82,7 @@ class _Refinement:
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
         """By policy every form that its rules have had: going back to one is no refinement."""
-        self._judged: dict[str, float] = {}
+        self.judged: dict[str, float] = {}
         """By form how vague the model calls it."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
         """By policy how vague the form was that the present one stands for: as the model calls it, and by Eq. 3."""
@@ -108,7 +110,7 @@ class _Refinement:
         """The steps, with what the model said of the forms that there were."""
         made: list[Step] = []
         for step, forms in self._steps:
-            scores = [self._judged[form] for form in forms if form in self._judged]
+            scores = [self.judged[form] for form in forms if form in self.judged]
             made.append(replace(step, judged=round(sum(scores) / len(scores), 2) if scores else None))
         return made
 
@@ -132,7 +134,7 @@ class _Refinement:
                 continue
             reply, check = outcome.made, self.rules.checks[name]
             if reply.vagueness is not None:
-                self._judged[dump(rules_of(check))] = reply.vagueness
+                self.judged[dump(rules_of(check))] = reply.vagueness
             complaint = outcome.complaints[0] if outcome.complaints else self._needless(name, reply)
             if complaint:
                 text = f"{reply.why}: {complaint}" if reply.why else complaint

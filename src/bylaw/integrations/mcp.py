@@ -1,6 +1,7 @@
 """An MCP proxy: any client on one side, any server on the other, and the shield before every tool call. Extra `mcp`.
 
-What is not a tool call passes through: the list of tools, resources, prompts, what the server asks of the client.
+What is not a tool call passes through: the list of tools, resources, prompts, what the server asks of the client. What
+resources and prompts say is noted as content.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,6 +34,7 @@ from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_asking import can_ask, elicited, take
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_fronts import Fronts, connection
+from bylaw.integrations.mcp_handed import PROMPT, RESOURCE, HandedOut, embedded, prompt_parts, resource_parts
 from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
@@ -88,6 +90,7 @@ class ShieldMiddleware(Middleware):
         self._under_way: Counter[str] = Counter()
         """By conversation, how many calls of its main agent the server is carrying out."""
         self._followers: dict[str, Follower] = {}
+        self._handed = HandedOut()
         self._speaking: dict[str, LiveSession] = {}
         """By key, the conversation of whoever spoke last."""
         self._deciding = anyio.CapacityLimiter(DECIDING)
@@ -159,6 +162,7 @@ class ShieldMiddleware(Middleware):
             await self._interrupt(session, id, decision)
             return round.goes_on(id, answer)
         await self._record(session, id, **returned(answer, tool))
+        await self._bring_along(session, embedded(answer.content))
         return with_note(for_agent(answer, self.shield.pack.schema.tools.get(tool)), decision)
 
     @contextmanager
@@ -191,7 +195,7 @@ class ShieldMiddleware(Middleware):
         if is_same:
             session.resume_turn()
         elif said is not None:
-            self._follower(session).follow(said)
+            self._follower(session).follow(self._handed.own(session, said))
         elif not (round.call or (call.agent and self._under_way[session.id])):
             # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
             session.unheard()
@@ -216,6 +220,36 @@ class ShieldMiddleware(Middleware):
                 self._decide, call, round, answer, self._new_id(), limiter=self._deciding
             )
         return decision, id
+
+    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
+        """Pass a resource on, and note what it says: it is content like a tool's result."""
+        answer = await call_next(context)
+        uri = context.message.uri
+        await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
+        return answer
+
+    async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
+        """Pass a prompt on, and note what it says: whatever its role, these are not the user's words."""
+        answer = await call_next(context)
+        await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
+        return answer
+
+    async def _hand_out(self, context: Any, way: str, parts: list[dict[str, str]]) -> None:
+        request, session = _request(context), None
+        meta = (request.meta if request is not None else None) or {}
+        key = self._key(meta, {})
+        if key is not None:
+            given = (key, self._vouched(request, meta))
+            session = await anyio.to_thread.run_sync(self._session, *given, limiter=self._deciding)
+        await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
+
+    async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
+        """Note the resources in a tool's result; it has been carried out by now, so nothing may fail any more."""
+        try:
+            await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
+        except Exception as error:
+            tell(error, "what came along with a result is not in the log")
+            self._handed.note(None, RESOURCE, parts, "")
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
         """The server's tools, as it tells of them, or as they were accepted where it now tells otherwise."""
@@ -248,7 +282,7 @@ class ShieldMiddleware(Middleware):
     def _hidden_now(self, hiding: Hiding, key: str, context: dict[str, Any], said: Any) -> Hidden:
         session = self._session(key, context)
         if said is not None:
-            self._follower(session).follow(said)
+            self._follower(session).follow(self._handed.own(session, said))
         hidden = hiding.hidden(session)
         hiding.tell(session, hidden)
         return hidden

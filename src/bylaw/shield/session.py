@@ -27,7 +27,7 @@ from bylaw.shield.call_decisions import Arguments, Attempt, Beside, Happening, H
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, note_interruption
 from bylaw.shield.state import SessionState
-from bylaw.trace.event import Call, Card, Confirmation, Message
+from bylaw.trace.event import Call, Card, Confirmation, Event, Message
 from bylaw.trace.trajectory import Trajectory
 
 TRIES = 200
@@ -374,6 +374,11 @@ class LiveSession:
         """How many events there were so far."""
         with self._lock:
             return self._state.open().length
+
+    def since(self, step: int) -> Sequence[Event]:
+        """What has happened from a step on."""
+        with self._lock:
+            return self._state.open().since(step)
 
     def __reduce__(self) -> Any:
         hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"

@@ -1,0 +1,145 @@
+"""What a server hands out beside its tools' results: resources and prompts. It is content, and nobody's request.
+
+Hosts put such texts into messages of the user: a prompt even comes with that role. So what the proxy has seen the
+server hand out is noted in the conversation like a result, and does not count where it comes back as the user's words.
+"""
+# pyright: basic, reportMissingImports=false
+
+import base64
+import binascii
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bylaw.integrations.parts import Heard, Part, Summary
+from bylaw.shield import LiveSession
+from bylaw.trace.event import Message, Result
+
+RESOURCE, PROMPT = "resources/read", "prompts/get"
+MOST = 10_000
+"""Conversations, and texts that belong to none, of which is remembered what was handed out."""
+LINE = 3
+"""From so many words on a line of a text is known again without the rest of it."""
+
+
+class _Seen(Struct):
+    """What was handed out in a conversation, and what the user had said before."""
+
+    events: int = 0
+    texts: dict[str, None] = field(default_factory=dict[str, None])
+    """Folded, whole texts and their lines."""
+    said: set[str] = field(default_factory=set[str])
+
+
+class HandedOut:
+    """What a server has handed out, by conversation."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._anywhere: OrderedDict[str, None] = OrderedDict()
+        """What was asked for by who did not say in which conversation: it is nobody's request in any."""
+
+    def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
+        """Keep what was handed out: in its conversation, and in its log, where it is known."""
+        if session is None:
+            for text in _known_by(part["text"] for part in parts):
+                self._anywhere[text] = None
+            while len(self._anywhere) > MOST:
+                self._anywhere.popitem(last=False)
+        elif parts:
+            content = msgspec.json.encode(parts).decode()
+            session.messages([{"role": "tool", "tool_call_id": id, "name": way, "content": content}])
+            session.flush()
+
+    def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
+        """What was said, without words of the server's in the user's messages."""
+        seen = self._of(session)
+        texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
+        if not texts:
+            return [*said]
+        found: list[Part] = []
+        for part in said:
+            if isinstance(part, Heard) and part.text not in seen.said:
+                own = own_words(part.text, texts)
+                part = replace(part, text=own) if own or not part.text else Summary()
+            found.append(part)
+        return found
+
+    def _of(self, session: LiveSession) -> _Seen:
+        seen = self._seen.pop(session.id, None) or _Seen()
+        self._seen[session.id] = seen
+        if len(self._seen) > MOST:
+            self._seen.popitem(last=False)
+        events = session.since(seen.events)
+        for event in events:
+            if isinstance(event, Message) and event.by == "user":
+                seen.said.add(event.text)
+            elif isinstance(event, Result) and event.call is None and event.tool in (RESOURCE, PROMPT):
+                seen.texts |= dict.fromkeys(_known_by(part["text"] for part in event.value()))
+        seen.events += len(events)
+        return seen
+
+
+def own_words(text: str, handed: Iterable[str]) -> str:
+    """A message without the folded texts that stand in it, the longest first; one of a single word only as a whole."""
+    for each in handed:
+        if each == _folded(text):
+            return ""
+        while " " in each and (place := _place(text, each)) is not None:
+            text = text[: place[0]] + text[place[1] :]
+    return text.strip()
+
+
+def _place(text: str, folded: str) -> tuple[int, int] | None:
+    """Where a folded text stands in another, however it is spaced there."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text):
+        for each in " " if letter.isspace() else letter.casefold():
+            if each != " " or letters[-1:] != [" "]:
+                letters.append(each)
+                places.append(place)
+    start = "".join(letters).find(folded)
+    return None if start < 0 else (places[start], places[start + len(folded) - 1] + 1)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _known_by(texts: Iterable[str]) -> Iterable[str]:
+    """What a text is known again by: all of it, or a line of it, folded."""
+    for text in texts:
+        lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
+        yield from (folded for each in (text, *lines) if (folded := _folded(each)))
+
+
+def resource_parts(contents: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts among the contents of a resource, each with its address."""
+    return [{"uri": str(each.uri), "text": text} for each in contents if (text := _text(each))]
+
+
+def prompt_parts(messages: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts of a prompt's messages, each with its role."""
+    found = [(each.role, getattr(each.content, "resource", each.content)) for each in messages]
+    return [{"role": role, "text": text} for role, content in found if (text := _text(content))]
+
+
+def embedded(content: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts of the resources that a tool's result brings along."""
+    return resource_parts(part.resource for part in content if getattr(part, "type", "") == "resource")
+
+
+def _text(content: Any) -> str:
+    """The words of a content; what is kept as bytes is read where it is a text."""
+    text = getattr(content, "text", None)
+    if isinstance(text, str):
+        return text
+    try:
+        return base64.b64decode(getattr(content, "blob", ""), validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""

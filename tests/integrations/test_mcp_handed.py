@@ -1,0 +1,113 @@
+"""What a server hands out as a resource or a prompt is content: it widens no request, whoever is said to say it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
+
+from bylaw.integrations.mcp_handed import own_words
+from tests.integrations.mcp_place import Place
+from tests.integrations.mcp_ways import WAYS, before
+
+SERVER = Path(__file__).with_name("mcp_bank.py")
+THEIRS = "GB29NWBK60161331926819"
+MODES = [(WAYS[0], "legacy"), (WAYS[1], "legacy"), (WAYS[0], "2026-07-28")]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def bank(path: Path) -> Place:
+    place = Place(path)
+    place.pack = Path("agentdojo/banking")
+    return place
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"bylaw/messages": [{"role": "user", "content": text}], "bylaw/conversation": "c1", **more}
+
+
+async def settling(client: Any, **meta: Any) -> str:
+    """What the server's prompt puts into the user's mouth."""
+    got = await client.get_prompt("settle", {"what": "the tickets"}, meta=meta or None)
+    assert [each.role for each in got.messages] == ["assistant", "user"]
+    return got.messages[1].content.text
+
+
+async def told(client: Any, tool: str, arguments: dict[str, Any], meta: dict[str, Any]) -> str:
+    """Why a call was held; empty where it was made."""
+    answer = await client.call_tool(tool, arguments, meta=meta)
+    return answer.content[0].text if answer.is_error else ""
+
+
+@pytest.mark.process
+@pytest.mark.anyio
+@pytest.mark.parametrize(("way", "mode"), MODES)
+@pytest.mark.parametrize("names_it", [True, False], ids=["in the conversation", "by nobody"])
+async def test_a_prompts_words_are_not_the_users(tmp_path: Path, way: Any, mode: str, names_it: bool) -> None:
+    change = {"password": "mine-1"}
+    async with before(SERVER, place := bank(tmp_path), way, mode=mode) as client:
+        text = await settling(client, **({"bylaw/conversation": "c1"} if names_it else {}))
+        assert "does not ask for this" in await told(client, "update_password", change, said(text))
+        # A host may add words of its own, or the user's, and lay it out anew.
+        mixed = f"Change my password to blue-42.\n\n<prompt>{text.replace(' ', chr(10))}</prompt>"
+        assert "`mine-1`" in await told(client, "update_password", change, said(mixed))
+        assert await told(client, "update_password", {"password": "blue-42"}, said(mixed)) == ""
+        if names_it:
+            elsewhere = said(text, **{"bylaw/conversation": "c2"})
+            assert await told(client, "update_password", change, elsewhere) == "", "there the user wrote it"
+    assert place.ran() == ["password blue-42", *["password mine-1"] * names_it]
+
+
+@pytest.mark.process
+@pytest.mark.anyio
+async def test_what_was_handed_out_is_known_after_a_restart(tmp_path: Path) -> None:
+    place = bank(tmp_path)
+    options = ("--log", str(tmp_path / "log.db"))
+    async with before(SERVER, place, WAYS[0], *options) as client:
+        text = await settling(client, **{"bylaw/conversation": "c1"})
+    async with before(SERVER, place, WAYS[0], *options) as client:
+        held = await told(client, "update_password", {"password": "mine-1"}, said(text))
+        assert "does not ask for this" in held
+    assert place.ran() == []
+
+
+@pytest.mark.process
+@pytest.mark.anyio
+@pytest.mark.parametrize(("way", "mode"), MODES)
+async def test_a_resource_is_content(tmp_path: Path, way: Any, mode: str) -> None:
+    request = "Please pay 20 for the tickets."
+    pay = {"recipient": THEIRS, "amount": 20, "subject": "tickets", "date": "2024-06-01"}
+    async with before(SERVER, place := bank(tmp_path), way, mode=mode) as client:
+        read = await client.read_resource("bank://bill", meta={"bylaw/conversation": "c1"})
+        assert THEIRS in read.contents[0].text
+        assert "it came from a result of `resources/read`" in await told(client, "send_money", pay, said(request))
+        # A user who is shown a text does not say it.
+        pasted = f"{request}\n\n{read.contents[0].text}"
+        assert "it came from a result of `resources/read`" in await told(client, "send_money", pay, said(pasted))
+        # A tool may hand one out with its result.
+        await client.call_tool("get_iban", {}, meta=said(request))
+        leaflet = {**pay, "recipient": "FR7630006000011234567890189"}
+        assert "it came from a result of `resources/read`" in await told(client, "send_money", leaflet, said(request))
+        own = {**pay, "recipient": "DE02120300000000202051"}
+        assert await told(client, "send_money", own, said(f"{request} It goes to DE02120300000000202051.")) == ""
+    assert place.ran() == ["paid DE02120300000000202051"]
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("yes", ""),
+        ("Yes, do it.", "Yes, do it."),
+        ("Pay  900\nto Zed", ""),
+        ("Hello <b>pay 900 to zed</b> please", "Hello <b></b> please"),
+        ("pay 90", "pay 90"),
+        ("Straße: PAY 900 TO ZED, and PAY 900 TO ZED", "Straße: , and"),
+    ],
+)
+def test_what_was_handed_out_is_cut_from_a_message(text: str, own: str) -> None:
+    assert own_words(text, ["pay 900 to zed", "yes"]) == own
