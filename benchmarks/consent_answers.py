@@ -27,7 +27,7 @@ from bylaw.audit.shelf import Shelf
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Request
-from bylaw.pack.rules import Predicate
+from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
 from bylaw.trace import Trajectory
 

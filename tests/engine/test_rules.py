@@ -19,7 +19,8 @@ from bylaw.engine.session import Session
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.pack import Pack
-from bylaw.pack.rules import TURNS, Predicate, Rules
+from bylaw.pack.predicate import TURNS, Predicate
+from bylaw.pack.rules import Rules
 from bylaw.policy.folder import READY
 from bylaw.rule.act import Act
 from bylaw.rule.rule import read_rule

@@ -20,7 +20,7 @@ from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
-from bylaw.pack.rules import Predicate
+from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule

@@ -10,7 +10,7 @@ from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Request
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
-from bylaw.pack.rules import Predicate
+from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 from bylaw.trace.event import Event

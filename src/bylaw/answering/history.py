@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bylaw.answering.operation import By, Search
 from bylaw.engine.predicate_values import Quote
-from bylaw.pack.rules import SPEAKERS, Speaker
+from bylaw.pack.predicate import SPEAKERS, Speaker
 from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event, Message
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from bylaw.engine.wording import consent_words_for_agent, rule_words
 from bylaw.facts.value import key_of, loose, names_several
-from bylaw.pack.ready_rules import MEMO, THE_CALL, ReadyRules
-from bylaw.pack.rules import Predicate
+from bylaw.pack.predicate import Predicate
+from bylaw.pack.rules import MEMO, THE_CALL, ReadyRules
 from bylaw.rule.act import Act, Turn
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.monitor import Family

@@ -13,7 +13,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
-from bylaw.pack.rules import Predicate, Witness
+from bylaw.pack.predicate import Predicate, Witness
 from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event
 

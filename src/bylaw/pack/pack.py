@@ -27,9 +27,8 @@ from bylaw.guard import (
 from bylaw.pack.causes import causes
 from bylaw.pack.citing import Ambiguous
 from bylaw.pack.pinned import Pinned
-from bylaw.pack.ready_rules import ReadyRules
 from bylaw.pack.review import Standing, unaccepted
-from bylaw.pack.rules import Rules, RulesReader
+from bylaw.pack.rules import ReadyRules, Rules, RulesReader
 from bylaw.pack.statements import PolicyReader, read_tools
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document

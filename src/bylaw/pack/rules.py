@@ -1,113 +1,40 @@
-"""A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
+"""A pack's `rules.yaml`, compiled: its rules over its predicates, and both made ready for conversations."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from functools import cached_property
 from math import isfinite
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent import Basis, CardWords, ConsentWitness, Deeds, Terms
-from bylaw.errors import BylawError, FormulaError, GuardError, meant
-from bylaw.facts.call_record import CallRecord
-from bylaw.facts.ledger import Ledger
+from bylaw.errors import FormulaError, meant
 from bylaw.facts.schema import Schema
-from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.pack.limits import WrittenLimit, read_limits
-from bylaw.policy.pattern import PatternError, any_of, compile_pattern
+from bylaw.pack.predicate import TURNS, Predicate, PredicateReader, RuleError, WrittenPredicate
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
 from bylaw.rule.act import Act
-from bylaw.rule.detectors import DETECTORS
+from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import Always, Formula, atoms, is_propositional
+from bylaw.rule.inference import Inference
 from bylaw.rule.limit import Limit
+from bylaw.rule.monitors import rulebook
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.trace.event import Event, Message, Result
+from bylaw.rule.table import table_of
 
-WAYS = (
-    *("tool", "effect", "message", "turn", "pattern", "said", "returned", "consented", "code", "detector", "guard"),
-    "question",
-)
-
-DEAR = ("code", "guard", "consented")
-"""Ways that cost more than a search in a text, asked last and in this order."""
-_BEFORE = ("said", "returned", "question")
-"""Ways that speak of what came before an act."""
-_OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
-"""Code that looks at the act itself."""
-_MAY_SETTLE = "may settle"
-_NEVER = "never"
-LONGEST_CARD = 7 * 24 * 3600.0
-"""Seconds for which a card may be good at most."""
 MOST_KNOWN = 12
 """A physical rule may have so many predicates: its table must fit."""
-_BESIDE = {
-    "tool": ("when",),
-    "question": ("by",),
-    "consented": ("need_not_be_told", "must_be_told", "model", "card"),
-    **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
-}
-"""What may stand beside a way, apart from a description."""
+TOLD = frozenset(("tool", "effect", "message", "turn"))
+"""Ways of predicates that the called tool and the turn so far decide."""
+THE_CALL = "the call"
+"""Under this name a circuit of all rules speaks of the call that is being weighed."""
+MEMO = 4096
+"""How many kinds of acts are remembered before they are forgotten together."""
 
-Speaker = Literal["user", "agent", "tool"]
-SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
-
-Find = Callable[[Act], bool | None]
-
-TURNS: dict[str, Find] = {
-    "several_calls": lambda act: act.calls_in_turn > 1,
-    "several_writes": lambda act: act.writes_in_turn > 1,
-    "with_text": lambda act: act.text_in_turn,
-    "without_call": lambda act: act.without_call,
-}
-"""What may be said of the turn an act belongs to, as far as the turn has come; `without_call` is settled at its end."""
-
-
-class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of several patterns, with what must not stand beside it."""
-
-    pattern: Scalar = ""
-    but_not: Scalar = ""
-
-
-WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
-
-
-class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """The words of a card, in the language of the pack, and the seconds for which it is good."""
-
-    heading: Scalar = ""
-    question: Scalar = ""
-    yes: list[Scalar] = []
-    no: list[Scalar] = []
-    lifetime: int | float | None = None
-
-
-class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A predicate in rules.yaml: one of `WAYS`, what may stand beside it, and a description."""
-
-    description: Scalar = ""
-    tool: Scalar | list[Scalar] | None = None
-    when: Scalar | None = None
-    effect: Scalar | None = None
-    message: Scalar | None = None
-    turn: Scalar | None = None
-    pattern: WrittenPatterns = None
-    said: WrittenPatterns = None
-    returned: WrittenPatterns = None
-    but_not: Scalar | None = None
-    consented: Scalar | None = None
-    need_not_be_told: list[Scalar] | None = None
-    must_be_told: list[Scalar] | None = None
-    model: Scalar | None = None
-    card: WrittenCard | None = None
-    code: Scalar | None = None
-    detector: Scalar | None = None
-    guard: Scalar | None = None
-    question: Scalar | None = None
-    by: Scalar | list[Scalar] | None = None
+_SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
 
 class WrittenRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,85 +66,6 @@ class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Where they come from."""
 
 
-class Witness(Protocol):
-    """Finds a predicate's value from the conversation so far, which it takes in event by event."""
-
-    def observe(self, step: int, event: Event) -> None:
-        """Take in the next event, after the rules were asked about it."""
-        ...
-
-    def prepare(self) -> None:
-        """The user has spoken and nobody waits: what the next call will ask for may be read now."""
-        ...
-
-    def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """The value at an act about to be observed; None where it cannot be told. It must not move the witness."""
-        ...
-
-    def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Why it has this value, as data for `engine.wording`; None where there is no more to say."""
-        ...
-
-
-class RuleError(BylawError):
-    """A predicate or a rule of a pack does not say what it must."""
-
-    code = "BY303"
-
-
-class Predicate(Struct, frozen=True):
-    """A boolean over an act, and how its value is found."""
-
-    name: str
-    description: str
-    way: str
-    """One of `WAYS`; empty where nothing finds its value."""
-    find: Find | None = None
-    """Where the act alone tells."""
-    code: Condition | None = None
-    """Where facts must be asked."""
-    guard: str = ""
-    """A policy whose guard must be asked: true where it denies."""
-    witness: Callable[[Ledger], Witness] | None = None
-    """Opens what follows one conversation, where the act and the facts alone do not tell."""
-    question: str = ""
-    """What to ask, where only a reader can tell."""
-    by: tuple[Speaker, ...] = SPEAKERS
-    """Whose words a reader may rest the answer on."""
-    is_about_act: bool = True
-    """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
-    consent: str = ""
-    """How sure a `consented` predicate must be: `card`, `told` or `requested`."""
-    model_settles: bool = False
-    """Whether the pack lets a model's answer count as the user's consent, live too."""
-    says_of_model: bool = False
-    """Whether the pack says so or otherwise; packs of before 0.2 do not."""
-
-    @property
-    def is_action(self) -> bool:
-        """Whether it names an action: `FOR EACH` takes it to hold for what the call names, and for nothing else."""
-        return self.way in ("tool", "effect")
-
-    @property
-    def price(self) -> int:
-        """Predicates are asked in this order: what is searched in a text first."""
-        if self.way == "question":
-            return len(DEAR) + 1
-        return DEAR.index(self.way) + 1 if self.way in DEAR else 0
-
-    @property
-    def text(self) -> str:
-        """The predicate in words, for embeddings."""
-        return f"{self.name.replace('_', ' ')} {self.description}"
-
-    def unmade(self, act: Act) -> bool:
-        """The value if a call is not made, of a predicate about the act."""
-        if self.way != "turn" or self.find is None:
-            return False
-        fewer = act.writes_in_turn - (act.effect == "write")
-        return bool(self.find(replace(act, calls_in_turn=act.calls_in_turn - 1, writes_in_turn=fewer)))
-
-
 class Rules(Struct, frozen=True):
     """The rules of a pack."""
 
@@ -246,7 +94,53 @@ class Rules(Struct, frozen=True):
         return tuple(name for name, predicate in self.predicates.items() if predicate.is_action)
 
 
-EMPTY = Rules({}, ())
+class ReadyRules:
+    """The rules of a pack made ready, once for all conversations."""
+
+    def __init__(self, rules: Rules, tools: Mapping[str, Tool]) -> None:
+        self.tools = tools
+        self.predicates = rules.predicates
+        self.book = rulebook(rule for rule in rules.rules if not rule.for_each)
+        self.families = [rule for rule in rules.rules if rule.for_each]
+        self.actions = frozenset(rules.actions)
+        self.names = {rule.name: atoms(rule.formula) for rule in rules.rules}
+        named = {name for names in self.names.values() for name in names}
+        used = [rules.predicates[name] for name in self.book.predicates]
+        self.told = [
+            (1 << place, each) for place, each in enumerate(used) if each.way in TOLD and each.find is not None
+        ]
+        self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
+        rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
+        self.asked = sorted(rest, key=lambda each: each[1].price)
+        """What is asked for only where it matters, cheap ones first."""
+        self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
+        """Whether some rule asks if a turn is without a call, which only its end tells."""
+        self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
+        self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
+        """The predicates that a circuit of all rules asks for."""
+        several = {name for name in named if rules.predicates[name].find in _SEVERAL}
+        self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
+        """The rules that ask how many calls a turn makes."""
+        self.weighings: dict[Hashable, Assessment] = {}
+        """What was said of calls alike, by all that it hangs on."""
+        self._bits: dict[tuple[Any, ...], int] = {}
+        self._all, self._eps = rules.every, rules.eps
+
+    @cached_property
+    def circuit(self) -> Inference:
+        """All rules, ready to be weighed against a call. Its action is the call itself."""
+        return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
+
+    def bits(self, act: Act) -> int:
+        """The bits that the tool and the turn so far tell."""
+        # What `TOLD` predicates look at; turns are told by whether there is more than one.
+        kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
+        found = self._bits.get(kind)
+        if found is None:
+            if len(self._bits) >= MEMO:
+                self._bits.clear()
+            found = self._bits[kind] = sum(bit for bit, each in self.told if each.find is not None and each.find(act))
+        return found
 
 
 class RulesReader:
@@ -264,7 +158,8 @@ class RulesReader:
     def read(self) -> Rules:
         """The rules; look at `faults` before using it."""
         file = self._file
-        predicates = {name: self._predicate(name, body or WrittenPredicate()) for name, body in file.predicates.items()}
+        reader = PredicateReader(self._source, self._schema, self._policies, self.faults)
+        predicates = {name: reader.read(name, body or WrittenPredicate()) for name, body in file.predicates.items()}
         rules: dict[str, Rule] = {}
         for index, body in enumerate(file.rules):
             rule = self._rule(body, index, predicates)
@@ -286,158 +181,6 @@ class RulesReader:
         rules = tuple(replace(rule, weight=float(weights.get(rule.name, rule.weight))) for rule in found.rules)
         eps = found.eps if self._learned.eps is None else float(self._learned.eps)
         return replace(found, rules=rules, eps=eps)
-
-    def _predicate(self, name: str, body: WrittenPredicate) -> Predicate:
-        at = ("predicates", name)
-        given = {key for key in body.__struct_fields__ if getattr(body, key) is not None} - {"description"}
-        ways = [way for way in WAYS if way in given]
-        description = str(body.description)
-        if len(ways) != 1:
-            hint = f"give one of {', '.join(WAYS)}"
-            self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
-            return Predicate(name, description, "")
-        way = ways[0]
-        beside = _BESIDE.get(way, ())
-        for key in sorted(given - {way, *beside}):
-            hint = f"known beside `{way}`: {', '.join(sorted(('description', *beside)))}"
-            self._fault(f"`{key}` is not known here", *at, key, hint=hint)
-        value: Any = getattr(body, way)
-        match way:
-            case "tool":
-                tools = frozenset(map(str, cast(list[Any], value) if isinstance(value, list) else [value]))
-                for tool in sorted(tools - self._schema.tools.keys()):
-                    hint, lacks = meant(tool, self._schema.tools), f"tool {tool}"
-                    self._fault(f"`{tool}` is not a tool", *at, hint=hint, lacks=lacks)
-                if body.when is not None:
-                    called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
-                    code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # It stays an action: `FOR EACH` must know that it speaks of the binding the call names.
-                    return replace(code, way=way, is_about_act=True)
-                return Predicate(name, description, way, lambda act: act.tool in tools)
-            case "effect":
-                return Predicate(name, description, way, lambda act: act.effect == value)
-            case "message":
-                wanted = bool(value)
-                return Predicate(name, description, way, lambda act: (act.tool is None) is wanted)
-            case "turn":
-                find = TURNS.get(str(value))
-                if find is None:
-                    self._fault(f"`turn` cannot be `{value}`", *at, hint=f"known: {', '.join(TURNS)}")
-                return Predicate(name, description, way, find)
-            case "pattern" | "said" | "returned":
-                find = self._search(way, value, str(body.but_not or ""), at)
-                return Predicate(name, description, way, find, is_about_act=way not in _BEFORE)
-            case "consented":
-                if value not in get_args(Basis):
-                    hint = f"known: {', '.join(get_args(Basis))}"
-                    self._fault(f"`consented` cannot be `{value}`", *at, hint=hint)
-                return self._consented(name, description, str(value), body, at)
-            case "code":
-                return self._code(name, description, str(value), at)
-            case "detector":
-                found = DETECTORS.get(str(value))
-                if found is None:
-                    self._fault(f"`{value}` is not a detector", *at, hint=f"built in: {', '.join(DETECTORS)}")
-                return Predicate(name, description, way, found)
-            case "guard":
-                if value not in self._policies:
-                    hint, lacks = meant(str(value), self._policies), f"policy {value}"
-                    self._fault(f"`{value}` is not a policy", *at, hint=hint, lacks=lacks)
-                return Predicate(name, description, way, guard=str(value))
-            case _:
-                about_act = way not in _BEFORE
-                return Predicate(
-                    name, description, way, question=str(value), by=self._by(body, at), is_about_act=about_act
-                )
-
-    def _by(self, body: WrittenPredicate, at: tuple[str, ...]) -> tuple[Speaker, ...]:
-        """The speakers that a question names; all of them where it names none."""
-        if body.by is None:
-            return SPEAKERS
-        named = body.by if isinstance(body.by, list) else [body.by]
-        for each in named:
-            if each not in SPEAKERS:
-                self._fault(f"`by` cannot be `{each}`", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
-        if not named:
-            self._fault("`by` names nobody", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
-        return tuple(each for each in SPEAKERS if each in named)
-
-    def _consented(
-        self, name: str, description: str, value: str, body: WrittenPredicate, at: tuple[str, ...]
-    ) -> Predicate:
-        basis: Basis = "card" if value == "card" else "requested" if value == "requested" else "told"
-        spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
-        if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis != "told"):
-            hint = (
-                f"`model: {_MAY_SETTLE}` may stand beside `consented: told`, `model: {_NEVER}` beside any: "
-                "with `card` only a card's answer counts"
-            )
-            self._fault(f"`model` cannot be `{body.model}` beside `consented: {basis}`", *at, hint=hint)
-        known = set(self._schema.arguments(tuple(self._schema.tools)))
-        for each in sorted((spared | wanted) - known) if known else ():
-            self._fault(f"`{each}` is not an argument of any tool", *at)
-        for each in sorted(spared & wanted):
-            self._fault(f"`{each}` both must and need not be told", *at)
-        terms, words = Terms(spared, wanted), self._card_words(body.card or WrittenCard(), at)
-        deeds = Deeds(self._schema.tools)
-        found = Predicate(
-            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)
-        )
-        settles, says = body.model == _MAY_SETTLE, body.model is not None
-        return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
-
-    def _card_words(self, body: WrittenCard, at: tuple[str, ...]) -> CardWords:
-        usual = CardWords()
-        heading, question = (" ".join(str(each).split()) for each in (body.heading, body.question))
-        lifetime = usual.lifetime if body.lifetime is None else float(body.lifetime)
-        if not 0 < lifetime <= LONGEST_CARD:
-            hint = f"seconds, more than 0 and {LONGEST_CARD:.0f} at most"
-            self._fault(f"`lifetime` of a card cannot be `{body.lifetime}`", *at, "card", "lifetime", hint=hint)
-        yes, no = tuple(map(str, body.yes)), tuple(map(str, body.no))
-        for each in sorted({word.lower() for word in yes} & {word.lower() for word in no}):
-            self._fault(f"`{each}` means both yes and no", *at, "card")
-        return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime)
-
-    def _search(
-        self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
-    ) -> Find | None:
-        """Whether a text matches: one of the patterns, and neither its own `but_not` nor that of all."""
-        entries = value if isinstance(value, list) else [value]
-        records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
-        if not all(each.pattern for each in records):
-            self._fault(f"`{at[-1]}` has an entry without a `pattern`", *at)
-            return None
-        try:
-            patterns = [compile_pattern(str(each.pattern), str(each.but_not)) for each in records]
-            occurs = any_of(patterns, [str(each.pattern) for each in records])
-            never = compile_pattern(but_not) if but_not else None
-        except PatternError as error:
-            self.faults.append(PatternError(error.message, place=self._source.place(*at), hint=error.hint))
-            return None
-
-        def found(text: str) -> bool:
-            return occurs(text) and (never is None or not never.occurs(text))
-
-        match way:
-            case "said":
-                return lambda act: _found(found, [message.text for message in act.sayings], act.sayings)
-            case "returned":
-                return lambda act: _found(found, act.returns(), act.results)
-            case _:
-                return lambda act: found(act.text) if act.captured else None
-
-    def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
-        schema = self._schema
-        vocabulary = Vocabulary(
-            schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes()
-        )
-        file, _, line = self._source.place(*at).rpartition(":")
-        try:
-            code = compile_condition(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
-        except GuardError as error:
-            self.faults.append(error)
-            return Predicate(name, description, "code")
-        return Predicate(name, description, "code", code=code, is_about_act=_OF_ACT.search(text) is not None)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
         name = str(body.id)
@@ -475,10 +218,3 @@ class RulesReader:
 
 def _at_once(formula: Formula) -> Formula:
     return formula.operand if isinstance(formula, Always) else formula
-
-
-def _found(matches: Callable[[str], bool], texts: Sequence[str], sources: Sequence[Message | Result]) -> bool | None:
-    """Whether any of the texts matches; where none does and one was not recorded, nobody can say."""
-    if any(matches(text) for text in texts if text):
-        return True
-    return False if all(source.captured for source in sources) else None
