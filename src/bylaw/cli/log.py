@@ -15,23 +15,16 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
+from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
+from bylaw.cli.log_removal import fold_command, remove_command
 from bylaw.errors import BylawError, UsageError
-from bylaw.record import Log, Store, open_store
+from bylaw.record import Log, Store
 from bylaw.record.approval import Approval, Status
-from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:
     from bylaw.shield.history import History
 
-_log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
-_tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
-MOST = 5
-"""Tenants that a message names at most."""
-LEAST = 3
-"""Characters of what conversations are looked through for, at least."""
-LIVE = 24 * 3600.0
-"""Seconds after which a conversation is taken to have ended."""
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -41,7 +34,7 @@ def log_command() -> None:
 
 
 @log_command.command("verify")
-@_log
+@log_option
 @click.option("--tenant", help="Only this tenant's chain.")
 @click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
 @click.option(
@@ -92,8 +85,8 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
 
 
 @log_command.command("export")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; by default standard output.")
 @click.option(
     "--format",
@@ -193,8 +186,8 @@ def _is_of_log(out: Path, where: str) -> bool:
 
 
 @log_command.command("approvals")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @click.option("--all", "every", is_flag=True, help="Also list those that are answered or over.")
 @_json
 def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> int:
@@ -260,119 +253,8 @@ def _at(moment: float) -> str:
     return f" {datetime.fromtimestamp(moment).isoformat(' ', 'minutes')}" if moment else ""
 
 
-@log_command.command("remove")
-@_log
-@_tenant
-@click.option(
-    "--before", metavar="TIME", help="All conversations that ended before: 2026-03-31, or with a time of day."
-)
-@click.option("--even-live", is_flag=True, help="Also conversations of the last day, which may still go on.")
-@click.option(
-    "--person",
-    metavar="NAME=VALUE",
-    help="All conversations of one person: those whose context says so, such as signed_in_as=C7.",
-)
-@click.option("--mentions", metavar="TEXT", help="All conversations in which these words stand anywhere.")
-@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
-def remove_command(
-    where: str,
-    tenant: str,
-    before: str | None,
-    even_live: bool,
-    person: str | None,
-    mentions: str | None,
-    conversations: tuple[str, ...],
-) -> int:
-    """Take out of the log, for good, what conversations say.
-
-    Their entries are emptied and stay in the chain, which still verifies; an entry says which they were. A
-    conversation that goes on starts over: a shield no longer knows what was done in it, and may allow it again.
-    """
-    if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
-        raise UsageError("say which conversations to remove, or give --before, or --person and --mentions")
-    end, store = _moment(before) if before else None, existing(where)
-    refuse_stranger(store, tenant, where)
-    if person is not None or mentions is not None:
-        conversations = _concerning(store, tenant, person, mentions)
-    if unknown := set(conversations) - set(store.conversations(tenant)):
-        raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
-    if not even_live:
-        _refuse_live(store, tenant, conversations, end)
-    known = len(store.conversations(tenant))
-    emptied = sum(store.remove(tenant, conversation=name) for name in dict.fromkeys(conversations))
-    if end is not None:
-        emptied = store.remove(tenant, before=end)
-    gone = known - len(store.conversations(tenant))
-    store.close()
-    told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
-    open_console().print(Text(told if gone else "Nothing was removed."))
-    return 0
-
-
-@log_command.command("fold")
-@_log
-@_tenant
-@click.option("--before", metavar="TIME", required=True, help="Entries before: 2026-03-31, or with a time of day.")
-def fold_command(where: str, tenant: str, before: str) -> int:
-    """Take the emptied beginning of the log out of the database, after `log remove`.
-
-    What `log remove` has emptied keeps a hash an entry, as long as the log. This takes out all entries before a time,
-    up to the first that still says something. The log goes on to verify, from there: an entry keeps the hash there and
-    that of the end of every month. A log that does not verify is not folded.
-    """
-    from bylaw.record.verify import verify
-
-    end, store = _moment(before), existing(where)
-    refuse_stranger(store, tenant, where)
-    if faults := verify(store, tenant).faults:
-        raise UsageError(f"it does not verify: {faults[0]}", place=where, hint="see `bylaw log verify`")
-    folded = store.fold(tenant, before=end)
-    store.close()
-    said = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
-    open_console().print(Text(f"{said}; the chain begins after entry {folded.until:,}."))
-    return 0
-
-
-def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """The conversations of one person, by what the host vouched for, and those in which words stand."""
-    from bylaw.shield.history import added_context, read_opening
-
-    if mentions is not None and len(mentions.strip()) < LEAST:
-        raise UsageError(f"`{mentions}` stands nearly everywhere", hint=f"give {LEAST} characters or more")
-    name, equals, value = (person or "").partition("=")
-    if person is not None and not (name and equals):
-        raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")
-    found: dict[str, None] = {}
-    for conversation, body in store.opened(tenant) if person is not None else ():
-        if str(read_opening(body).context.get(name)) == value:
-            found[conversation] = None
-    for entry in store.entries(tenant) if person is not None else ():
-        if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
-            found[entry.conversation] = None
-    # As JSON writes it, and as it is.
-    words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
-    for entry in store.entries(tenant) if words else ():
-        if entry.conversation and entry.body and any(each in entry.body for each in words):
-            found[entry.conversation] = None
-    return tuple(found)
-
-
-def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
-    """What was done in a conversation that still goes on must not be forgotten by mistake."""
-    since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
-    if end is not None and end > since:
-        raise UsageError("what ended within the last day may still go on", hint="give an earlier time, or --even-live")
-    for name in conversations:
-        if store.conversation(tenant, name)[-1].time > since:
-            raise UsageError(f"conversation `{name}` is of the last day, and may still go on", hint=hint)
-
-
-def _moment(said: str) -> float:
-    """A time of the user's clock, as seconds since 1970."""
-    try:
-        return datetime.fromisoformat(said).timestamp()
-    except ValueError:
-        raise UsageError(f"`{said}` is not a time", hint="such as 2026-03-31, or 2026-03-31T18:00") from None
+log_command.add_command(remove_command)
+log_command.add_command(fold_command)
 
 
 _by = click.option("--by", default=getpass.getuser, show_default="you", help="Who answers.")
@@ -381,8 +263,8 @@ _id = click.argument("approval", metavar="ID")
 
 
 @log_command.command("approve")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @_by
 @_note
 @_id
@@ -392,8 +274,8 @@ def approve_command(where: str, tenant: str, by: str, note: str, approval: str) 
 
 
 @log_command.command("reject")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @_by
 @_note
 @_id
@@ -409,21 +291,6 @@ def _answer(status: Status, where: str, tenant: str, by: str, note: str, approva
         answered = answer(approval, by=by, note=note, tenant=tenant)
     request = answered.request
     open_console().print(Text(f"{answered.id}: {request.tool} {status} by {by}"), soft_wrap=True)
-
-
-def existing(where: str) -> Store:
-    """A log that is there: a wrong name must not make an empty one."""
-    if "://" not in where and not Path(where).expanduser().is_file():
-        raise UsageError("no such log", place=where)
-    return open_store(where)
-
-
-def refuse_stranger(store: Store, tenant: str, where: str) -> None:
-    """A log of others must not look like an empty one."""
-    if (known := store.tenants()) and tenant not in known:
-        others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
-        hint = f"give --tenant with one of those it has: {others}"
-        raise UsageError(f"the log has nothing of tenant `{tenant}`", place=where, hint=hint)
 
 
 def _plain(record: Any) -> Any:

@@ -13,20 +13,17 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
-from bylaw.cli.log import existing, refuse_stranger
+from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
 from bylaw.errors import UsageError
 from bylaw.record import Log
-from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import Stopped, Target
 from bylaw.text.duration import read_duration
 from bylaw.text.visible import clean, visible
 
-_log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
-_tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
 _by = click.option("--by", default=getpass.getuser, show_default="you", help="Who does it; the log says so.")
 _ways = (
-    _log,
-    _tenant,
+    log_option,
+    tenant_option,
     click.option("--reason", required=True, help="Why; agents are told this."),
     click.option("--for", "span", metavar="TIME", required=True, help="How long: 30m, 2h, 7d."),
     click.option("--ask", is_flag=True, help="Put each write to a person, instead of refusing it."),
@@ -88,8 +85,8 @@ def all_command(**given: Any) -> None:
 
 
 @stop_command.command("list")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @click.option("--all", "every", is_flag=True, help="Also those that were lifted or are over.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
@@ -109,8 +106,8 @@ def list_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
 
 
 @stop_command.command("lift")
-@_log
-@_tenant
+@log_option
+@tenant_option
 @click.option("--reason", default="", help="Why; the log keeps it.")
 @_by
 @click.argument("stop", metavar="ID")
