@@ -10,6 +10,7 @@ from bylaw.compile.check import Check
 from bylaw.compile.context import told_for_code, told_things, told_tools
 from bylaw.compile.digest import digest_of
 from bylaw.compile.draft import Draft
+from bylaw.compile.related import told_related
 from bylaw.compile.sort import told as told_policy
 from bylaw.policy.statement import Policy
 
@@ -23,11 +24,13 @@ class PolicyBrief(Struct, frozen=True):
     tools: str
     things: str
     now: str
+    beside: tuple[Draft, ...] = ()
+    """Policies that bear on this one."""
 
-    @property
-    def told(self) -> str:
-        """The policy in words, with the tools that it binds."""
-        return _bound(self.draft, self.policy.tools)
+    def told(self, group: Sequence[str] = ()) -> str:
+        """The policy in words, with those that bear on it; not those that a question asks about, too."""
+        others = [each for each in self.beside if each.id not in group]
+        return _bound(self.draft, self.policy.tools) + told_related(others)
 
     @property
     def digest(self) -> str:
@@ -38,11 +41,11 @@ class PolicyBrief(Struct, frozen=True):
     @property
     def shown(self) -> dict[str, str]:
         """What a referee sees beside the situations."""
-        return {"policy": self.told, "general": self.general, "things": self.things, "now": self.now}
+        return {"policy": self.told(), "general": self.general, "things": self.things, "now": self.now}
 
     def told_for_code(self, bench: Bench) -> str:
         """The bound tools, for whoever writes code."""
-        sentences = f"{self.general}\n{self.told}"
+        sentences = f"{self.general}\n{self.told()}"
         return self.tools + told_for_code(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
@@ -53,11 +56,11 @@ class PolicyBrief(Struct, frozen=True):
         return not check.code or bench.guard(self.policy, check.code)[0] is not None
 
 
-def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> PolicyBrief:
+def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
     """What is shown of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
     things = told_things(bench.things, bench.cards, tools, bench.request)
-    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
+    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now, beside)
 
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:

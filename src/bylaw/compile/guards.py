@@ -46,10 +46,11 @@ def write_guards(
     kinds: Mapping[str, Sorted],
     general: str,
     earlier: Mapping[str, Check],
+    beside: Mapping[str, tuple[Draft, ...]],
 ) -> dict[str, Check] | None:
     """A check for every policy of kind guard, asked for where none stands yet; None while an answer is missing."""
     bound = [
-        brief_of(bench, draft, kinds[draft.id].tools, general)
+        brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
         if draft.id in kinds and kinds[draft.id].kind == "guard"
     ]
@@ -64,7 +65,7 @@ def write_guards(
             "general": general,
             "tools": told_tools(bench.cards, tools),
             "things": told_things(bench.things, bench.cards, tools, bench.request),
-            "policies": "\n\n".join(each.told for each in group),
+            "policies": "\n\n".join(each.told([one.id for one in policies]) for each in group),
         }
         sentences = f"{general}\n{shown['policies']}"
         beside_tools = told_for_code(bench.things, bench.cards, tools, sentences)
@@ -276,7 +277,7 @@ def _mend(
                 "general": brief.general,
                 "tools": brief.told_for_code(bench),
                 "things": brief.things,
-                "policy": brief.told,
+                "policy": brief.told(),
                 "code": code,
                 "complaints": "\n".join(f"- {each}" for each in complaints),
             },

@@ -21,6 +21,7 @@ from bylaw.compile.lesson import Label
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
 from bylaw.compile.overlap import overlaps
 from bylaw.compile.refine import refine
+from bylaw.compile.related import related
 from bylaw.compile.rules import write_rules
 from bylaw.compile.ruleset import Step
 from bylaw.compile.sort import Sorted, request_fields, sort
@@ -214,8 +215,11 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
+    # What a second look adds comes later: a question that is asked already must not change.
+    known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
+    beside = related(known, work.kinds, source.document)
     for made in (
-        write_guards(desk, bench, drafts, work.kinds, general, earlier),
+        write_guards(desk, bench, drafts, work.kinds, general, earlier, beside),
         write_rules(desk, bench, drafts, work.kinds, general, earlier),
     ):
         work.checks |= made or {}

@@ -1,0 +1,56 @@
+"""Policies that bear on another one: whoever writes its check must see where it ends.
+
+One bears on another where both bind a tool and one of these holds: they stand on the same sentence, or they stand under
+the same heading and one says that it makes an exception ("unless", "does not apply", "instead").
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from bylaw.compile.draft import Draft
+from bylaw.compile.sort import Sorted
+from bylaw.compile.span import ranges
+from bylaw.policy.document import Document
+
+_MOST = 4
+"""Policies that are shown beside one."""
+_EXCEPTS = re.compile(
+    r"\b(except|unless|exempt|waive|exceptions?|instead of|in place of|regardless|overrides?|takes precedence"
+    r"|(?:does|do|shall|will) not apply)",
+    re.IGNORECASE,
+)
+
+
+def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
+    """By policy those that bear on it, nearest first; only policies that bind tools, and none that has none."""
+    bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
+    starts = {each.id: _sentences(each, document) for each in bound}
+    headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
+    excepts = {each.id: _EXCEPTS.search(" ".join((each.definition, *each.quotes))) is not None for each in bound}
+    found: dict[str, tuple[Draft, ...]] = {}
+    for one in bound:
+        shared: list[Draft] = []
+        excepted: list[Draft] = []
+        for other in bound:
+            if other.id == one.id or not set(kinds[one.id].tools) & set(kinds[other.id].tools):
+                continue
+            if starts[one.id] & starts[other.id]:
+                shared.append(other)
+            elif headings[one.id] & headings[other.id] and (excepts[one.id] or excepts[other.id]):
+                excepted.append(other)
+        if shared or excepted:
+            found[one.id] = (*shared, *excepted)[:_MOST]
+    return found
+
+
+def _sentences(draft: Draft, document: Document) -> set[int]:
+    places = (place for found in ranges(draft.quotes, document) for place in found)
+    return {each.start for start, end in places for each in document.within(start, end)}
+
+
+def told_related(policies: Sequence[Draft]) -> str:
+    """What is told of them, as lines below the policy; nothing where there is none."""
+    if not policies:
+        return ""
+    lines = (f"\n    {each.id}: {each.definition}" for each in policies)
+    return f"\n  Beside it stand, each with a check of its own:{''.join(lines)}"
