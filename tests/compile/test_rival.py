@@ -23,6 +23,14 @@ CASES = """
    facts: {"Customer[C1]": {level: none}}, want: deny}
 """
 
+RECORDED = (
+    '{"rulings": [{"number": 1, "want": "permit", "why": "Gold customers are refunded up to $500.00 at once, and'
+    ' $300.00 is within that."}]}'
+)
+"""What a model answered to the third reader's question of the first test, asked apart, on 2026-11-17."""
+ASKED = "431f1fb8aeab7364fa3f78f6c7df7fea-1"
+"""The key of that question: where it changes, it has to be asked anew."""
+
 
 def refund(number: int, amount: str) -> Trajectory:
     """A gold customer's refund, after a look at the customer."""
@@ -54,18 +62,21 @@ def scripted(**answers: str) -> Scripted:
 
 
 def test_a_misreading_that_both_generations_share_is_found_by_the_calls_it_flags() -> None:
-    chat = scripted(referee=ruled("permit"), repair=LIMIT)
+    chat = scripted(referee=RECORDED, repair=LIMIT)
     check = compiled(chat, dear=8)
     assert check.code.strip() == LIMIT.strip()
     (question,) = (each for each in check.questions if each.about == "two readings")
     assert "the guard speaks against 8 of 48 logged calls" in question.text
     assert "One reading denies this call: more than may be refunded at once" in question.text
-    assert "another permits it: gold customers get up to $500.00" in question.text
+    assert (
+        "another permits it: Gold customers are refunded up to $500.00 at once, and $300.00 is within" in question.text
+    )
     assert "Gold customers are refunded up to $500.00 at once" in question.text
     assert question.input is not None
     assert question.input["facts"] == {"Customer[C0]": {"level": "gold"}}
     assert [case["want"] for case in check.cases if case["note"].startswith("a logged call")] == ["permit"]
     (asked,) = chat.asked("referee")
+    assert asked.key == ASKED
     assert "misread" not in asked.messages[1].content
     assert "more than may be refunded" not in asked.messages[1].content, "whoever reads again sees no earlier reading"
 

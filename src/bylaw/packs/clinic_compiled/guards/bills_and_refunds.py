@@ -1,6 +1,6 @@
 def invoice_issued_to_patient(call, facts):
     if facts.Invoice(call.invoice_id).patient_id != call.patient_id:
-        return deny("another patient's invoice")
+        return deny("the invoice was issued to another patient")
     return permit()
 
 
@@ -15,7 +15,7 @@ def refund_within_payment_left(call, facts):
     invoice = facts.Invoice(call.invoice_id)
     left = invoice.paid - invoice.refunded
     if money(call.amount) > left:
-        return deny(f"only {left} of the payment is left to refund")
+        return deny(f"more than the {left} left of the payment")
     return permit()
 
 
@@ -23,7 +23,8 @@ def refund_limit_by_tier(call, facts):
     amount = money(call.amount)
     if amount <= money("50.00"):
         return permit()
-    tier = facts.Membership(facts.Patient(call.patient_id).membership_id).tier
+    membership_id = facts.Patient(call.patient_id).membership_id
+    tier = facts.Membership(membership_id).tier
     limits = {"gold": money("200.00"), "silver": money("100.00"), "standard": money("50.00")}
     if amount > limits[tier]:
         return deny(f"more than a {tier} member may be refunded")
@@ -44,7 +45,7 @@ def invoice_waiver_amount(call, facts):
     if amount <= money("40.00"):
         return permit()
     if amount > money("250.00"):
-        return deny("an invoice above $250.00 is not waived")
+        return deny("an invoice above 250.00 is not waived")
     if facts.Patient(call.patient_id).hardship:
         return permit()
-    return deny("an invoice above $40.00 and no hardship recorded")
+    return deny("above 40.00 and no hardship recorded for the patient")
