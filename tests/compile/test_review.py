@@ -11,7 +11,7 @@ from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, standings
 from bylaw.policy.posture import Postures
 from bylaw.review.check import check
-from bylaw.shield import Shield
+from bylaw.shield import Decision, Shield
 from tests.command import bylaw
 from tests.compile.shop import Scripted, compiled, source
 
@@ -95,12 +95,19 @@ def test_layout_and_comments_of_a_guard_do_not_lapse_it(pack: Path) -> None:
     assert standings(pack)["refund-limit"] == "accepted"
 
 
+def enforcing(decision: Decision) -> set[tuple[str, str]]:
+    """What stops a call."""
+    return {(ground.kind, ground.answer) for ground in decision.grounds if ground.posture == "enforce"}
+
+
 def test_a_shield_enforces_accepted_policies_only(pack: Path) -> None:
     call = ("refund", {"order_id": "A1", "customer_id": "C1", "amount": "900.00"})
-    assert Shield(pack).decide([], *call).allowed
+    decision = Shield(pack).decide([], *call)
+    assert enforcing(decision) == {("unguarded", "ask")}, "nobody has accepted what it says: a person is asked"
     bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
     decision = Shield(pack).decide([], *call)
     assert not decision.allowed
+    assert enforcing(decision) == {("guard", "deny")}
     assert {ground.posture for ground in decision.grounds if ground.policy == "refund-window"} == {"shadow"}
 
 
@@ -110,13 +117,13 @@ def test_a_compiled_pack_from_texts_is_enforced_no_more_than_one_from_a_folder(p
     unreviewed = Pack.from_files(texts)
     assert unreviewed.unaccepted == load_pack(pack).unaccepted == dict.fromkeys(unreviewed.policies, "open")
     assert check(unreviewed).unaccepted == check(load_pack(pack)).unaccepted
-    assert Shield(unreviewed).decide([], *call).allowed
+    assert enforcing(Shield(unreviewed).decide([], *call)) == {("unguarded", "ask")}
     bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
     texts["review.yaml"] = (pack / "review.yaml").read_text()
     signed = Pack.from_files(texts)
     assert "refund-limit" not in signed.unaccepted
-    assert not Shield(signed).decide([], *call).allowed
-    assert not Shield(signed, earlier=[unreviewed]).decide([], *call).allowed
+    assert enforcing(Shield(signed).decide([], *call)) == {("guard", "deny")}
+    assert enforcing(Shield(signed, earlier=[unreviewed]).decide([], *call)) == {("guard", "deny")}
 
 
 def test_what_the_pack_itself_holds_back_stays_so(pack: Path) -> None:

@@ -14,6 +14,7 @@ from bylaw.policy.document import Document
 from bylaw.review.case import CaseResult, run_cases, untested
 from bylaw.review.coverage import covered_sentences
 from bylaw.scan.skeleton import skeleton
+from bylaw.shield import Shield
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.audit.logs import CAREFUL, Shop, look, record, ship, user
 from tests.docs.walkthrough import run
@@ -73,6 +74,17 @@ def test_the_pack_is_sound_and_lists_every_sentence(tmp_path: Path) -> None:
     assert [entry.state for entry in covered_sentences(pack)] == ["listed"] * made.sentences
     assert all(policy.unenforced and policy.unenforced.accepted_by == "bylaw init" for policy in pack.policies.values())
     assert list(pack.guards) == [made.example]
+
+
+def test_a_shield_is_not_held_to_drafts_that_nobody_took_up(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    made = init_pack([openai(tmp_path / "log.jsonl", visits(20))], tmp_path / "policy.md", tmp_path / "desk")
+    assert made.example in sound(tmp_path / "desk").held_back
+    decision = Shield(tmp_path / "desk").session().decide("renew_loan", {"loan_id": "L1"})
+    assert {ground.posture for ground in decision.grounds if ground.policy} <= {"shadow"}
+    assert [(ground.kind, ground.answer) for ground in decision.grounds if ground.posture == "enforce"] == [
+        ("unguarded", "ask")
+    ], "nobody has said yet whether it may be done: a person is asked"
 
 
 def test_things_keys_and_observations_come_from_the_results(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_many_that_are_not_enforced_are_counted_and_the_first_named() -> None:
 
 def test_a_backtest_goes_by_what_was_reviewed(by_hand: Path, tmp_path: Path) -> None:
     trajectory = Trajectory("a", [Call("refund", {"order_id": "7"}, "1", "agent", 0)])
+    (by_hand / "pack.yaml").write_text((by_hand / "pack.yaml").read_text() + "shield: {unguarded: allow}\n")
     old = load_pack(by_hand)
     rejected = tmp_path / "rejected"
     by_hand.rename(rejected)
@@ -120,3 +121,34 @@ def test_no_review_is_written_into_an_installed_package(by_hand: Path, tmp_path:
         done = bylaw(tmp_path, "review", pack, "--accept", policy, "--by", "Ann")
         assert (done.returncode, "copy the folder" in done.stderr) == (2, True)
     assert not (installed / "review.yaml").exists()
+
+
+def test_a_write_that_only_rejected_policies_bind_is_asked_about_like_any_that_none_binds(by_hand: Path) -> None:
+    names = [part for name in ("paid-only", "returned-first") for part in ("--reject", name)]
+    bylaw(by_hand.parent, "review", by_hand, *names, "--by", "Ann")
+    session = Shield(by_hand).session()
+    assert session.decide("get_order", {"order_id": "7"}).allowed
+    session.result({"order_id": "7", "returned": True, "paid": True})
+    decision = session.decide("refund", {"order_id": "7"})
+    assert (decision.answer, decision.allowed, decision.unguarded) == ("ask", False, True)
+    assert [each.because for each in decision.grounds if each.kind == "unguarded"] == [
+        "no policy says whether this may be done"
+    ]
+
+
+def test_a_check_marked_unenforced_is_noted_and_stops_nothing(by_hand: Path, caplog: pytest.LogCaptureFixture) -> None:
+    policies = by_hand / "policies.yaml"
+    mark = "  - {id: paid-only, unenforced: {accepted_by: Ann, reason: later},"
+    policies.write_text(policies.read_text().replace("  - {id: paid-only,", mark))
+    assert stopping(by_hand, returned=False, paid=False) == ("returned-first",)
+    with caplog.at_level(logging.WARNING, logger="bylaw"):
+        shield = Shield(by_hand)
+    assert "1 not enforced: paid-only (unenforced)" in caplog.text
+    session = shield.session()
+    session.decide("get_order", {"order_id": "7"})
+    session.result({"order_id": "7", "returned": True, "paid": False})
+    decision = session.decide("refund", {"order_id": "7"})
+    assert (decision.answer, decision.allowed) == ("deny", True)
+    assert [(each.policy, each.posture) for each in decision.grounds if each.answer == "deny"] == [
+        ("paid-only", "shadow")
+    ]

@@ -99,15 +99,30 @@ class Pack(Struct, frozen=True, dict=True):
         return self.pinned.digest()
 
     @cached_property
-    def _ruled(self) -> frozenset[str] | None:
-        """The tools that rules bind by their policies; None where one binds whatever the agent does."""
-        bound = [self.policies[rule.policy].tools for rule in self.book.rules if rule.policy in self.policies]
-        bound += [tuple(limit.tools) for limit in self.book.limits]
-        return None if any(not tools for tools in bound) else frozenset(tool for tools in bound for tool in tools)
+    def _bound(self) -> frozenset[str] | None:
+        """The tools that enforced policies bind; None where a rule binds whatever the agent does."""
+        guarded = [tool for tool, bound in self.by_tool.items() if any(self.is_enforced(each.id) for each, _ in bound)]
+        ruled = [self.policies[rule.policy] for rule in self.book.rules if rule.policy in self.policies]
+        tools = [policy.tools for policy in ruled if self.is_enforced(policy.id)]
+        tools += [tuple(limit.tools) for limit in self.book.limits if self.is_enforced(limit.policy)]
+        return (
+            None if any(not own for own in tools) else frozenset((*guarded, *(name for own in tools for name in own)))
+        )
 
     def binds(self, tool: str) -> bool:
-        """Whether any policy has a say in calls of a tool: a guard of it, or a rule."""
-        return tool in self.by_tool or self._ruled is None or tool in self._ruled
+        """Whether any enforced policy has a say in calls of a tool: a guard of it, or a rule."""
+        return self._bound is None or tool in self._bound
+
+    def is_enforced(self, policy: str) -> bool:
+        """Whether live calls are held to a policy that has a check."""
+        return policy not in self.held_back
+
+    @cached_property
+    def held_back(self) -> dict[str, Standing]:
+        """Policies whose check decides on no live call: by a review, or as they are marked `unenforced`, like drafts."""
+        checked = self.guards.keys() | self.book.enforced
+        marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
+        return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
 
     @cached_property
     def reads_requests(self) -> bool:

@@ -28,8 +28,9 @@ _NAMED = 6
 """Policies that are not enforced, of each standing, that a line names."""
 
 Word = Literal["accepted", "rejected"]
-Standing = Literal["accepted", "rejected", "lapsed", "open", "unreviewed"]
-"""`unreviewed`: its author's word is all there is, and all that is needed."""
+Standing = Literal["accepted", "rejected", "lapsed", "open", "unreviewed", "unenforced"]
+"""`unreviewed`: its author's word is all there is, and all that is needed. `unenforced`: marked so in policies.yaml,
+though a check of it is written."""
 
 
 class ReviewError(BylawError):
@@ -75,7 +76,7 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """The postures of a shield: policies that were rejected, or that still need to be accepted, are only noted."""
+    """The postures of a shield: policies that are `unenforced`, rejected or still to be accepted are only noted."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 

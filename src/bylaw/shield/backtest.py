@@ -68,7 +68,7 @@ class Backtest(Struct, frozen=True):
 
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Hold the same conversations to both versions."""
-    before, after = (Decider(each, held_to(each.postures, each.unaccepted)) for each in (old, new))
+    before, after = (Decider(each, held_to(each.postures, each.held_back)) for each in (old, new))
     conversations = calls = differing = stopped = allowed = 0
     changed: list[Changed] = []
     for trajectory in trajectories:

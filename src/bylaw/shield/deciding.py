@@ -70,7 +70,7 @@ class Decider:
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
-        if not found and not fault and _changes(judgement) and not self.pack.binds(tool):
+        if not fault and _changes(judgement) and not self._binding(found) and not self.pack.binds(tool):
             found += self._of_unguarded(tool)
         if fault:
             found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
@@ -84,6 +84,13 @@ class Decider:
         because = "no policy says whether this may be done"
         questions = () if answer == "deny" else (Question("unguarded", f"{because}: should it be done?", "person"),)
         return [Ground("", "unguarded", answer, self._postures.of(tool), because, questions=questions)]
+
+    def _binding(self, grounds: Iterable[Ground]) -> bool:
+        """Whether any of these is an enforced policy's; what is only noted binds nobody."""
+        return any(
+            ground.kind not in ("call", "stop", "unguarded", "doubt") and self.pack.is_enforced(ground.policy)
+            for ground in grounds
+        )
 
     def of_doubt(self, tool: str, because: str) -> Ground:
         """What the host has against a tool: a person decides on each call."""
@@ -151,8 +158,7 @@ class Decider:
         """What is to become of a judged call; `shown` are look-ups whose results the agent is told."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
-        bound = any(ground.kind not in ("call", "stop", "unguarded", "doubt") for ground in grounds)
-        unguarded = _changes(judgement) and not bound and not judgement.fault
+        unguarded = _changes(judgement) and not self._binding(grounds) and not judgement.fault
         text = person = ""
         if answer != "allow":
             text = Text(lambda: self._feedback(call.tool, grounds, approval, card, shown, runs=allowed))

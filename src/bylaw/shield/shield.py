@@ -56,9 +56,9 @@ class Shield:
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
-        self.postures = held_to(firmness, self.pack.unaccepted)
-        self.unaccepted = self.pack.unaccepted
-        """Policies that a review keeps from being enforced, and how they stand."""
+        self.postures = held_to(firmness, self.pack.held_back)
+        self.unaccepted = self.pack.held_back
+        """Policies whose check decides on no call, by a review or as `unenforced`, and how they stand."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         self.tenant = tenant
@@ -83,7 +83,7 @@ class Shield:
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
-        self._deciders = {each.pin: Decider(each, held_to(each.postures, each.unaccepted)) for each in older}
+        self._deciders = {each.pin: Decider(each, held_to(each.postures, each.held_back)) for each in older}
         self._deciders[self.pack.pin] = Decider(self.pack, self.postures)
         # Logs of earlier versions of Bylaw have the digest of all files.
         self._deciders |= {each.digest: self._deciders[each.pin] for each in (*older, self.pack)}
