@@ -119,7 +119,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies whose check decides on no live call: by a review, or as they are marked `unenforced`, like drafts."""
+        """Policies whose check decides on no live call: by a review, or because they are marked `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
