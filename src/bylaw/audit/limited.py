@@ -16,7 +16,7 @@ from msgspec import Struct
 from bylaw.facts.acceptance import accepted
 from bylaw.pack import Pack
 from bylaw.rule.limit import Limit
-from bylaw.trace.event import Call, Result
+from bylaw.trace.event import Call, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 _ANYBODY = "anybody"
@@ -48,6 +48,8 @@ def limited_calls(pack: Pack, trajectory: Trajectory, key: bytes | None) -> Iter
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
     context = dict(trajectory.context)
     for step, call in enumerate(trajectory.events):
+        if isinstance(call, Message) and call.handover is not None:
+            context = dict(call.handover)
         if not isinstance(call, Call) or call.by != "agent":
             continue
         context |= call.context or {}

@@ -116,6 +116,18 @@ class Conduct:
         other.acts = None
         return other
 
+    def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
+        """The same past, with somebody else to be asked from now on."""
+        other = self.fork()
+        other._ask, other._tell, other.acts = ask, tell, self.acts
+        return other
+
+    def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
+        """The same rules with no past; its turns are counted on."""
+        other = Conduct(self._ready, ask, tell)
+        other._turn.serial = self._turn.serial
+        return other
+
     def observe(self, step: int, event: Event, said: list[Said]) -> None:
         """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
         act = self._arrive(step, event, said)

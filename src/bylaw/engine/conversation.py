@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.consent import standing_of
 from bylaw.engine.conduct import RuleFinding
-from bylaw.engine.context import AnotherPrincipal, copied, goes_on, warn_of_unknown
+from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
@@ -59,6 +59,7 @@ class Conversation:
         requests: OpenRequests | None = None,
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
+        handover: bool | None = None,
     ) -> None:
         """`requests` says what the user's words allow; without it the words of the tool catalogue tell. `granted`
         is what it said before.
@@ -66,6 +67,8 @@ class Conversation:
         `doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
 
         `answers` is asked for predicates that code cannot settle, `known` is what it answered before.
+
+        `handover` says whether another principal may go on with it; without it the pack does.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.id = id
@@ -75,13 +78,16 @@ class Conversation:
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
         """What the host vouches for with the next call."""
+        self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
+        self.handed_over = 0
+        """How many events came before whom the conversation is with now; 0 where it was with them from the start."""
         self._script = Transcript()
         self._session = Session(
             self.pack,
             world=world,
             mode=mode,
             context=given,
-            answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
+            answer=answers(self.pack, lambda: self._session.heard(self._script.events)) if answers is not None else None,
             is_live=True,
             known=known,
             delegation=delegation,
@@ -154,10 +160,17 @@ class Conversation:
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for from the next call on. Only for the principal that the conversation is of."""
-        if not goes_on(self._context, context):
-            raise AnotherPrincipal(self.id)
+        """What the host vouches for from the next call on. Only for the principal that the conversation is of, unless
+        the pack lets another go on with it."""
         given = copied(context)
+        if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
+            hint = f"give `{PRINCIPAL}` in the `context` of each request: who spoke last may not be who speaks now"
+            raise UsageError(f"conversation `{self.id}` was handed over, and nobody says who speaks", hint=hint)
+        if not goes_on(self._context, given):
+            if not self._may_be_handed_over:
+                raise AnotherPrincipal(self.id)
+            self._hand_over(given)
+            return
         news = {
             name: value for name, value in given.items() if name not in self._context or self._context[name] != value
         }
@@ -165,6 +178,21 @@ class Conversation:
             warn_of_unknown(self.pack, news)
             self._context.update(news)
             self._vouched.update(news)
+
+    def _hand_over(self, context: Mapping[str, Any]) -> None:
+        """Somebody else goes on: nothing that was vouched for, said or put before is theirs."""
+        warn_of_unknown(self.pack, context)
+        self._begin("user", None, anew=True)
+        if self._held:
+            self._script.begin_turn()
+        self._script.events.append(Message("user", "", self._script.turn, handover=dict(context)))
+        self._take()
+        self._passed_to(context, len(self._script.events))
+
+    def _passed_to(self, context: Mapping[str, Any], step: int) -> None:
+        self._context, self._vouched = dict(context), {}
+        self.handed_over = self._carded = step
+        self._cards.clear()
 
     def _judge(
         self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
@@ -291,14 +319,14 @@ class Conversation:
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""
-        standing = standing_of(self._script.events, confirmation.card)
+        standing = standing_of(self._script.events[self.handed_over :], confirmation.card)
         name = f"card `{confirmation.card}`"
         if standing is None:
             hint = "give the `id` of the `card` of a decision of this conversation"
             raise UsageError(f"there is no {name} here", hint=hint)
         if standing.used_by is not None:
             hint = "let the agent make its call again: it gets another card"
-            raise UsageError(f"{name} was used by the call at step {standing.used_by}", hint=hint)
+            raise UsageError(f"{name} was used by the call at step {self.handed_over + standing.used_by}", hint=hint)
         if standing.answer is confirmation.yes:
             return
         if standing.answer is False:
@@ -404,10 +432,12 @@ class Conversation:
         if not events:
             return
         self._take()
-        for event in events:
+        start = len(self._script.events) if self._refused is None else self._refused
+        for step, event in enumerate(events, len(self._script.events)):
             if isinstance(event, Call) and event.context:
                 self._context.update(event.context)
-        start = len(self._script.events) if self._refused is None else self._refused
+            elif isinstance(event, Message) and event.handover is not None:
+                self._passed_to(event.handover, step + 1)
         self._script.resume(events)
         known = self._script.events
         for step in range(start, len(known) - 1):
@@ -476,6 +506,8 @@ class Conversation:
             event = self._script.events[step]
             if isinstance(event, Call) and event.context:
                 self._script.events[step] = replace(event, context=None)
+            elif isinstance(event, Message) and event.handover is not None:
+                self._script.events[step] = replace(event, handover=None, captured=False)
 
     def _doubt(self, start: int) -> None:
         """Results of writes from a step on that leave open whether the write was done count as not seen."""

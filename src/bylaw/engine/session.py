@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
+from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
@@ -30,7 +31,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.trace.event import Call, Card, Event, LookedUp, Result
+from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -39,7 +40,7 @@ class Ahead(Struct, frozen=True):
     """What the rules come to if a judged call is made."""
 
     call: Call
-    conduct: Conduct
+    conduct: Conduct | HandedConduct
     said: list[Said]
 
 
@@ -70,27 +71,23 @@ class Session:
         agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
         """
         self.pack = pack
-        self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
         self._world = world
         self.judged_world: World | None = None
         """The world that settling read from: writes after the last judged call have not moved it yet."""
         self._unmoved: list[CallRecord] = []
-        self._context: dict[str, Any] = dict(context or {})
-        self.requests: Requests | None = None
-        """What the user's words allow, where the pack asks for it."""
-        if pack.reads_requests:
-            read = read_request or partial(allowed_by_words, tools=pack.schema.tools)
-            way = delegation or pack.postures.delegation
-            self.requests = Requests(self.ledger, self._context, read, delegation=way, known=granted)
-            self.ledger.requests = self.requests
-        elif pack.traces_values:
-            self.ledger.provenance(self._context)
+        self._answer, self._is_live = answer, is_live
+        self._read_request = read_request or partial(allowed_by_words, tools=pack.schema.tools)
+        self._delegation: Delegating = delegation or pack.postures.delegation
         self._judged: list[Judgement] = []
         self._step = 0
         self._sparing = is_live and answer is not None
-        self._values = PredicateValues(pack, self.ledger, self._context, answer, known=known, is_live=is_live)
-        self._conduct = Conduct(pack.ready_rules, self._values.ask, self._values.tell) if pack.book.rules else None
+        self._former: list[Former] = []
+        """The parts of the conversation that were with others than whom it is with now."""
+        self._begin(dict(context or {}), known, granted)
+        self._conduct: Conduct | HandedConduct | None = None
+        if pack.book.rules:
+            self._conduct = Conduct(pack.ready_rules, self._values.ask, self._values.tell)
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self._disbelieved: Call | None = None
@@ -99,6 +96,20 @@ class Session:
         """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
         """What the rules said of acts so far, where they said anything."""
+
+    def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
+        """Nothing was seen, said or done yet, for whoever is vouched for."""
+        pack, self._context = self.pack, context
+        self.ledger = Ledger(pack.schema)
+        self.requests: Requests | None = None
+        """What the user's words allow, where the pack asks for it."""
+        if pack.reads_requests:
+            read, way = self._read_request, self._delegation
+            self.requests = Requests(self.ledger, context, read, delegation=way, known=granted)
+            self.ledger.requests = self.requests
+        elif pack.traces_values:
+            self.ledger.provenance(context)
+        self._values = PredicateValues(pack, self.ledger, context, self._answer, known=known, is_live=self._is_live)
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation.
@@ -121,10 +132,15 @@ class Session:
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""
-        if any(isinstance(event, Call) and event.context for event in events):
+        if any(
+            event.context if type(event) is Call else type(event) is Message and event.handover is not None
+            for event in events
+        ):
             for event in events:
                 self._vouch(event)
                 self._observe_all((event,))
+                if isinstance(event, Message) and event.handover is not None:
+                    self._hand_over(event.handover)
         elif events:
             self._observe_all(events)
 
@@ -133,6 +149,30 @@ class Session:
         if isinstance(event, Call) and event.context:
             self._context.update(event.context)
             self.ledger.vouch(self._context)
+
+    def _hand_over(self, context: Mapping[str, Any]) -> None:
+        """Somebody else goes on: what they find is what was looked up, and nothing that was said."""
+        former, waits = self.ledger, self._values.waits
+        self._former.append(Former(self._step, former, self._context))
+        granted = self.requests.granted if self.requests is not None else ()
+        self._begin(dict(context), self.answered, granted)
+        self._values.waits = waits
+        self._values.begin(0, silenced(former.events, self.pack.schema), None)
+        self._values.finish()
+        if self._conduct is not None:
+            self._conduct = HandedConduct.after(self._conduct, self._values.ask, self._values.tell)
+
+    def heard(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The events of this conversation as whom it is with now finds them."""
+        if not self._former:
+            return events
+        end = self._former[-1].end
+        return [*self.ledger.events[:end], *events[end:]]
+
+    def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
+        """What was seen, and what was vouched for, in the part of the conversation that a step is in."""
+        found = next((each for each in self._former if step < each.end), None)
+        return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
     def _observe_all(self, events: Sequence[Event]) -> None:
         step, asking, start = self._step, self._values, 0
@@ -151,6 +191,8 @@ class Session:
                 asking.at = place
                 self._conduct.observe(step + place, events[place], self._said)
             asking.finish()
+        for former in self._former:
+            former.ledger.observe_all(step, events)
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
@@ -340,7 +382,7 @@ class Session:
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
         judged = {judgement.made.step: judgement for judgement in self._judged}
-        writes = {made.step: made for made in self.ledger.writes}
+        writes = {made.step: made for made in self._part(0)[0].writes}
         for step in sorted(judged.keys() | writes.keys()):
             judgement = judged.get(step)
             if judgement is not None:
@@ -354,11 +396,12 @@ class Session:
         return verdicts
 
     def _settled(self, judgement: Judgement, truth: WorldFacts | HindsightFacts | None) -> CallVerdict:
+        ledger, _ = self._part(judgement.made.step)
         try:
-            return settle_call(self.pack, self.ledger, judgement, truth)
+            return settle_call(self.pack, ledger, judgement, truth)
         except Exception as error:
             fault = self._fault(error, judgement.made).because
-            return settle_call(self.pack, self.ledger, replace(judgement, fault=fault), truth)
+            return settle_call(self.pack, ledger, replace(judgement, fault=fault), truth)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
         """Note a fault of our own; the call it happened at is inconclusive, and the conversation goes on."""
@@ -366,9 +409,10 @@ class Session:
         return self.faults[-1]
 
     def _truth(self, made: CallRecord, world: World | None) -> WorldFacts | HindsightFacts | None:
+        ledger, context = self._part(made.step)
         if world is not None:
-            return WorldFacts(world, self.ledger, made, self._context)
-        return HindsightFacts(self.ledger, made, self._context) if self.mode == "hindsight" else None
+            return WorldFacts(world, ledger, made, context)
+        return HindsightFacts(ledger, made, context) if self.mode == "hindsight" else None
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:

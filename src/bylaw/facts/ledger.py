@@ -87,6 +87,11 @@ class Ledger:
         """Who knows what the user's words allow, where the pack asks for it."""
 
     @property
+    def events(self) -> Sequence[Event]:
+        """What was taken in so far."""
+        return self._events
+
+    @property
     def step(self) -> int:
         """The step of the next event."""
         return len(self._events)

@@ -90,6 +90,8 @@ class Follower:
                 confirmed = event.turn
             elif step < self._events:
                 pass
+            elif isinstance(event, Message) and event.handover is not None:
+                self._is_passing = True
             elif isinstance(event, Message):
                 self._recall_message(event, turns)
             elif event.by == "agent":
@@ -162,6 +164,12 @@ class Follower:
                 self._events = len(self.session.trajectory().events)
             self._is_passing = True
 
+    def hear(self, context: Mapping[str, Any] | None) -> None:
+        """Whoever is vouched for goes on here; where that is somebody else, what others said is not said again."""
+        with self._lock:
+            if self.session.vouch(context or {}):
+                self._is_passing = True
+
     def lose(self) -> None:
         """Part of what was said has been taken back: what was agreed to before no longer counts."""
         with self._lock:
@@ -178,6 +186,10 @@ class Follower:
         """All but what the user says now was said and done by somebody else, or is in the log."""
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
+        marks = [mark for part in parts[: last + 1] if (mark := mark_of(part)) is not None]
+        if self._known and marks and self._place(marks)[0][-1] is not None:
+            # They have said nothing yet: the last message is one from before.
+            last = len(parts)
         self._known, self._last = [], ([], [], 0)
         for part in parts[:last]:
             if isinstance(part, Answered):

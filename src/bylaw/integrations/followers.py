@@ -36,7 +36,9 @@ class Followers:
             return Follower(self._shield.session(context=context))
         with self._lock:
             follower = first = self._kept_or_new(key, context)
-            if not is_same(first.session.context, context):
+            if first.session.may_be_handed_over:
+                first.hear(context)
+            elif not is_same(first.session.context, context):
                 first.leave()
                 follower = self._kept_or_new(linked(key, context), context, is_linked=True)
             before = self._speaking.get(key)

@@ -30,10 +30,10 @@ class Sessions:
         """The session of a conversation for whoever speaks in it now, by what the host vouches for; and that of
         whom it is of, where that is somebody else. It reads the log."""
         session = self.get(key, context)
-        if not (key and context):
+        if not key or not (context or session.may_be_handed_over):
             return session, None
         try:
-            session.vouch(context)
+            session.vouch(context or {})
             return session, None
         except AnotherPrincipal:
             if self.shield.log is not None:

@@ -49,6 +49,9 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
     """A deed that a text asks for which the user handed over to: asked about, or held to that text."""
+    handover: bool = False
+    """Whether another principal may go on with a conversation: what was looked up stays, nothing that was said, agreed
+    to or approved does. Otherwise they begin one of their own."""
     unguarded: Unguarded | None = None
     """What becomes of a write that no policy binds; unset, it is asked about under `enforce`, and else allowed."""
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
@@ -71,6 +74,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"delegation must be ask or follow, not `{self.delegation}`")
         if self.resolve not in get_args(Resolve):
             raise ValueError(f"resolve must be agent, live or show, not `{self.resolve}`")
+        if not isinstance(self.handover, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"handover must be true or false, not `{self.handover}`")
         if self.on_read_error not in ("deny", "ask", "allow"):
             raise ValueError(f"on_read_error must be deny, ask or allow, not `{self.on_read_error}`")
 

@@ -115,9 +115,10 @@ class Desk:
             try:
                 with self._keeping(session):
                     now = session.shield.clock()
-                    vouched = [session.vouching(context)] if context else []
-                    happenings = [*vouched, *(event.happening(now) for event in request.events)]
-                    taken = session.take_async(happenings, calls, named=request.named(), agent=request.agent)
+                    happenings = [event.happening(now) for event in request.events]
+                    taken = session.take_async(
+                        happenings, calls, named=request.named(), agent=request.agent, context=context or {}
+                    )
                     return session, await taken
             except AnotherPrincipal:
                 # Whoever it is of is left to it.

@@ -19,8 +19,9 @@ from bylaw.shield.decision import Ground, firmest
 
 AGAIN = 1000
 """How often the same call may be asked for on the same facts."""
-TIMEOUT, LAPSED, CHANGED = "timeout", "lifetime", "facts"
-"""What let an approval expire: nobody answered, nobody used the yes in time, or what it rested on is other."""
+TIMEOUT, LAPSED, CHANGED, HANDOVER = "timeout", "lifetime", "facts", "handover"
+"""What let an approval expire: nobody answered, nobody used the yes in time, what it rested on is other, or somebody
+else goes on with the conversation."""
 
 
 FindApproval = Callable[[str], Approval | None]
@@ -38,12 +39,33 @@ class Ruling(Struct, frozen=True):
 class Approvals:
     """The approvals that were asked for in one conversation, in the order they were."""
 
-    def __init__(self, changes: Iterable[Change] = ()) -> None:
+    def __init__(self, changes: Iterable[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
+        """`before` of the changes are of what was asked before the conversation was handed over, at an event."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
+        self._former: dict[str, Change] = {}
+        """What was asked for somebody who has left: nobody's yes to it counts."""
+        self._handed_over = 0
         self.homes: dict[str, str] = {}
         """By approval, the conversation that asked for it, where that is another one."""
+        given = list(changes)
+        self.take(given[:before])
+        self.pass_on(handed_over)
+        self.take(given[before:])
+
+    def pass_on(self, handed_over: int) -> None:
+        """Leave behind what was asked before the conversation was handed over, at an event."""
+        if handed_over != self._handed_over:
+            self._former |= self._requests
+            self._requests, self._handed_over = {}, handed_over
+
+    def left_behind(self) -> list[Change]:
+        """What is to be written of approvals that wait, or were given, for somebody who has left."""
+        open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
+        self._former = {}
+        changes = [Change(name, "expired", HANDOVER, "somebody else goes on with the conversation") for name in open]
         self.take(changes)
+        return changes
 
     def take(self, changes: Iterable[Change]) -> None:
         """What else was said of them, in order."""

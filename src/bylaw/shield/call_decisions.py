@@ -76,6 +76,8 @@ class Wanted(Struct, frozen=True):
     """Decisions from before on calls that are interrupted now, or go on."""
     by: str = ""
     """The name of the agent that asks; another than the conversation began with, where one hands it to another."""
+    whose: Mapping[str, Any] | None = None
+    """What the host vouches for with it; None where that is what it vouched for last."""
 
 
 class Attempt(Struct, frozen=True):
@@ -251,11 +253,14 @@ class CallDecisions:
     ) -> Ruling:
         """The grounds after what persons have said of the call."""
         now, terms, asked = self._shield.clock(), self.decider.terms, ""
+        self._approvals.pass_on(conversation.handed_over)
         if self.is_told_whole:
             find = partial(log.asked, self._shield.tenant)
             pin = self.decider.pack.pin
             asked = self._approvals.recall(judgement, grounds, conversation.context, find, terms, now, pin)
-        return self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
+        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
+        left = self._approvals.left_behind()
+        return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
         """What is to be written of events, and of the places that calls give back which their tools refused."""

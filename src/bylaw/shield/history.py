@@ -72,6 +72,7 @@ class _Decision(Decision, frozen=True, omit_defaults=True):
 
 class _WithContext(Struct, frozen=True):
     context: dict[str, Any] | None = None
+    handover: dict[str, Any] | None = None
 
 
 _with_context = msgspec.json.Decoder(_WithContext).decode
@@ -107,6 +108,11 @@ class History(Struct):
     yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
     """What persons said yes to, by approval; which policies that answers, a decision tells."""
 
+    handed_over: int = 0
+    """How many events came before whom the conversation is with now."""
+    before: int = 0
+    """How many of the approvals' steps did."""
+
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
         return Trajectory(id, self.events, self.opening.agent, context=self.opening.context)
@@ -135,8 +141,11 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """What the host vouched for with the event of an entry, beside what the conversation began with."""
-    return (_with_context(body).context or {}) if b'"context"' in body else {}
+    """What the host vouched for with the event of an entry, beside or after what the conversation began with."""
+    if b'"context"' not in body and b'"handover"' not in body:
+        return {}
+    told = _with_context(body)
+    return told.context or told.handover or {}
 
 
 def decision_body(decision: Decision) -> bytes:
@@ -188,7 +197,10 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
         history.requests[name] = (digest, len(history.decisions))
     match entry.kind:
         case "event":
-            history.events.append(_read_event(body))
+            history.events.append(event := _read_event(body))
+            if isinstance(event, Message) and event.handover is not None:
+                history.handed_over, history.before = len(history.events), len(history.approvals)
+                history.asked.clear()
         case "decision":
             history.decisions.append(read_decision(body))
             if history.decisions[-1].repeats:

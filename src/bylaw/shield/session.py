@@ -17,6 +17,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from bylaw.engine import door
+from bylaw.engine.context import goes_on
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
@@ -65,6 +66,7 @@ class LiveSession:
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
         self._queue: asyncio.Lock | None = None
+        self._handed_over = 0
 
     def apart(self, *, lacks: str) -> "LiveSession":
         """Another conversation under the same shield, of which nothing earlier is known, and why."""
@@ -73,25 +75,28 @@ class LiveSession:
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
         said, at = door.text(text, "what the user said"), self._time(time)
-        self._happen(lambda conversation: conversation.user(said, time=at))
+        self._happen(lambda conversation: conversation.user(said, time=at), is_said=True)
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something."""
         said, at = door.text(text, "what the agent said"), self._time(time)
-        self._happen(lambda conversation: conversation.agent(said, time=at))
+        self._happen(lambda conversation: conversation.agent(said, time=at), is_said=True)
 
-    def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for from the next call on, beside what it vouched for before.
+    def vouch(self, context: Mapping[str, Any]) -> bool:
+        """What the host vouches for from the next call on, beside what it vouched for before; whether that hands the
+        conversation over.
 
-        Another principal (`signed_in_as`) is refused: they begin a conversation of their own.
+        Another principal (`signed_in_as`) is refused, as they begin a conversation of their own, unless the pack lets
+        them go on (`handover`). Who says nothing is refused where the conversation has been handed over.
         """
-        self._happen(self.vouching(context))
-
-    @staticmethod
-    def vouching(context: Mapping[str, Any]) -> Happening:
-        """The same, to be taken with others."""
         given = door.context(context) or {}
-        return lambda conversation: conversation.vouch(given)
+        with self._lock:
+            before = self._state.open().handed_over
+            self._happen(lambda conversation: conversation.vouch(given))
+            is_another = self._state.open().handed_over != before
+            ours = self._state.speaks_for
+            self._state.speaks_for = {**ours, **given} if goes_on(ours, given) else given
+            return is_another
 
     @property
     def allowance(self) -> Allowance | None:
@@ -116,7 +121,7 @@ class LiveSession:
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
         given = door.messages(messages)
-        self._happen(lambda conversation: conversation.messages(given))
+        self._happen(lambda conversation: conversation.messages(given), is_said=True)
 
     def result(
         self,
@@ -191,6 +196,9 @@ class LiveSession:
     def asked(self, id: str) -> Decision | None:
         """The decision on the call of this id, where it stopped the call and somebody was asked about it."""
         with self._lock:
+            before = self._state.open().handed_over
+            if before != self._handed_over:
+                self._handed_over, self._state.asked = before, {}
             return self._state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
@@ -271,9 +279,11 @@ class LiveSession:
         *,
         named: Named | None = None,
         agent: str = "",
+        context: Mapping[str, Any] | None = None,
     ) -> list[Decision]:
         """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing.
-        `agent` is whose calls they are, where another one has begun the conversation.
+        `agent` is whose calls they are, where another one has begun the conversation; `context` is what the host
+        vouches for with them.
 
         A request with a name is taken once: sent again, nothing happens, and the same is answered. Another request of
         that name is refused.
@@ -285,7 +295,8 @@ class LiveSession:
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
-            return await self._settle_async(Wanted(asked, beside, happenings, named, by=by))
+            wanted = Wanted(asked, beside, happenings, named, by=by, whose=door.context(context))
+            return await self._settle_async(wanted)
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
@@ -370,6 +381,11 @@ class LiveSession:
         return dict(self._state.vouched)
 
     @property
+    def may_be_handed_over(self) -> bool:
+        """Whether the pack lets another principal go on with it."""
+        return self._state.decider.postures.handover
+
+    @property
     def length(self) -> int:
         """How many events there were so far."""
         with self._lock:
@@ -400,8 +416,10 @@ class LiveSession:
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
         return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
 
-    def _happen(self, happening: Happening) -> None:
+    def _happen(self, happening: Happening, *, is_said: bool = False) -> None:
         with self._lock:
+            if is_said:
+                happening = self._spoken(happening)
             if self._log is not None and self.shield.is_closed:
                 hint = "say it before `close()`, or before the `with` of the shield ends"
                 raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
@@ -418,6 +436,15 @@ class LiveSession:
                 if self._state.has_news:
                     # What happened is written when the shield closes, even where nobody holds on to the session.
                     self.shield.unwritten[id(self)] = self
+
+    def _spoken(self, happening: Happening) -> Happening:
+        """The same, said by or to whoever is vouched for here."""
+
+        def spoken(conversation: Conversation) -> None:
+            self._state.speak(conversation)
+            happening(conversation)
+
+        return spoken
 
     def _settle(self, asked: Sequence[JudgeCall], beside: Sequence[Beside] = ()) -> list[Decision]:
         with self._lock:

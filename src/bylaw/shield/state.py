@@ -60,6 +60,10 @@ class SessionState(CallDecisions):
         """Whether the log may hold it, and whether it may not."""
         self.is_named = bool(id)
         self.context = context
+        self.speaks_for: Mapping[str, Any] = dict(context or {})
+        """What the host vouches for here: elsewhere somebody else may have gone on with the conversation."""
+        self._unvouched = context
+        """What the host gave as it opened the conversation, until something is written."""
         self.live: Conversation | None = None
         """The conversation as it stands; None where it has to be read from the log first."""
         self.unwritten: list[Happening] = []
@@ -172,7 +176,7 @@ class SessionState(CallDecisions):
         opening = Opening(pack.name, pack.version, pack.digest)
         known = History(opening, [], [], [], self._length, yeses=self._yeses)
         news = read_history(entries, known)
-        if news is None or any(decision.answered or decision.granted for decision in news.decisions):
+        if news is None or news.handed_over or any(decision.answered or decision.granted for decision in news.decisions):
             return False
         for decision in news.decisions:
             note_interruption(self.interrupted, decision)
@@ -263,7 +267,7 @@ class SessionState(CallDecisions):
                 self._refuse_misfit()
             self.forget()
             return False
-        self._conflicts = (0, 0)
+        self._conflicts, self._unvouched = (0, 0), None
         if attempt.drafts:
             self.is_unsettled = False
         if self.live is attempt.conversation:
@@ -302,13 +306,14 @@ class SessionState(CallDecisions):
                 self.interrupted, self.asked = {}, {}
             conversation = self._conversation()
         else:
-            opening = history.opening
-            if self.context is not None and not goes_on(opening.context, self.context):
-                raise AnotherPrincipal(self.id)
-            vouched, self.context = self.context, opening.context
+            opening, given = history.opening, self._unvouched
             self.decider = self._shield.decider(opening)
+            if given is not None and not self.decider.postures.handover and not goes_on(opening.context, given):
+                raise AnotherPrincipal(self.id)
+            self.context = opening.context
             self.by = opening.agent
-            self._approvals, self._yeses, self._uses = Approvals(history.approvals), history.yeses, history.uses
+            self._approvals = Approvals(history.approvals, handed_over=history.handed_over, before=history.before)
+            self._yeses, self._uses = history.yeses, history.uses
             self._requests, self.interrupted, self.asked = _answered(history), history.interrupted, history.asked
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation(
@@ -316,8 +321,8 @@ class SessionState(CallDecisions):
                 [each for decision in history.decisions for each in decision.granted],
             )
             conversation.resume(history.events)
-            if vouched:
-                conversation.vouch(vouched)
+            if self._unvouched and not self.decider.postures.handover:
+                conversation.vouch(self._unvouched)
         self._told, self._granted = len(conversation.answered), len(conversation.granted)
         self._repeat(conversation)
         self.live = conversation
@@ -336,7 +341,13 @@ class SessionState(CallDecisions):
             requests=self._shield.requests,
             granted=granted,
             delegation=self._shield.postures.delegation,
+            handover=self.decider.postures.handover,
         )
+
+    def speak(self, conversation: Conversation) -> None:
+        """Whoever is vouched for here speaks, where somebody else may have gone on elsewhere."""
+        if self.decider.postures.handover:
+            conversation.vouch(self.speaks_for)
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""
@@ -356,6 +367,10 @@ class SessionState(CallDecisions):
     def _tried(self, wanted: Wanted) -> Attempt:
         conversation, beside = self.open(), wanted.beside
         self._recalled = None
+        if wanted.whose is not None:
+            conversation.vouch(wanted.whose)
+        elif wanted.asked:
+            self.speak(conversation)
         for happening in wanted.first:
             happening(conversation)
         bodies: list[tuple[Kind, bytes, str]] = []

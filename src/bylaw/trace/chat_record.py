@@ -48,6 +48,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
         if isinstance(event, Message):
             told = {"content": event.text} | ({} if event.captured else {"captured": False})
             told |= {"confirmation": event.confirmation} if event.confirmation is not None else {}
+            told |= {"handover": event.handover} if event.handover is not None else {}
             messages.append(about | told)
             continue
         name = event.id if event.id and event.id not in used else f"{event.id or 'call'}-{step}"

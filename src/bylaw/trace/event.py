@@ -70,6 +70,9 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     """False where the source recorded that something was said but not what."""
     confirmation: Confirmation | None = None
     """What the user answered to a card, where the host showed it: then nothing was said in words."""
+    handover: dict[str, Any] | None = None
+    """What the host vouches for from here on, where somebody else goes on with the conversation: nothing is said, and
+    nothing that was said before is theirs."""
 
 
 @final

@@ -95,7 +95,7 @@ class Requests:
         """All that the user said before a step."""
         count = self._count(before)
         if self._text[0] != count:
-            self._text = (count, "\n\n".join(text for _, text in self._ledger.said[:count]))
+            self._text = (count, "\n\n".join(text for _, text in self._ledger.said[:count] if text))
         return self._text[1]
 
     def _count(self, before: int) -> int:

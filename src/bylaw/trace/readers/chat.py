@@ -73,6 +73,8 @@ class ChatMessage(Struct, gc=False):
     """Which turn it belongs to, where that does not follow from the order: what `bylaw log export` writes."""
     confirmation: Any = None
     """The user's answer to a card that the host showed: what `bylaw log export` writes."""
+    handover: Any = None
+    """What a host vouches for once somebody else goes on: what `bylaw log export` writes."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
@@ -95,6 +97,8 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             if type(content) is str:
                 if message.confirmation is not None and by == "user":
                     _confirm(transcript, message, agent)
+                elif message.handover is not None and by == "user":
+                    _hand_over(transcript, message, agent)
                 elif content or not message.captured:
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
@@ -151,6 +155,12 @@ def _confirm(transcript: Transcript, message: ChatMessage, agent: str) -> None:
         return
     said = Message("user", "", transcript.turn, agent, transcript.time, confirmation=found)
     transcript.events.append(said)
+
+
+def _hand_over(transcript: Transcript, message: ChatMessage, agent: str) -> None:
+    """Somebody else goes on. Who it is may be unreadable: what was said before is then not theirs either."""
+    context = _told(message.handover, dict[str, Any]) or {}
+    transcript.events.append(Message("user", "", transcript.turn, agent, transcript.time, handover=context))
 
 
 def _told(told: Any, type: type[T]) -> T | None:
