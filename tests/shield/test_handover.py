@@ -18,6 +18,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Call, Confirmation, Event, Message, Result
 from bylaw.trace.reader import read
+from bylaw.trace.trajectory import Trajectory
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, desk
 from tests.shield.test_decisions import looked_up, shop
 
@@ -272,6 +273,7 @@ def test_the_second_may_do_what_they_might_in_a_conversation_that_begins_there(s
     path = tmp_path / "talk.jsonl"
     path.write_bytes(chat_line(session.trajectory()))
     (recorded,) = read(path)
+    assert isinstance(recorded, Trajectory)
     assert [kind_of(each) for each in recorded.events] == [kind_of(each) for each in session.trajectory().events]
     found = verdicts(shield.pack, recorded)
     assert not [each for each in found.calls if each.determined != "compliant" and not each.made.call.refused]
@@ -313,4 +315,3 @@ def begin_with(fresh: LiveSession, events: Sequence[Event], cut: int) -> None:
                 (fresh.user if event.by == "user" else fresh.agent)(event.text)
             case _:
                 pass
-

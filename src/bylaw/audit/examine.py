@@ -129,7 +129,9 @@ class Examiner:
         session, verdicts = None, list[CallVerdict]()
         if writes or pack.book.rules:
             world = self._world(pack, file) if writes else None
-            answer = self._answers(pack, lambda: judging.heard(trajectory.events)) if self._answers is not None else None
+            answer = (
+                self._answers(pack, lambda: judging.heard(trajectory.events)) if self._answers is not None else None
+            )
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             verdicts = _judge(session, trajectory, writes)
         broken = session.findings(ended=True) if session is not None else []

@@ -87,7 +87,9 @@ class Conversation:
             world=world,
             mode=mode,
             context=given,
-            answer=answers(self.pack, lambda: self._session.heard(self._script.events)) if answers is not None else None,
+            answer=answers(self.pack, lambda: self._session.heard(self._script.events))
+            if answers is not None
+            else None,
             is_live=True,
             known=known,
             delegation=delegation,

@@ -176,7 +176,11 @@ class SessionState(CallDecisions):
         opening = Opening(pack.name, pack.version, pack.digest)
         known = History(opening, [], [], [], self._length, yeses=self._yeses)
         news = read_history(entries, known)
-        if news is None or news.handed_over or any(decision.answered or decision.granted for decision in news.decisions):
+        if (
+            news is None
+            or news.handed_over
+            or any(decision.answered or decision.granted for decision in news.decisions)
+        ):
             return False
         for decision in news.decisions:
             note_interruption(self.interrupted, decision)
