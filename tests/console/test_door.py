@@ -47,6 +47,26 @@ def test_a_change_without_the_sessions_token_is_refused(reader: Reader, token: s
     assert reader.client.post(f"/finding/{name}/waive", data=form).status_code == 403
 
 
+def test_a_form_from_before_a_restart_can_be_sent_again(reader: Reader) -> None:
+    name = finding(reader)
+    form = {"token": "0" * 64, "by": "Mara", "reason": "r", "expires": "2999-01-01"}
+    part = {"hx-request": "true"}
+    answer = reader.client.post(f"/finding/{name}/waive", data=form, headers=part)
+    assert (answer.status_code, answer.headers["hx-retarget"]) == (403, "#told")
+    assert "send it once more" in answer.text
+    fresh = re.search(r'data-token="([0-9a-f]+)"', answer.text)
+    assert fresh is not None
+    form |= {"token": fresh[1]}
+    assert "Wrote to" in reader.client.post(f"/finding/{name}/waive", data=form, headers=part).text
+
+
+def test_a_form_without_a_session_gets_no_token(reader: Reader) -> None:
+    stranger = Reader(reader.app)
+    answer = stranger.client.post("/finding/x/waive", data={"by": "Eve"}, headers={"hx-request": "true"})
+    assert answer.status_code == 403
+    assert "data-token" not in answer.text
+
+
 def test_a_token_of_another_session_is_refused(reader: Reader) -> None:
     other = Reader(reader.app)
     form = {"token": other.token, "by": "Mara", "reason": "r", "expires": "2999-01-01"}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.cli.serve import pages_of
+from bylaw.cli.serve import _session_secret, pages_of  # pyright: ignore[reportPrivateUsage]
+from bylaw.errors import UsageError
 from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.service.app import Service
@@ -128,6 +129,46 @@ def test_a_key_taken_out_of_the_file_is_out_at_once(log: Log, keys: dict[str, Ke
     assert answer.status_code == 401
 
 
+def test_who_signs_in_goes_on_to_the_page_they_wanted(log: Log, keys: dict[str, Key]) -> None:
+    person = Person(service(log, keys))
+    asked = person.client.get("/live?answer=deny", follow_redirects=False).headers["location"]
+    assert asked == "/sign-in?next=%2Flive%3Fanswer%3Ddeny"
+    page = person.get(asked)
+    assert 'name="next" value="/live?answer=deny"' in page
+    form = {"token": person.token, "key": "ann", "next": "/live?answer=deny"}
+    answer = person.client.post("/sign-in", data=form, follow_redirects=False)
+    assert answer.headers["location"] == "/live?answer=deny"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://evil.example/", "//evil.example", "/\\evil.example", "evil", "/a\nb", "javascript:alert(1)"]
+)
+def test_signing_in_leads_to_no_other_server(log: Log, keys: dict[str, Key], address: str) -> None:
+    person = Person(service(log, keys))
+    form = {"token": person.token, "key": "ann", "next": address}
+    answer = person.client.post("/sign-in", data=form, follow_redirects=False)
+    assert answer.headers["location"] == "/inbox"
+
+
+def test_a_sign_in_outlives_a_restart_under_one_secret(log: Log, keys: dict[str, Key]) -> None:
+    ann = Person(service(log, keys)).sign_in("ann")
+    secret = b"t" * 32
+    ann.client.app = Service(Desk(shop(), log), keys, **pages_of(log, shop(), keys, HOME, secret))
+    again = Person(ann.client.app)
+    again.client.cookies = ann.client.cookies
+    assert again.client.get("/stops", follow_redirects=False).status_code == 303
+    again = Person(service(log, keys))
+    again.client.cookies = ann.client.cookies
+    assert again.client.get("/stops", follow_redirects=False).status_code == 200
+
+
+def test_a_session_secret_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _session_secret("x" * 32) == _session_secret("x" * 32)
+    assert _session_secret("") != _session_secret("")
+    with pytest.raises(UsageError, match="too few"):
+        _session_secret("short")
+
+
 def test_a_forged_cookie_signs_nobody_in(log: Log, keys: dict[str, Key]) -> None:
     person = Person(service(log, keys))
     for forged in (f"{hash_of('ann')}.99999999999.{'0' * 64}", "..", f"{hash_of('ann')}.", "x"):
@@ -152,11 +193,17 @@ def test_what_comes_to_wait_is_told_to_an_open_page(log: Log, monkeypatch: pytes
     monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
-    known = re.search(r"known=(\w+)", person.get("/inbox"))
+    known = re.search(r'data-known="(\w+)"', person.get("/inbox"))
     assert known is not None
     assert "changed" not in person.get(f"/inbox/events?known={known[1]}")
     waiting(app)
-    assert "event: changed" in person.get(f"/inbox/events?known={known[1]}")
+    told = person.get(f"/inbox/events?known={known[1]}")
+    assert "event: changed" in told
+    # A browser that asks again by itself says what it has heard, and is not told the same twice.
+    last = re.search(r"id: (\w+)", told)
+    assert last is not None
+    heard = {"last-event-id": last[1]}
+    assert "changed" not in person.get(f"/inbox/events?known={known[1]}", headers=heard)
 
 
 def test_decisions_are_answered_as_before(log: Log, keys: dict[str, Key]) -> None:
@@ -173,6 +220,7 @@ def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tm
     assert "Waiting for the customer" not in person.get("/inbox")
     asked = decide(app, events=[{"user": "Send 250 to AC-22."}])
     page = person.get("/inbox")
+    assert "event: changed" in person.get("/inbox/events?known=")
     assert "Waiting for the customer" in page
     assert asked["card"]["text"].split("\n")[0][:20] in page
     assert 'value="approve"' not in page

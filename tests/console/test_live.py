@@ -50,11 +50,11 @@ def test_events_say_when_something_was_decided(log: Log, monkeypatch: pytest.Mon
     monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
-    assert "changed" not in person.get("/live/events?after=0")
+    assert "changed" not in person.get("/live/events?known=0")
     waiting(app)
-    told = person.get("/live/events?after=0")
-    (number,) = re.findall(r"event: changed\ndata: (\d+)", told)
-    assert "changed" not in person.get(f"/live/events?after={number}")
+    told = person.get("/live/events?known=0")
+    (number,) = re.findall(r"event: changed\nid: \d+\ndata: (\d+)", told)
+    assert "changed" not in person.get(f"/live/events?known={number}")
 
 
 def test_another_tenants_decisions_are_not_seen(log: Log) -> None:

@@ -70,7 +70,7 @@ def test_only_an_approver_of_the_tenant_stops_and_lifts(log: Log) -> None:
         assert "role `approve`" in person.send("/stops/lift", status=403, id=found.stop.id, reason="r")
     assert "Nothing is stopped" in bob.get("/stops")
     assert "no stop" in bob.send("/stops/lift", status=422, id=found.stop.id, reason="r")
-    assert Person(app).client.get("/stops", follow_redirects=False).headers["location"] == "/sign-in"
+    assert Person(app).client.get("/stops", follow_redirects=False).headers["location"] == "/sign-in?next=%2Fstops"
     assert [each.lift for each in log.every_stop("acme")] == [None]
 
 

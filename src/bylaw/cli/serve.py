@@ -1,5 +1,6 @@
 """`bylaw serve`: decisions over HTTP."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,9 @@ from bylaw.text.visible import visible
 if TYPE_CHECKING:
     from bylaw.record import Log
     from bylaw.service.keys import Key
+
+SECRET = 32
+"""Characters of a session secret at least."""
 
 
 @click.command("serve")
@@ -146,7 +150,7 @@ def serve_command(
         print(told, flush=True)
     board, last = Board(workers) if workers > 1 else None, LastWriter()
     # Whichever worker answers, it knows the sessions of all.
-    secret = secrets.token_bytes(32)
+    secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
@@ -201,6 +205,18 @@ def pages_of(
     known = SignIn(whose, hash_of, secret=secret, is_secure=is_secure, proxy=vouching) if keys else None
     hosts = (urlsplit(url).netloc,) if url else ()
     return {"pages": service_app(log, pack, sign_in=known, hosts=hosts, secret=secret), "is_page": is_page}
+
+
+def _session_secret(given: str) -> bytes:
+    """What sign-ins are sealed with; one that is given outlives a restart, and other hosts know it, too."""
+    if not given:
+        return secrets.token_bytes(32)
+    if len(given) < SECRET:
+        raise UsageError(
+            f"BYLAW_SESSION_SECRET has {len(given)} characters, too few to be safe",
+            hint=f"give it {SECRET} or more, such as `openssl rand -hex 32` prints",
+        )
+    return hashlib.sha256(given.encode("utf-8", "surrogateescape")).digest()
 
 
 def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Awaitable, Callable, Sequence
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -10,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from bylaw.console.door import Door, Refused, read_form
+from bylaw.console.door import Door, Refused, TooOld, read_form
 from bylaw.console.page import STATIC, page, static_address, static_file
 from bylaw.console.preparing import Preparing
 from bylaw.console.visitor import Asked, Visitor, visitor_of
@@ -18,6 +19,8 @@ from bylaw.errors import BylawError
 
 Page = Callable[[Asked], Response]
 """What answers a request; it may wait for a disk, so it runs in a thread."""
+TITLES = {True: "This page cannot be shown.", False: "That was not done."}
+"""Over an error, by whether something was only to be looked at."""
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
@@ -63,6 +66,9 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
+        if asked.is_part:
+            # The whole page is loaded, which then asks again by itself.
+            return Response(headers={"hx-redirect": str(request.url.replace(scheme="", netloc=""))})
         return page("preparing.html", headers={"refresh": "1"}, what=error.what)
     except BylawError as error:
         return _wrong(request, error)
@@ -71,18 +77,23 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 def _to_sign_in(request: Request) -> Response:
     """Who is not signed in is led to where that is done; a form, or a part of a page, is refused."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
-        return RedirectResponse("/sign-in", 303)
-    return _wrong(request, Refused("sign in first", status=401))
+        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        usual = asked in ("/", "/inbox")
+        return RedirectResponse("/sign-in" if usual else f"/sign-in?{urlencode({'next': asked})}", 303)
+    return _wrong(request, Refused("you are not signed in, or not any more", status=401))
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
     """An error that somebody can do something about, as a page or as a part of one."""
     status = error.status if isinstance(error, Refused) else 422
-    part = request.headers.get("hx-request") == "true"
-    # htmx puts nothing in the page that came with an error; what it says is worth showing.
-    headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML"} if part else None
-    template = "told.html" if part else "wrong.html"
-    return page(template, 200 if part and status == 422 else status, headers, error=str(error), written=None)
+    if request.headers.get("hx-request") != "true":
+        heading = "Not found." if status == 404 else TITLES[request.method in ("GET", "HEAD")]
+        return page("wrong.html", status, error=str(error), heading=heading)
+    # What it says goes beside the form, which keeps all that was typed; with a new token it can be sent again.
+    headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
+    token = request.scope["state"]["token"] if isinstance(error, TooOld) else ""
+    values = {"error": str(error), "token": token, "needs_key": status == 401}
+    return page("refused.html", 200 if status == 422 else status, headers, **values)
 
 
 async def _static(request: Request) -> Response:

@@ -48,6 +48,10 @@ class Refused(BylawError):
         super().__init__(message, hint=hint)
 
 
+class TooOld(Refused):
+    """A form whose token is not that of its session: its page is from before the server was started, or not ours."""
+
+
 class Door:
     """Lets a request in to the pages behind it, or answers in their place."""
 
@@ -115,8 +119,11 @@ async def read_form(request: Request) -> dict[str, str]:
             raise Refused(f"the form is larger than {LARGEST:,} bytes", status=413)
     given = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
     state: Mapping[str, object] = request.scope["state"]
-    if not state["has_session"] or not hmac.compare_digest(given.pop(TOKEN, ""), str(state["token"])):
+    token = given.pop(TOKEN, "")
+    if not state["has_session"]:
         raise Refused("the page is too old, or not ours: load it again")
+    if not hmac.compare_digest(token, str(state["token"])):
+        raise TooOld("nothing was written: the server was started again since the page was loaded; send it once more")
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}
 
 

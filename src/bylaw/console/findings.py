@@ -1,6 +1,7 @@
 """The pages of findings: by reason, one in full, and what a person decides on it."""
 # pyright: basic, reportMissingImports=false
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -13,10 +14,10 @@ from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused
 from bylaw.console.index.query import PAGE, FindingRow
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.page import page, place_in
+from bylaw.console.page import SETTLED, page, place_in
 from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
-from bylaw.console.standing import Standings
+from bylaw.console.standing import FALSE_ALARM, Standings
 from bylaw.console.triage import case_of_call, case_of_rule, false_alarm, keep_case, unwaive, waive
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
@@ -79,14 +80,16 @@ class FindingPages:
 
     def waive(self, asked: Asked) -> Response:
         """Waive a finding, or all of its policy."""
-        _, row = self._found(asked)
+        standings, row = self._found(asked)
+        _not_yet(standings, row, asked, of_policy=asked.form.get("of") == "policy")
         what = {"policy": row.policy} if asked.form.get("of") == "policy" else {"finding": self._named(row)}
         given = {name: asked.form.get(name, "") for name in ("reason", "expires")}
         return self._told(asked, row, waive(self._view.waivers, owner=asked.signed(), **given, **what))
 
     def false_alarm(self, asked: Asked) -> Response:
         """Say that a finding is none."""
-        _, row = self._found(asked)
+        standings, row = self._found(asked)
+        _not_yet(standings, row, asked)
         expires = asked.form.get("expires") or _ahead()
         reason = asked.form.get("reason", "")
         written = false_alarm(
@@ -164,6 +167,8 @@ class FindingPages:
         standings = self._view.standings(self._view.base)
         now = standings.index.finding(row.id) or row
         if asked.is_part:
+            decided = {"id": now.id, "state": SETTLED.get(now.state, "")}
+            asked.headers["hx-trigger"] = json.dumps({"decided": decided})
             return self._page("triage.html", asked, written=written, **self._detail(standings, now))
         return self._page("finding.html", asked, written=written, **self._detail(standings, now))
 
@@ -185,8 +190,18 @@ class FindingPages:
         }
 
     def _page(self, template: str, asked: Asked, **values: Any) -> Response:
-        given = {"view": self._view, "asked": asked, "section": "findings", "written": None, "error": ""} | values
+        given = {"view": self._view, "asked": asked, "section": "findings", "written": None} | values
         return page(template, headers=asked.headers, **given)
+
+
+def _not_yet(standings: Standings, row: FindingRow, asked: Asked, *, of_policy: bool = False) -> None:
+    """Refuse to waive what somebody has waived since the page was loaded; the same form sent twice is no second one."""
+    reason = asked.form.get("reason", "")
+    for waiver in standings.waivers_of(row.id):
+        is_same = waiver.owner == asked.signed() and waiver.reason in (reason, FALSE_ALARM + reason)
+        if not is_same and (waiver.policy or not of_policy):
+            words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
+            raise UsageError(words, hint="load the page again")
 
 
 def _ahead() -> str:

@@ -3,6 +3,7 @@
 
 import hashlib
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from starlette.requests import Request
@@ -10,17 +11,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bylaw.console.app import changed, shown, streamed
-from bylaw.console.page import page, span
+from bylaw.console.page import page, running
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import needs_answering, needs_noting
-from bylaw.console.stream import changes
+from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
-from bylaw.console.waiting import card_of, put_cards
+from bylaw.console.waiting import Put, card_of, put_cards
 from bylaw.errors import UsageError
 from bylaw.record.attestation import Attestation
 
 ANSWERED = 20
 """Recent answers that are listed."""
+LOOKS = 3.0
+"""Seconds between two looks at the cards put to customers, which takes reading their conversations."""
 
 
 class InboxPages:
@@ -28,6 +31,8 @@ class InboxPages:
 
     def __init__(self, service: ServiceLog) -> None:
         self._service = service
+        self._put: dict[str, tuple[float, str]] = {}
+        """By tenant, which cards wait for customers, and when that was looked up."""
 
     def routes(self) -> list[Route]:
         """What it is found under."""
@@ -73,7 +78,7 @@ class InboxPages:
 
     async def events(self, request: Request, visitor: Visitor) -> Response:
         """A line whenever something comes to wait, or waits no more."""
-        return changes(lambda _: self._waiting(visitor.tenant), request.query_params.get("known", ""))
+        return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str) -> Response:
         """The page, or the part of it that has changed, with what was done."""
@@ -81,27 +86,40 @@ class InboxPages:
         return page(template, headers=asked.headers, **self._values(asked, told))
 
     def _waiting(self, tenant: str) -> str:
-        """Which calls wait, in a word that changes when they do."""
+        """Which calls and cards wait, in a word that changes when they do."""
         now = time.time()
         found = self._service.log.approvals(tenant, status="waiting")
-        names = "\n".join(each.id for each in found if not each.expires or each.expires > now)
+        looked, put = self._put.get(tenant, (0.0, ""))
+        if now - looked > LOOKS:
+            put = self._noted(tenant, put_cards(self._service, tenant, now), now)
+        names = "\n".join([*(each.id for each in found if not each.expires or each.expires > now), put])
         return hashlib.blake2b(names.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+    def _noted(self, tenant: str, put: Iterable[Put], now: float) -> str:
+        names = "\n".join(f"{each.card} {len(each.attested)}" for each in put)
+        self._put[tenant] = now, names
+        return names
 
     def _values(self, asked: Asked, told: str = "") -> dict[str, Any]:
         tenant, now, log = asked.visitor.tenant, time.time(), self._service.log
         waiting, wrong = log.supported(tenant, status="waiting")
         every = [each for each in log.approvals(tenant) if each.answer is not None]
+        put = list(put_cards(self._service, tenant, now))
+        self._noted(tenant, put, now)
+        cards = [
+            card_of(self._service, tenant, each, now) for each in waiting if not each.expires or each.expires > now
+        ]
         return {
             "asked": asked,
             "section": "inbox",
-            "cards": [
-                card_of(self._service, tenant, each, now) for each in waiting if not each.expires or each.expires > now
-            ],
-            "put": list(put_cards(self._service, tenant, now)),
+            "title": f"({len(cards)}) Inbox · Bylaw" if cards else "Inbox · Bylaw",
+            "cards": cards,
+            "put": put,
             "answered": sorted(every, key=lambda each: each.answered, reverse=True)[:ANSWERED],
             "wrong": wrong,
             "told": told,
             "waiting": self._waiting(tenant),
             "pack": self._service.pack,
-            "ago": lambda then: span(now - then),
+            "ago": lambda then: running(now - then),
+            "left": lambda seconds: running(seconds, down=True),
         }

@@ -15,7 +15,7 @@ from bylaw.console.app import shown, streamed
 from bylaw.console.door import Refused
 from bylaw.console.page import page
 from bylaw.console.service_log import ServiceLog
-from bylaw.console.stream import changes
+from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
 from bylaw.console.waiting import in_words
 from bylaw.policy.posture import Posture
@@ -115,7 +115,7 @@ class LivePages:
 
     async def events(self, request: Request, visitor: Visitor) -> Response:
         """A line whenever something was decided."""
-        given = request.query_params.get("after", "")
+        given = known_by(request)
         after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
 
         return changes(lambda known: self._last(visitor.tenant, known), after)

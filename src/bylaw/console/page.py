@@ -30,6 +30,8 @@ STATES = {
     "waived": "Waived",
     "false-alarm": "False alarms",
 }
+SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
+"""How a finding is called that somebody has answered for."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -51,7 +53,7 @@ def environment() -> Environment:
     texts: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain}
     values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span}
     made.filters.update(texts | values)
-    known: dict[str, Any] = {"VERDICTS": VERDICTS, "STATES": STATES, "static": static_address}
+    known: dict[str, Any] = {"VERDICTS": VERDICTS, "STATES": STATES, "SETTLED": SETTLED, "static": static_address}
     made.globals.update(known)
     return made
 
@@ -97,6 +99,11 @@ def span(seconds: float) -> str:
     return f"{round(seconds / 3600)} h" if seconds < 172_800 else f"{round(seconds / 86_400)} days"
 
 
+def running(seconds: float, *, down: bool = False) -> Markup:
+    """The same, which goes on by itself while the page is open."""
+    return Markup('<span data-{}="{:.0f}">{}</span>').format("left" if down else "ago", seconds, span(seconds))
+
+
 def percent(value: float | None) -> str:
     """A share of one, as people read it."""
     return "–" if value is None else f"{value * 100:.1f}\u2009%"
@@ -112,6 +119,9 @@ def static_file(name: str) -> bytes:
         case "console.css":
             shared = (resources.files("bylaw.audit.report") / "page.css").read_bytes()
             return shared + b"\n" + (files / "console.css").read_bytes()
+        case "console.js":
+            texts = [(files / each).read_text("utf-8") for each in ("forms.js", "listening.js", "console.js")]
+            return joined_scripts((), texts).encode()
         case "htmx.js":
             return (files / "htmx" / "htmx.min.js").read_bytes()
         case _:

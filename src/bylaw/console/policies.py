@@ -191,7 +191,7 @@ class PolicyPages:
         return list(self._view.policies.items())
 
     def _page(self, template: str, asked: Asked, **values: Any) -> Response:
-        given = {"view": self._view, "asked": asked, "section": "policy", "error": "", "written": None} | values
+        given = {"view": self._view, "asked": asked, "section": "policy", "written": None} | values
         return page(template, headers=asked.headers, **given)
 
 

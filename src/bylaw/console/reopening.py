@@ -53,4 +53,7 @@ class Reopening:
         """Says that there is nothing to show yet; a form that was sent is not taken, and says so."""
         if method in ("GET", "HEAD"):
             return Door(page("preparing.html", 503, AGAIN, what=why), secret=self._secret)
-        return Door(page("wrong.html", 503, error=f"Nothing was written. {why}"), secret=self._secret)
+        return Door(
+            page("wrong.html", 503, error=f"Nothing was written. {why}", heading="That was not done."),
+            secret=self._secret,
+        )

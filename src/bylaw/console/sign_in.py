@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -79,21 +80,32 @@ class SignIn:
         ]
 
     def _form(self, asked: Asked) -> Response:
-        return page("sign_in.html", asked=asked, error="")
+        return self._page(asked, asked.request.query_params.get("next", ""))
+
+    def _page(self, asked: Asked, after: str, status: int = 200, error: str = "") -> Response:
+        return page("sign_in.html", status, asked=asked, error=error, after=_own(after))
 
     def _take(self, asked: Asked) -> Response:
         name = self._hash_of(asked.form.get("key", "").strip())
         if self._whose(name) is None:
-            return page("sign_in.html", 401, asked=asked, error="This is not the key of a person who may look here.")
+            wrong = "This is not the key of a person who may look here."
+            return self._page(asked, asked.form.get("next", ""), 401, wrong)
         until = str(int(time.time()) + DAY)
         cookie = f"{COOKIE}={name}.{until}.{self._mac(name, until)}; Max-Age={DAY}{self._ends}"
-        return RedirectResponse("/inbox", 303, {"set-cookie": cookie})
+        return RedirectResponse(_own(asked.form.get("next", "")) or "/inbox", 303, {"set-cookie": cookie})
 
     def _leave(self, asked: Asked) -> Response:
         return RedirectResponse("/sign-in", 303, {"set-cookie": f"{COOKIE}=; Max-Age=0{self._ends}"})
 
     def _mac(self, name: str, until: str) -> str:
         return hmac.new(self._secret, f"sign-in {name} {until}".encode(), hashlib.sha256).hexdigest()
+
+
+def _own(address: str) -> str:
+    """An address of ours to go on to; empty where it might be another server's."""
+    parts = urlsplit(address)
+    is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
+    return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""
 
 
 def needs_answering(visitor: Visitor) -> None:

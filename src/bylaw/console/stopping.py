@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bylaw.console.app import changed, shown
-from bylaw.console.page import page, span
+from bylaw.console.page import page, running
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import needs_answering
 from bylaw.console.visitor import Asked
@@ -95,8 +95,8 @@ class StopPages:
                 "agent": self._agents(tenant, now),
                 "policy": sorted(self._service.pack.policies)[:300],
             },
-            "ago": lambda then: span(now - then),
-            "left": lambda then: span(then - now),
+            "ago": lambda then: running(now - then),
+            "left": lambda then: running(then - now, down=True),
         }
         return page("stops.html", headers=asked.headers, **values)
 

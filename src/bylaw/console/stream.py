@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 T = TypeVar("T")
@@ -14,6 +15,11 @@ EVERY = 0.5
 """Seconds between two looks."""
 STREAM = 8.0
 """Seconds that a browser listens at a time; it asks again by itself, and a server that stops waits no longer."""
+
+
+def known_by(request: Request) -> str:
+    """What a page knows already: its last event where the browser asks again by itself, else as its address says."""
+    return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 
 def changes(look: Callable[[T], T], known: T) -> Response:
@@ -26,7 +32,7 @@ def changes(look: Callable[[T], T], known: T) -> Response:
             found = await run_in_threadpool(look, last)
             if found != last:
                 last = found
-                yield f"event: changed\ndata: {found}\n\n"
+                yield f"event: changed\nid: {found}\ndata: {found}\n\n"
             await asyncio.sleep(EVERY)
 
     return StreamingResponse(lines(), media_type="text/event-stream")

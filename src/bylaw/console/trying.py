@@ -130,7 +130,6 @@ class TryPages:
             "can_write": self._bench.own_root is not None,
             "listed": LISTED,
             "written": written,
-            "error": "",
         }
         return page("try.html", headers=asked.headers, **values)
 

@@ -1,4 +1,3 @@
-"use strict";
 // What the pages do beyond links and forms: colours, keys, and what htmx leaves to us.
 (() => {
   const root = document.documentElement;
@@ -103,23 +102,13 @@
     const request = event.detail.requestConfig;
     if (!request || request.path !== "/inbox/cards") return;
     const cards = document.getElementById("cards");
-    const isWriting = cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note]")].some((field) => field.value));
+    const isWriting = cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note], input[name=reason]")].some((field) => field.value));
     if (!isWriting) return;
     event.preventDefault();
     document.getElementById("news").hidden = false;
   });
 
-  // A browser asks again by itself when the server ends the stream, and tells nobody.
-  function listenToEvents() {
-    const place = document.getElementById("listening");
-    if (!place) return;
-    const source = new EventSource(place.dataset.events);
-    source.addEventListener("changed", () => htmx.trigger(place, "changed"));
-    addEventListener("pagehide", () => source.close());
-  }
-
   listenToTheme();
-  listenToEvents();
   listenToKeys();
   if (location.hash === "#q") seek();
   markOpen();

@@ -1,0 +1,131 @@
+// Forms: sent once, told where they were not taken, and never losing what was typed.
+(() => {
+  const SETTLING = 400; // Milliseconds in which a button that has just moved under the pointer is not pressed.
+  let moved = -SETTLING;
+
+  // The second click of a double click would land on whatever the first one brought there.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("form button");
+    if (!button || button.closest("dialog")) return;
+    if (event.detail > 1 || (button.closest("#cards") && event.timeStamp - moved < SETTLING)) { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, true);
+
+  const sending = new WeakSet();
+  document.addEventListener("submit", (event) => {
+    if (event.target.method === "get" || event.target.method === "dialog" || event.target.hasAttribute("hx-post")) return;
+    if (sending.has(event.target)) event.preventDefault();
+    sending.add(event.target);
+  });
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+  function tell(...parts) {
+    const place = document.getElementById("told") || document.getElementById("notice");
+    const line = document.createElement("p");
+    line.className = "told wrong";
+    line.setAttribute("role", "alert");
+    line.append(...parts);
+    place.replaceChildren(line);
+    seeTold(place);
+  }
+
+  function seeTold(place) {
+    if (!place || !place.childElementCount) return;
+    place.tabIndex = -1;
+    place.focus({preventScroll: true});
+    place.scrollIntoView({block: "nearest"});
+  }
+
+  function wordsOf(request) {
+    const kind = request.getResponseHeader("content-type") || "";
+    if (!kind.startsWith("text/html")) return request.status < 500 ? request.responseText.slice(0, 300) : "";
+    const lede = new DOMParser().parseFromString(request.responseText, "text/html").querySelector(".lede");
+    return lede ? lede.textContent : "";
+  }
+
+  // What was typed stays where it is: only the words on what went wrong are put in the page.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const {xhr} = event.detail;
+    if (xhr.status < 400) { keepOpen(event.detail); return; }
+    event.detail.isError = false;
+    event.detail.shouldSwap = xhr.getResponseHeader("hx-retarget") !== null && document.getElementById("told") !== null;
+    if (!event.detail.shouldSwap) tell(wordsOf(xhr) || `The server could not answer (${xhr.status}).`);
+  });
+  document.addEventListener("htmx:sendError", () => tell("The server does not answer. What you typed is still here; try again in a moment."));
+
+  const busy = new WeakSet();
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const {elt, requestConfig} = event.detail;
+    if (requestConfig.verb === "get" || !isSent(requestConfig)) return;
+    if (busy.has(elt)) event.preventDefault();
+    busy.add(elt);
+  });
+  document.addEventListener("htmx:afterRequest", (event) => busy.delete(event.detail.elt));
+
+  const isSent = (config) => ["submit", "click"].includes(config.triggeringEvent && config.triggeringEvent.type);
+
+  // Cards are put in the page anew when one arrives; what somebody had opened stays open.
+  let opened = [];
+  function keepOpen(detail) {
+    if (detail.target.id !== "cards") return;
+    opened = [...document.querySelectorAll("#cards details[id][open]")].map((each) => each.id);
+  }
+
+  document.addEventListener("htmx:afterSettle", (event) => {
+    for (const id of opened.splice(0)) { const each = document.getElementById(id); if (each) each.open = true; }
+    if (event.detail.target.id === "cards") moved = event.timeStamp;
+    const fresh = document.querySelector("#told [data-token]");
+    if (fresh) for (const field of document.querySelectorAll("input[name=token]")) field.value = fresh.dataset.token;
+    if (event.detail.requestConfig.verb !== "get" && isSent(event.detail.requestConfig)) seeTold(document.getElementById("told"));
+    forgetDraft();
+  });
+
+  // A decision changes how a finding stands: its row says so, and the counts follow.
+  document.addEventListener("decided", (event) => {
+    const {id, state} = event.detail;
+    for (const row of document.querySelectorAll(".members a")) {
+      const place = row.dataset.open === id ? row.querySelector(".state") : null;
+      if (place) place.textContent = state;
+    }
+    if (document.getElementById("states")) htmx.ajax("GET", location.pathname + location.search, {target: "#states", select: "#states", swap: "outerHTML"});
+  });
+
+  // An edited check outlives a reload of its page, in this tab.
+  const check = () => document.getElementById("check");
+  const nameOf = (field) => `bylaw-try ${location.pathname} ${field.form.elements.rule.value}`;
+
+  function draft(field, value) {
+    try {
+      if (value === undefined) return JSON.parse(sessionStorage.getItem(nameOf(field)));
+      if (value === null) sessionStorage.removeItem(nameOf(field));
+      else sessionStorage.setItem(nameOf(field), JSON.stringify(value));
+    } catch { /* no storage, or nothing of ours */ }
+    return null;
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target === check()) draft(event.target, {text: event.target.value, digest: event.target.form.elements.digest.value});
+  });
+
+  function forgetDraft() {
+    const field = check();
+    if (field && field.value === field.defaultValue) draft(field, null);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const field = check();
+    const kept = field ? draft(field) : null;
+    if (!kept || kept.text === field.value) return;
+    field.value = kept.text;
+    field.dispatchEvent(new Event("input", {bubbles: true}));
+    const again = document.createElement("button");
+    again.type = "button";
+    again.className = "quiet";
+    again.textContent = "Start from the saved check";
+    again.addEventListener("click", () => { draft(field, null); location.reload(); });
+    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed since: look at the patch before you save. ";
+    const line = document.createElement("p");
+    line.className = "told";
+    line.append("What you had typed is here again. ", changed, again);
+    document.getElementById("told").replaceChildren(line);
+  });
+})();
