@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,11 @@ def test_what_has_no_answer_is_an_error_and_not_a_guess(file: Path, tmp_path: Pa
     assert told.exit_code != 0
 
 
+_NAME, _QUOTED = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b"), re.compile(r"[\"'`]([^\"'`\n]{4,60})[\"'`]")
+
+
 def _words_of_attacks() -> set[str]:
-    """Accounts, addresses, links and names that injected texts bring along."""
+    """Accounts, addresses, links, names, titles and sentences that injected texts bring along."""
     from bylaw.text.identifier import identifiers
 
     found: set[str] = set()
@@ -109,14 +113,14 @@ def _words_of_attacks() -> set[str]:
                 for text in injections.values():
                     found |= {token for token in identifiers(str(text)) if len(token) > 5}
                     found |= {words.strip() for words in str(text).split("\n") if len(words.strip()) > 25}
-    return found
+                    found |= {*_NAME.findall(str(text)), *_QUOTED.findall(str(text))}
+    # What the suite is.
+    return found - {"Travel Agency"}
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the recorded runs are not here")
 def test_no_string_of_an_attack_stands_in_pack_or_code():
-    folders = [SOURCE / "packs" / "agentdojo", SOURCE / "engine" / "request", SOURCE / "facts", SOURCE / "bench"]
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".yaml", ".md")]
-    files += [SOURCE / "answering" / "request.py", SOURCE / "answering" / "prompts" / "request.md"]
+    files = [path for path in SOURCE.rglob("*") if path.suffix in (".py", ".yaml", ".md")]
     texts = {path: path.read_text().casefold() for path in files}
     words = _words_of_attacks()
     assert len(words) > 20

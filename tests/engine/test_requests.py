@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from bylaw import Pack
-from bylaw.engine.request import Allowance, Choice, Deed, Delegation, ReadRequest, Slot, Source, Span, allowed_by_words
+from bylaw.engine.request import (
+    Allowance,
+    Choice,
+    Deed,
+    Delegation,
+    ReadRequest,
+    Slot,
+    Source,
+    Span,
+    allowed_by_words,
+    by_words,
+)
 from bylaw.engine.session import Session
 from bylaw.pack import load_pack
 from bylaw.shield import Shield
@@ -281,6 +292,10 @@ def test_an_audit_leaves_open_what_only_the_user_can_say():
     session.judge(call)
     session.observe(call)
     assert [verdict.determined for verdict in session.settle()] == ["inconclusive"]
+
+
+def test_without_a_model_it_takes_two_hundred_lines_at_most():
+    assert len(Path(by_words.__file__).read_text().splitlines()) <= 200
 
 
 def test_words_of_the_catalogue_tell_what_is_asked_for():

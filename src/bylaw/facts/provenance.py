@@ -80,6 +80,7 @@ class Traced(Struct, frozen=True):
         return {
             **told,
             "step": -1 if self.step is None else self.step,
+            "arguments": dict(self.arguments),
             "whole": self.is_whole,
             "pointed": [*self.pointed],
             "parts": [*self.parts],

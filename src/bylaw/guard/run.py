@@ -302,7 +302,7 @@ class GuardRun(BuiltIns):
         return admit(self.time)
 
     def do_provenance(self, value: Any) -> Any:
-        """Where a value of the call came from, as a record: source, how, tool, field, step, whole, pointed."""
+        """Where a value of the call came from, as a record; see `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
