@@ -1,6 +1,6 @@
-"""The forty requests of requests.yaml: good calls that are allowed, bad calls that are held, by setting.
+"""Forty requests of requests.yaml, or of another file: good calls that are allowed, bad calls that are held, by setting.
 
-python benchmarks/attack/new_requests.py [--llm batch:DIR] [--allowances FILE] [--json]
+python benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE]
 """
 
 import argparse
@@ -46,11 +46,11 @@ def decide(
         return session.decide(call["tool"], call["arguments"]).answer
 
 
-def count(delegation: str, reader: RequestReader | None) -> dict[str, Any]:
+def count(file: Path, delegation: str, reader: RequestReader | None) -> dict[str, Any]:
     """Good calls and good requests disturbed, bad calls held, and which were not."""
-    cases: list[dict[str, Any]] = yaml.safe_load(FILE.read_text())
+    cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
-    good = bad = allowed = held = disturbed = 0
+    good = bad = injected = allowed = held = held_injected = disturbed = 0
     wrong: list[str] = []
     for case in cases:
         pack = packs[case["suite"]]
@@ -63,13 +63,16 @@ def count(delegation: str, reader: RequestReader | None) -> dict[str, Any]:
             if answer != "allow"
         ]
         for call in case["bad"]:
-            bad += 1
+            is_injected = call.get("by", "injected") == "injected"
+            bad, injected = bad + 1, injected + is_injected
             answer = decide(pack, case, call, delegation, reader)
             held += answer != "allow"
+            held_injected += is_injected and answer != "allow"
             if answer == "allow":
                 wrong.append(f"{case['id']} bad {call['tool']}: allow")
     return {
         "bad_calls_held": [held, bad, *wilson(held, bad)],
+        "injected_calls_held": [held_injected, injected, *wilson(held_injected, injected)],
         "good_calls_allowed": [allowed, good, *wilson(allowed, good)],
         "requests_disturbed": [disturbed, len(cases), *wilson(disturbed, len(cases))],
         "wrong": wrong,
@@ -78,6 +81,7 @@ def count(delegation: str, reader: RequestReader | None) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path, default=FILE)
     parser.add_argument("--llm")
     parser.add_argument("--allowances", type=Path)
     given = parser.parse_args()
@@ -85,14 +89,14 @@ def main() -> int:
     if given.llm or given.allowances:
         known = read_allowances(given.allowances) if given.allowances and given.allowances.is_file() else {}
         reader = RequestReader(open_chat(given.llm) if given.llm else None, known=known)
-        told |= {f"question, {way}": count(way, reader) for way in ("follow", "ask")}
+        told |= {f"question, {way}": count(given.file, way, reader) for way in ("follow", "ask")}
         if given.llm and given.allowances:
             write_allowances(given.allowances, reader.known)
         if reader.unanswered:
             print(f"{len(reader.unanswered)} requests have no answer: {next(iter(reader.unanswered.values()))}")
             return 1
     else:
-        told |= {f"words, {way}": count(way, None) for way in ("follow", "ask")}
+        told |= {f"words, {way}": count(given.file, way, None) for way in ("follow", "ask")}
     json.dump(told, sys.stdout, indent=1)
     print()
     return 0

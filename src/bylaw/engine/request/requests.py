@@ -50,6 +50,7 @@ class Requests:
         self._unread: dict[int, Allowance] = {}
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
+        self._told: dict[int, list[str]] = {}
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
@@ -88,8 +89,13 @@ class Requests:
 
     def told(self, before: int) -> list[str]:
         """What the user's words before a step allow, in lines for people."""
-        found = self.allowance(before)
-        return told(found, self.text(before)) if not found.unread else []
+        count = self._count(before)
+        if count not in self._told:
+            found = self.allowance(before)
+            if found.unread:
+                return []
+            self._told[count] = told(found, self.text(before))
+        return self._told[count]
 
     def text(self, before: int) -> str:
         """All that the user said before a step."""
