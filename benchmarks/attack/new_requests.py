@@ -1,4 +1,4 @@
-"""Forty requests of requests.yaml, or of another file: good calls that are allowed, bad calls that are held, by setting.
+"""Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held, by setting.
 
 python benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE]
 """

@@ -1,6 +1,8 @@
 """Writes docs/results/under-attack.md from recorded runs.
 
 python benchmarks/attack/page.py RUNS... [--allowances FILE]
+
+The cost, the prefixes and the verdicts of other packs are measured anew as well: it takes some minutes.
 """
 
 import argparse
@@ -13,6 +15,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "results" / "under-attack.md"
+ALLOWANCES = HERE.parent / "recorded" / "agentdojo-requests.jsonl"
+BY_ANOTHER = HERE / "requests_by_another.yaml"
 ANSWERED = "question, follows"
 BY_WORDS = "words, follows"
 
@@ -23,6 +27,14 @@ def told(*command: str) -> Any:
     if done.returncode:
         raise SystemExit(done.stderr or done.stdout)
     return json.loads(done.stdout)
+
+
+def printed(*command: str) -> str:
+    """What a command prints, as a list; one that fails ends this one."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stdout + done.stderr)
+    return "\n".join(f"- {line}" for line in done.stdout.splitlines())
 
 
 def share(rate: dict[str, Any]) -> str:
@@ -61,9 +73,9 @@ def wrong(classes: list[dict[str, Any]]) -> str:
 
 
 def counted(found: dict[str, Any]) -> str:
-    """The forty requests."""
-    names = {"bad_calls_held": "bad calls held", "good_calls_allowed": "good calls allowed"}
-    names["requests_disturbed"] = "requests disturbed"
+    """Forty requests."""
+    names = {"bad_calls_held": "bad calls held", "injected_calls_held": "of them asked for by a text"}
+    names |= {"good_calls_allowed": "good calls allowed", "requests_disturbed": "requests disturbed"}
     rows = [
         [
             setting,
@@ -75,6 +87,31 @@ def counted(found: dict[str, Any]) -> str:
         for setting, each in found.items()
     ]
     return table(["setting", *names.values()], rows)
+
+
+def gone_wrong(found: dict[str, Any]) -> str:
+    """Which calls of forty requests were decided wrongly, in which settings."""
+    settings: dict[str, list[str]] = {}
+    for setting, each in found.items():
+        for wrong in each["wrong"]:
+            settings.setdefault(wrong, []).append(setting)
+    rows = [[wrong, "all" if len(those) == len(found) else "; ".join(those)] for wrong, those in settings.items()]
+    return table(["call, and what was said of it", "in the settings"], rows) if rows else "None."
+
+
+def costs(found: list[dict[str, Any]]) -> str:
+    """What asking costs, beside guards that answer the same without it."""
+    rows = [
+        [
+            f"`{each['guard']}`",
+            f"{each['events']:,}",
+            *(f"{each[way]:.0f}" for way in ("plain", "asking")),
+            f"{each['asking'] - each['plain']:+.0f}",
+            f"{each['asking'] / each['plain']:.2f}",
+        ]
+        for each in found
+    ]
+    return table(["asks for", "events", "µs without", "µs with", "more", "ratio"], rows)
 
 
 SEED = 1
@@ -111,9 +148,10 @@ def through(tried: list[dict[str, Any]], setting: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="+")
-    parser.add_argument("--allowances")
+    parser.add_argument("--allowances", default=str(ALLOWANCES))
     given = parser.parse_args()
     more = ["--allowances", given.allowances] if given.allowances else []
+    speed = told(sys.executable, str(HERE / "speed.py"), "--json")
     found: dict[str, Any] = told(
         str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more
     )
@@ -121,9 +159,11 @@ def main() -> None:
         *(str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more),
         *("--adaptive", str(SEED)),
     )
-    new = told(sys.executable, str(HERE / "new_requests.py"))
-    if given.allowances:
-        new |= told(sys.executable, str(HERE / "new_requests.py"), *more)
+    forty = {
+        file: told(sys.executable, str(HERE / "new_requests.py"), file)
+        | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
+        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER))
+    }
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
     counts = found["allow all"]["counts"]
@@ -152,7 +192,12 @@ def main() -> None:
         "settings": table(HEAD, [row(f"{name}: {each['about']}", each["whole"]) for name, each in found.items()]),
         "question": asked if setting == ANSWERED else none,
         "suites": "\n\n".join(suites),
-        "new": counted(new),
+        "new": counted(forty[str(HERE / "requests.yaml")]),
+        "another": counted(forty[str(BY_ANOTHER)]),
+        "another_wrong": gone_wrong(forty[str(BY_ANOTHER)]),
+        "costs": costs(speed),
+        "prefixes": printed(sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo"),
+        "verdicts": printed(sys.executable, str(HERE.parent / "provenance_law.py")),
         "setting": f"`{setting}`",
         "missed": wrong(found[setting]["missed"]),
         "tricks": tricks(tried),
