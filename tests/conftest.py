@@ -2,10 +2,12 @@
 
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from filelock import FileLock
 
 pytest_plugins = ["tests.bytecode", "tests.examples", "tests.cpu_time", "tests.stores", "tests.lacking"]
 
@@ -38,7 +40,24 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """`bylaw demo`, run once for all who only read what it wrote."""
     from tests.command import bylaw
 
-    folder = tmp_path_factory.mktemp("demo")
-    ran = bylaw(folder, "demo")
-    assert ran.returncode == 0, ran.stderr
-    return Demo(folder, ran.stdout)
+    def make(folder: Path) -> None:
+        ran = bylaw(folder, "demo")
+        assert ran.returncode == 0, ran.stderr
+        (folder / "shown.txt").write_text(ran.stdout, encoding="utf-8")
+
+    folder = made_once(tmp_path_factory, "demo", make)
+    return Demo(folder, (folder / "shown.txt").read_text(encoding="utf-8"))
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first worker to want it makes, for all workers."""
+    shared = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with FileLock(shared / f"{name}.lock"):
+        folder, is_made = shared / name, shared / f"{name}.made"
+        if not is_made.exists():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            is_made.touch()
+    return folder

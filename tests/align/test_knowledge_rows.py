@@ -1,11 +1,19 @@
 """Questions that are learned, and those that are asked: never on the same policy."""
 
+from functools import cache
+from typing import Any
+
 from bylaw.align.dataset import SHAPES
 from bylaw.align.knowledge import read_questions
 from bylaw.align.knowledge_rows import held_out_questions, learned_policies, question_rows
 from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
 from bylaw.align.prompt import pack_named
+
+
+@cache
+def rows(stage: str) -> list[dict[str, Any]]:
+    return question_rows("clinic", SHAPES[stage])
 
 
 def test_no_policy_is_both_learned_and_asked() -> None:
@@ -15,20 +23,20 @@ def test_no_policy_is_both_learned_and_asked() -> None:
     assert asked
     assert not learned & asked
     assert learned | asked == set(read_questions(pack_named("clinic")))
-    assert {row["id"].split("/")[1] for row in question_rows("clinic", SHAPES["stage2"])} <= learned
+    assert {row["id"].split("/")[1] for row in rows("stage2")} <= learned
 
 
 def test_as_many_answers_are_yes_as_no_on_every_policy() -> None:
     answers: dict[str, list[str]] = {}
-    for row in question_rows("clinic", SHAPES["stage2"]):
+    for row in rows("stage2"):
         answers.setdefault(row["id"].split("/")[1], []).append(read_output(row["messages"][-1]["content"]).text)
     assert all(each.count("Yes") == each.count("No") > 0 for each in answers.values())
 
 
 def test_the_thought_states_the_very_policy_and_stage_1_has_none() -> None:
     reader = Matcher(pack_named("clinic"))
-    for row in question_rows("clinic", SHAPES["stage2"])[::7]:
+    for row in rows("stage2")[::7]:
         found = reader.mentions(read_output(row["messages"][-1]["content"]).thought or "")
         assert found.recalled == {row["id"].split("/")[1]}
         assert not found.made_up
-    assert {row["messages"][-1]["content"] for row in question_rows("clinic", SHAPES["stage1"])} == {"Yes", "No"}
+    assert {row["messages"][-1]["content"] for row in rows("stage1")} == {"Yes", "No"}

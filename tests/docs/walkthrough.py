@@ -89,7 +89,11 @@ def _undated(line: str) -> str:
 def run(command: str, folder: Path, demo: Demo | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command line as a reader of the document would; errors are output too, as on a terminal."""
     line = re.sub(r"^pip install uv && uv run ", "", command)
-    if demo is not None and line == "bylaw demo":
-        shutil.copytree(demo.folder, folder, dirs_exist_ok=True)
-        return subprocess.CompletedProcess(line, 0, demo.shown, "")
+    if demo is not None and (shown := re.fullmatch(r"bylaw demo(?: --out (\w+))?", line)):
+        out = shown[1] or "bylaw-demo"
+        shutil.copytree(demo.folder / "bylaw-demo", folder / out, dirs_exist_ok=True)
+        if shown[1]:
+            for path in (folder / out / name for name in ("audited.json", "report.html")):
+                path.write_text(path.read_text(encoding="utf-8").replace("bylaw-demo", out), encoding="utf-8")
+        return subprocess.CompletedProcess(line, 0, demo.shown.replace("bylaw-demo", out), "")
     return typed(line, folder)
