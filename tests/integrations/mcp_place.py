@@ -1,9 +1,7 @@
 """Where the proxy stands between a client and a server."""
 
-import sys
 from pathlib import Path
 
-from tests.command import PROCESS
 from tests.integrations import ready
 from tests.integrations.shop import write_pack
 
@@ -22,12 +20,7 @@ class Place:
         return self.notes.read_text().splitlines() if self.notes.exists() else []
 
     def proxy(self, *options: str) -> list[str]:
-        return [*self._begin("bylaw"), "proxy", "--pack", str(self.pack), *options]
+        return [*ready.begin("bylaw"), "proxy", "--pack", str(self.pack), *options]
 
     def server(self, *options: str) -> list[str]:
-        return [*self._begin(str(SERVER)), str(self.notes), *options]
-
-    def _begin(self, what: str) -> list[str]:
-        if ready.HERE:
-            return [*ready.started(), what]
-        return [*PROCESS] if what == "bylaw" else [sys.executable, what]
+        return [*ready.begin(SERVER), str(self.notes), *options]

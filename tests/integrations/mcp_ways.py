@@ -1,7 +1,6 @@
 """Both transports on both sides of the proxy."""
 
 import contextlib
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from tests.integrations import ready
 from tests.integrations.mcp_place import Place
 from tests.integrations.test_mcp import free_port, listening
 
@@ -21,7 +21,7 @@ async def before(
 ) -> AsyncGenerator[Any]:
     """A client of the proxy before a server: `way` is how it reaches the proxy, and the proxy the server."""
     down, up = way
-    command: Sequence[str] = [sys.executable, str(server), str(place.notes)]
+    command: Sequence[str] = [*ready.begin(server), str(place.notes)]
     with contextlib.ExitStack() as stack:
         tail = ["--", *command]
         if up == "http":

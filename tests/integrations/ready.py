@@ -21,13 +21,22 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from tests.command import PROCESS
+
 CLIENT = Path(__file__).with_name("ready_client.py")
 ROOT = Path(__file__).parents[2]
 HERE = hasattr(os, "fork") and hasattr(socket, "send_fds")
 
 
+def begin(what: str | Path) -> list[str]:
+    """The command before the arguments of `bylaw`, or of a script."""
+    if HERE:
+        return [*_started(), str(what)]
+    return [*PROCESS] if what == "bylaw" else [sys.executable, str(what)]
+
+
 @cache
-def started() -> list[str]:
+def _started() -> list[str]:
     """The command before `bylaw ARGUMENT...` or `SCRIPT ARGUMENT...`."""
     folder = tempfile.TemporaryDirectory(prefix="bylaw-ready-")
     place = str(Path(folder.name) / "socket")

@@ -2,7 +2,6 @@
 over pipes and over HTTP, in the protocol with sessions and in the one without."""
 
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CreateMessageResult, ListRootsResult, Root, TextContent
 
+from tests.integrations import ready
 from tests.integrations.mcp_place import KEY, Place
 from tests.integrations.test_mcp import free_port, listening
 
@@ -70,7 +70,7 @@ class Heard:
 async def talking(tmp_path: Path, down: str, up: str, mode: str, heard: Heard) -> AsyncIterator[Client]:
     """A client behind the proxy: `down` is how it reaches the proxy, `up` how the proxy reaches the server."""
     place = Place(tmp_path)
-    server = [sys.executable, str(TALKER), str(tmp_path / "ran.txt")]
+    server = [*ready.begin(TALKER), str(tmp_path / "ran.txt")]
     with contextlib.ExitStack() as stack:
         options, tail = (), ["--", *server]
         if up == "http":
@@ -163,7 +163,7 @@ async def test_what_a_client_asks_and_tells_reaches_the_server(tmp_path: Path, d
 
 async def test_a_server_that_was_started_anew_is_asked_anew(tmp_path: Path) -> None:
     place, port = Place(tmp_path), free_port()
-    server = [sys.executable, str(TALKER), str(tmp_path / "ran.txt"), str(port)]
+    server = [*ready.begin(TALKER), str(tmp_path / "ran.txt"), str(port)]
     command = place.proxy("--url", f"http://127.0.0.1:{port}/mcp")
     with contextlib.ExitStack() as first:
         first.enter_context(listening(server, port))
@@ -180,7 +180,7 @@ async def test_a_server_that_was_started_anew_is_asked_anew(tmp_path: Path) -> N
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_each_call_goes_up_with_its_own_headers(tmp_path: Path, mode: str) -> None:
     place, port, above = Place(tmp_path), free_port(), free_port()
-    server = [sys.executable, str(TALKER), str(tmp_path / "ran.txt"), str(above)]
+    server = [*ready.begin(TALKER), str(tmp_path / "ran.txt"), str(above)]
     seen: dict[str, str] = {}
     with listening(server, above) as url:
         command = place.proxy("--url", url, "--listen", f"127.0.0.1:{port}")

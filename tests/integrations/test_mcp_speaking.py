@@ -1,7 +1,6 @@
 """Who is speaking, told to the proxy call by call: what one has agreed to or had approved is not another's."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from bylaw.integrations.mcp import proxy
 from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call
-from tests.command import PROCESS
+from tests.integrations import ready
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.integrations.test_mcp import free_port, listening
 
@@ -137,8 +136,9 @@ async def test_the_same_principal_may_add_to_the_context(tmp_path: Path) -> None
 async def test_the_gateways_word_holds_over_the_clients(tmp_path: Path, when: str) -> None:
     desk(tmp_path).close()
     port, notes = free_port(), tmp_path / "ran.txt"
-    server = [sys.executable, str(Path(__file__).with_name("mcp_desk.py")), str(notes)]
-    command = [*PROCESS, "proxy", "--pack", str(tmp_path / "desk"), "--listen", f"127.0.0.1:{port}", "--", *server]
+    server = [*ready.begin(Path(__file__).with_name("mcp_desk.py")), str(notes)]
+    begin = [*ready.begin("bylaw"), "proxy", "--pack", str(tmp_path / "desk")]
+    command = [*begin, "--listen", f"127.0.0.1:{port}", "--", *server]
     said = {"Bylaw-Context": json.dumps(OTHER)}
     with listening(command, port) as url:
         async with httpx2.AsyncClient() as http:
