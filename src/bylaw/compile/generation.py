@@ -10,6 +10,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Bench, Case, read_cases
 from bylaw.compile.identifier import function_name
 from bylaw.llm.chat import unfenced
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError
 
@@ -93,7 +94,7 @@ def read_guards(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Wr
 def _functions(source: str) -> dict[str, str]:
     """The text of each function of an answer."""
     try:
-        nodes = ast.parse(source).body
+        nodes = parse_python(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]

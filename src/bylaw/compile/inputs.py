@@ -19,6 +19,7 @@ from bylaw.compile.inside import Schema, holds_records, is_shorter
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of
 from bylaw.guard import Guard, evaluate
+from bylaw.policy.python import parse_python
 from bylaw.policy.tool import Tool
 
 WORLDS = 400
@@ -51,7 +52,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     words: set[str] = set()
     read_as: dict[str, str] = {}
     inner_as: dict[str, str] = {}
-    for node in (node for code in codes for node in _decisive(ast.parse(code))):
+    for node in (node for code in codes for node in _decisive(parse_python(code))):
         match node:
             case ast.Constant(value=bool()):
                 pass

@@ -22,6 +22,7 @@ from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
 from bylaw.guard.lookup import LookupFunction
 from bylaw.llm import Request
 from bylaw.llm.chat import unfenced
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
@@ -166,7 +167,7 @@ def _judged(
 ) -> tuple[dict[str, str], list[str]]:
     source = unfenced(text)
     try:
-        nodes = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+        nodes = [node for node in parse_python(source).body if isinstance(node, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return {}, [f"not Python: {error}"]
     names = {f"find_{entity}_{field}": f"{entity}.{field}" for entity, field in part}

@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from bylaw.compile.bench import Bench, Case
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
 
@@ -35,9 +36,9 @@ def mutation_score(bench: Bench, policy: Policy, code: str, cases: Sequence[Case
 
 def mutants(code: str) -> Iterator[str]:
     """The code with one comparison, constant, connective or answer changed at a time; deny texts are left alone."""
-    count = sum(1 for _ in _places(ast.parse(code)))
+    count = sum(1 for _ in _places(parse_python(code)))
     for index in range(count):
-        tree = ast.parse(code)
+        tree = parse_python(code)
         place = next(each for number, each in enumerate(_places(tree)) if number == index)
         _change(*place)
         yield ast.unparse(ast.fix_missing_locations(tree)) + "\n"

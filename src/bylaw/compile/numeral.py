@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from bylaw.policy.python import parse_python
+
 _CLAUSE = re.compile(r"^\s*\d+(\.\d+)+\.?\s")
 _NUMBER = re.compile(r"(?<![\w.])\$?(\d+(?:,\d{3})*(?:\.\d+)?)(?!\w)")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
@@ -50,7 +52,7 @@ def _is_another_unit(one: Decimal, other: Decimal) -> bool:
 def _used(code: str) -> set[Decimal]:
     return {
         Decimal(found)
-        for node in ast.walk(ast.parse(code))
+        for node in ast.walk(parse_python(code))
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
         for found in _DIGITS.findall(str(node.value))
     }

@@ -10,6 +10,7 @@ from typing import Any
 from bylaw.compile.card import Card, told_schema
 from bylaw.compile.python_type import Types, texts
 from bylaw.errors import UsageError
+from bylaw.policy.python import parse_python
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -38,7 +39,7 @@ class _Source:
     def __init__(self, path: Path, depth: int = 0) -> None:
         self._path, self._depth = path, depth
         try:
-            tree = ast.parse(path.read_bytes(), filename=str(path))
+            tree = parse_python(path.read_bytes(), str(path))
         except (OSError, SyntaxError, ValueError, RecursionError) as error:
             line = getattr(error, "lineno", None)
             place = f"{path}:{line}" if line else str(path)

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bylaw.policy.python import parse_python
+
 _TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
     "int": {"type": "integer"},
@@ -45,7 +47,7 @@ class Types:
 
     def _quoted(self, text: str, depth: int) -> dict[str, Any]:
         try:
-            return self.schema(ast.parse(text, mode="eval").body, depth + 1)
+            return self.schema(parse_python(text, mode="eval").body, depth + 1)
         except (SyntaxError, ValueError, RecursionError):
             return {"type": "object"}
 

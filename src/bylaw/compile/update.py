@@ -16,6 +16,7 @@ from bylaw.compile.pipeline import Work
 from bylaw.errors import UsageError
 from bylaw.pack.review import Sides, read_signatures, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
+from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
@@ -85,7 +86,7 @@ def edited(work: Work, folder: PackFolder) -> Work:
     made: dict[str, Check] = {}
     for name, check in work.checks.items():
         code, own = _with_shared(function_name(name), functions, policies), _rules_of(name, rules)
-        if check.code and code is not None and ast.dump(ast.parse(code)) != ast.dump(ast.parse(check.code)):
+        if check.code and code is not None and ast.dump(parse_python(code)) != ast.dump(parse_python(check.code)):
             check = replace(check, code=code)
         if check.rules is not None and own["rules"] and own != check.rules:
             check = replace(check, rules=own)
@@ -153,7 +154,7 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 def _functions(folder: PackFolder) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in folder.guards.values():
-        for node in ast.parse(text).body:
+        for node in parse_python(text).body:
             if isinstance(node, ast.FunctionDef):
                 found[node.name] = f"{ast.get_source_segment(text, node)}\n"
     return found
@@ -169,7 +170,7 @@ def _with_shared(name: str, functions: Mapping[str, str], policies: set[str]) ->
         if each in found:
             continue
         found[each] = functions[each]
-        calls = [part.func for part in ast.walk(ast.parse(functions[each])) if isinstance(part, ast.Call)]
+        calls = [part.func for part in ast.walk(parse_python(functions[each])) if isinstance(part, ast.Call)]
         names = [called.id for called in calls if isinstance(called, ast.Name)]
         wanted += [called for called in names if called in functions and called not in policies]
     return "\n\n".join(found.values())

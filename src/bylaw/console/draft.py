@@ -1,6 +1,5 @@
 """A check being edited: the text of a guard or the formula of a rule, the pack it would make, and the file with it."""
 
-import ast
 import difflib
 import hashlib
 import json
@@ -15,11 +14,12 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.console.pack_state import PARSING, PackState
+from bylaw.console.pack_state import PackState
 from bylaw.console.record_file import alone
 from bylaw.errors import PackError, UsageError
 from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import PackFolder
+from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import read_yaml
 from bylaw.review.reading import check_lines
 
@@ -66,8 +66,7 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
         changed = spliced(folder.guards[draft.file], draft, text)
         folder = _copied(folder, guards={**folder.guards, draft.file: changed})
     try:
-        with PARSING:
-            return build_pack(folder)
+        return build_pack(folder)
     except (RecursionError, MemoryError):
         raise UsageError("the check is too deeply nested") from None
 
@@ -164,7 +163,7 @@ def save(root: Path, draft: Draft, text: str) -> str:
     with alone(path):
         before, after = file_with(root, draft, text)
         if draft.kind == "guard":
-            ast.parse(after)
+            parse_python(after)
         rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}")
         try:
             with rough.open("x", encoding="utf-8", newline="\n") as file:

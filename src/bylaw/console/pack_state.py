@@ -22,10 +22,6 @@ _APART = frozenset((REVIEW, COMMENTS))
 """What people say of a pack is no part of it, and is read each time."""
 
 
-PARSING = threading.Lock()
-"""Python's parser, up to 3.11, keeps count of its depth for all threads at once, so one parses at a time."""
-
-
 class PackState(Struct, frozen=True):
     """A pack and what is found out once of it."""
 
@@ -52,10 +48,11 @@ class PackStates:
         self._root = root
         self._stamp: object = None
         self._state: PackState | None = None
+        self._lock = threading.Lock()
 
     def now(self) -> PackState:
         """The folder as it is."""
-        with PARSING:
+        with self._lock:
             try:
                 stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
             except OSError as error:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.waiver import Waiver, read_waivers
-from bylaw.console.pack_state import PARSING
 from bylaw.console.record_file import Written, add_record, take_out
 from bylaw.console.standing import FALSE_ALARM
 from bylaw.errors import BylawError, UsageError
@@ -118,8 +117,7 @@ def _count_cases(path: Path) -> int:
 
 def _ending(root: Path, note: str) -> str:
     try:
-        with PARSING:
-            pack = load_pack(str(root))
+        pack = load_pack(str(root))
         results = [each for each in run_cases(pack) if isinstance(each, CaseResult) and each.note == note]
     except BylawError as error:
         return f"the pack cannot be loaded now: {error}"

@@ -15,6 +15,7 @@ from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 from bylaw.guard.syntax import children_of, parts_of
+from bylaw.policy.python import parse_python
 
 
 class Branch(Struct, frozen=True):
@@ -236,7 +237,7 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
     if len(text) > SOURCE:
         return nothing, [_fault(f"the file has {len(text)} characters", file, 1, f"keep it under {SOURCE}")]
     try:
-        tree = ast.parse(text, file, mode)
+        tree = parse_python(text, file, mode)
     except SyntaxError as error:
         place = f"{file}:{error.lineno or 1}"
         return nothing, [SyntaxFault(f"not Python: {error.msg}", place=place, hint=_mend(error))]

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.policy.python import parse_python
+
 
 class Pinned(Struct, frozen=True):
     """The records and the code that decide. Cases, comments, the document's text and reviews do not."""
@@ -19,6 +21,6 @@ class Pinned(Struct, frozen=True):
 
     def digest(self) -> str:
         """A name for it that another spelling of the same does not change."""
-        code = {file: ast.dump(ast.parse(text)) for file, text in self.code.items()}
+        code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
         told = json.dumps([self.records, code], sort_keys=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from bylaw.errors import BylawError
 from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.posture import Posture, Postures
+from bylaw.policy.python import parse_python
 from bylaw.policy.reach import own_record
 
 REVIEW = "review.yaml"
@@ -170,7 +171,7 @@ def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> lis
 
 def _functions(text: str) -> dict[str, ast.FunctionDef]:
     try:
-        return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        return {node.name: node for node in parse_python(text).body if isinstance(node, ast.FunctionDef)}
     except (SyntaxError, ValueError, RecursionError):
         return {}
 

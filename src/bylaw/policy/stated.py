@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from bylaw.errors import BylawError
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import StatementError
 from bylaw.policy.yaml import Located, YamlPath
 
@@ -85,7 +86,7 @@ def _stating(text: str) -> Iterator[ast.FunctionDef]:
     if not _STATES.search(text):
         return
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in tree.body:
