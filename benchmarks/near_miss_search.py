@@ -80,19 +80,6 @@ def clinic(folder: Path) -> Domain:
     return Domain("clinic", pack, trajectories, truth, dict(cards), 60)
 
 
-def drawn_airline(data: Path) -> tuple[Pack, list[tuple[Trajectory, World | None]]]:
-    """50 recorded conversations with write calls, drawn by seed, each with its database."""
-    shelf = Shelf("tau-airline", world=data)
-    files = sorted(file for file in (data / "tau2" / "runs").glob("*.json.gz") if "variant" not in file.name)
-    found: list[tuple[Trajectory, Path]] = []
-    for file in files:
-        found += [(each, file) for each in read(file) if isinstance(each, Trajectory)]
-    pack = shelf.pack_for(found[0][0])
-    writing = [(each, file) for each, file in found if _writes(pack, each)]
-    drawn = random.Random(SEED).sample(writing, 50)
-    return pack, [(each, shelf.world_for(pack, file)[1]) for each, file in drawn]
-
-
 def airline(data: Path) -> Domain:
     """The drawn conversations; readers say which calls are near-misses."""
     pack, trajectories = drawn_airline(data)
@@ -114,38 +101,15 @@ def read_labels(*, amounts: bool = False) -> dict[Place, bool]:
         }
 
 
-def _writes(pack: Pack, trajectory: Trajectory) -> bool:
-    return any(isinstance(event, Call) and is_write(pack, event) for event in trajectory.events)
-
-
 def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
     """By write call whether it is a near-miss by the paper's criterion; all calls, or some."""
     names = None if places is None else {name for name, _ in places}
     found: dict[Place, bool] = {}
     for trajectory, world in domain.trajectories:
         if names is None or trajectory.id in names:
-            for call in _judged(pack, trajectory, world, places):
+            for call in judged(pack, trajectory, world, places):
                 found[trajectory.id, call.made.step] = call.strict == "near_miss"
     return found
-
-
-def _judged(pack: Pack, trajectory: Trajectory, world: World | None, places: set[Place] | None) -> list[CallVerdict]:
-    """The verdicts on the write calls of a conversation, or on some of them: a search looks for nothing else."""
-    session = Session(pack, world=world)
-    observed = 0
-    for step, event in enumerate(trajectory.events):
-        if isinstance(event, Call) and event.by == "agent" and is_write(pack, event):
-            session.observe_all(trajectory.events[observed:step])
-            observed = step
-            if places is None or (trajectory.id, step) in places:
-                session.judge(event)
-    session.observe_all(trajectory.events[observed:])
-    return [each for each in session.settle() if places is None or (trajectory.id, each.made.step) in places]
-
-
-def is_write(pack: Pack, call: Call) -> bool:
-    tool = pack.schema.tools.get(call.tool)
-    return tool is not None and tool.effect == "write"
 
 
 def without_observations(pack: Pack) -> Pack:

@@ -1,13 +1,13 @@
-"""Sheets for reading the airline's write calls, and the labels that two readers and a third come to.
+"""Sheets for reading the airline's write calls, and the readers' word brought together.
 
-    uv run python benchmarks/near_miss_sheets.py render ../shared/data/tau-airline DIR [--name nearmiss]
-    uv run python benchmarks/near_miss_sheets.py settle ../shared/data/tau-airline DIR [--name nearmiss]
+    uv run python benchmarks/near_miss_sheets.py render ../shared/data/tau-airline DIR [--draw plain | strata]
+    uv run python benchmarks/near_miss_sheets.py settle ../shared/data/tau-airline DIR [--draw plain | strata]
 
-The calls are those of `near_miss_search.py`: 50 recorded conversations that write, drawn by its seed. A sheet shows the
-document, conversations with their write calls marked, and what the database held before each of them; no verdict of
-ours. Readers append their answers to `DIR/NAME-K-A.answers.jsonl` and `-B`. `settle` renders a sheet `NAME-third-C` of
-the calls that they differ on, and writes `labels/airline-near-miss.csv` once that is answered too. Sheets and answers
-quote the conversations and stay outside the repository; the labels do not.
+The calls are those that `near_miss_draw.py` draws by its seed. A sheet shows the document, conversations with their
+write calls marked, and what the database held before each of them; no verdict of ours. Readers append their answers to
+`DIR/NAME-K-A.answers.jsonl` and `-B`. `settle` renders a sheet `NAME-third-C` of the calls that they differ on, and
+writes the labels once that is answered too. Sheets and answers quote the conversations and stay outside the
+repository; the labels do not.
 """
 
 import argparse
@@ -19,33 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from airline_draw import transcript
-from near_miss_search import LABELS, Place, drawn_airline, is_write
+from msgspec.structs import replace
+from near_miss_draw import DRAWS, Draw, Place
 
-from bylaw.pack import Pack
 from bylaw.packs.tau_airline.world import AirlineWorld
-from bylaw.trace import Call, Result, Trajectory
+from bylaw.trace import Call, Message, Result, Trajectory
 
-A_SHEET = 70_000
+A_SHEET = 130_000
 """Letters of conversations on a sheet, about."""
 PROFILE = ("membership", "payment_methods", "reservations")
 """What of a customer the policy speaks of."""
+SAID = {"agent": 240, "user": 600}
+"""Letters of a message that are shown."""
 QUESTIONS = ("unchecked", "amount", "permitted")
 HEAD = Path(__file__).with_name("near_miss_sheet.md")
 """What stands at the top of a sheet."""
-
-
-def writes(pack: Pack, trajectory: Trajectory) -> list[int]:
-    """The steps of the agent's write calls."""
-    return [
-        step
-        for step, event in enumerate(trajectory.events)
-        if isinstance(event, Call) and event.by == "agent" and is_write(pack, event)
-    ]
-
-
-def name_of(place: Place) -> str:
-    """A call's id on a sheet."""
-    return f"{place[0][:8]}#{place[1]}"
 
 
 def held_before(trajectory: Trajectory, world: AirlineWorld, steps: Sequence[int]) -> dict[int, str]:
@@ -69,7 +57,8 @@ def about(arguments: Any, world: AirlineWorld) -> str:
     trips = [trip] if trip is not None else []
     if "amount" in arguments and user is not None:
         trips = [found for each in user["reservations"] if (found := world.reservation(each)) is not None]
-    flights = [*(arguments.get("flights") or ()), *(leg for each in trips for leg in each["flights"])]
+    asked = [leg for leg in arguments.get("flights") or () if isinstance(leg, dict)]
+    flights = [*asked, *(leg for each in trips for leg in each["flights"])]
     legs = dict.fromkeys((str(each.get("flight_number")), str(each.get("date"))) for each in flights)
     lines = [f"reservation: {json.dumps(each)}" for each in trips]
     known = {part: user[part] for part in PROFILE} if user is not None else None
@@ -78,11 +67,20 @@ def about(arguments: Any, world: AirlineWorld) -> str:
     return "\n".join(lines)
 
 
-def told(trajectory: Trajectory, places: Sequence[Place], world: object) -> str:
-    """One conversation up to the last of the calls, and what the database held before each."""
-    steps = [step for _, step in places]
-    lines = transcript(trajectory, max(steps), width=2500).splitlines()
-    marked = {f"   {step:3} CALL": f">> [ID {name_of((trajectory.id, step))}] {step:3} CALL" for step in steps}
+def _shortened(trajectory: Trajectory) -> Trajectory:
+    """The conversation with what was said cut short: what tools showed is what the questions are about."""
+    events = [
+        replace(each, text=" ".join(each.text.split())[: SAID[each.by]]) if isinstance(each, Message) else each
+        for each in trajectory.events
+    ]
+    return replace(trajectory, events=events)
+
+
+def told(trajectory: Trajectory, names: dict[int, str], world: object) -> str:
+    """One conversation up to the last of the named calls, and what the database held before each."""
+    steps = sorted(names)
+    lines = transcript(_shortened(trajectory), max(steps), width=2500).splitlines()
+    marked = {f"   {step:3} CALL": f">> [ID {names[step]}] {step:3} CALL" for step in steps}
     marked |= {f">> {step:3} CALL": made for step, made in zip(steps, marked.values(), strict=True)}
     for place, line in enumerate(lines):
         for start, made in marked.items():
@@ -94,13 +92,14 @@ def told(trajectory: Trajectory, places: Sequence[Place], world: object) -> str:
     for step in steps:
         new = [line for line in held.get(step, "not known").splitlines() if line not in shown]
         shown |= set(new)
-        lines += ["", f"before {name_of((trajectory.id, step))}, the database held:", *new]
+        lines += ["", f"before {names[step]}, the database held:", *new]
         lines += ["(else as before the last call)"] if step != steps[0] else []
     return "\n".join(lines) + "\n"
 
 
-def sheet(file: Path, policy: str, parts: Sequence[tuple[str, int]]) -> None:
+def sheet(file: Path, draw: Draw, parts: Sequence[tuple[str, int]]) -> None:
     """Write one sheet, whole or not at all."""
+    policy = draw.policy.read_text(encoding="utf-8")
     given = {"count": sum(count for _, count in parts), "answers": file.with_suffix(".answers.jsonl"), "policy": policy}
     text = HEAD.read_text(encoding="utf-8")
     for name, value in given.items():
@@ -113,23 +112,23 @@ def sheet(file: Path, policy: str, parts: Sequence[tuple[str, int]]) -> None:
     print(f"{file}: {len(parts)} conversations, {sum(count for _, count in parts)} calls, {len(text):,} letters")
 
 
-def render(data: Path, out: Path, name: str) -> None:
+def names_of(draw: Draw) -> dict[Place, str]:
+    """The id of each call on the sheets."""
+    return {place: f"c{number:03}" for number, place in enumerate(draw.places, 1)}
+
+
+def render(draw: Draw, out: Path, name: str) -> None:
     """Every sheet, for both readers."""
-    pack, drawn = drawn_airline(data)
-    policy = (data / "tau2" / "policy.md").read_text(encoding="utf-8")
-    parts = [
-        (told(each, [(each.id, step) for step in steps], world), len(steps))
-        for each, world in drawn
-        if (steps := writes(pack, each))
-    ]
+    names = names_of(draw)
     sheets: list[list[tuple[str, int]]] = [[]]
-    for part in parts:
-        if sheets[-1] and sum(len(text) for text, _ in sheets[-1]) + len(part[0]) > A_SHEET:
+    for each in draw.conversations:
+        part = told(each.trajectory, {step: names[each.trajectory.id, step] for step in each.steps}, each.world)
+        if sheets[-1] and sum(len(text) for text, _ in sheets[-1]) + len(part) > A_SHEET:
             sheets.append([])
-        sheets[-1].append(part)
+        sheets[-1].append((part, len(each.steps)))
     for reader in "AB":
-        for number, each in enumerate(sheets, 1):
-            sheet(out / f"{name}-{number}-{reader}.md", policy, each)
+        for number, parts in enumerate(sheets, 1):
+            sheet(out / f"{name}-{number}-{reader}.md", draw, parts)
 
 
 def read_answers(out: Path, pattern: str) -> dict[str, dict[str, bool]]:
@@ -143,43 +142,40 @@ def read_answers(out: Path, pattern: str) -> dict[str, dict[str, bool]]:
     return found
 
 
-def settle(data: Path, out: Path, name: str) -> None:
+def settle(draw: Draw, out: Path, name: str) -> None:
     """Say where the readers agree; render what they differ on for a third, and write the labels once it is settled."""
-    pack, drawn = drawn_airline(data)
     one, two, third = (read_answers(out, f"{name}-*-{reader}.answers.jsonl") for reader in "ABC")
-    places = {name_of((each.id, step)): (each.id, step) for each, _ in drawn for step in writes(pack, each)}
-    lacking = [each for each in places if each not in one or each not in two]
-    print(f"{len(places)} calls; read by both: {len(places) - len(lacking)}")
-    both = [each for each in places if each in one and each in two]
+    names = names_of(draw)
+    both = [each for each in names.values() if each in one and each in two]
+    print(f"{len(names)} calls; read by both: {len(both)}")
     for question in QUESTIONS:
         print(f"  {question}: {agreement([(one[each][question], two[each][question]) for each in both])}")
     near = [(near_miss(one[each]), near_miss(two[each])) for each in both]
     print(f"  near-miss: {agreement(near)}")
-    if lacking:
+    if len(both) < len(names):
         return
     differ = [each for each in both if one[each] != two[each]]
-    open_still = [each for each in differ if each not in third]
+    open_still = {each for each in differ if each not in third}
     print(f"  differ on some question: {len(differ)}, not yet read by a third: {len(open_still)}")
     if open_still:
-        policy = (data / "tau2" / "policy.md").read_text(encoding="utf-8")
         parts: list[tuple[str, int]] = []
-        for each, world in drawn:
-            own = [places[key] for key in open_still if places[key][0] == each.id]
-            if own:
-                parts.append((told(each, own, world), len(own)))
+        for each in draw.conversations:
+            named = {step: names[each.trajectory.id, step] for step in each.steps}
+            if own := {step: key for step, key in named.items() if key in open_still}:
+                parts.append((told(each.trajectory, own, each.world), len(own)))
         half = len(parts) // 2
         for number, some in enumerate((parts[:half], parts[half:]), 1):
             if some:
-                sheet(out / f"{name}-third{number}-C.md", policy, some)
+                sheet(out / f"{name}-third{number}-C.md", draw, some)
         return
-    with LABELS.open("w", newline="") as file:
+    with draw.labels.open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(("trajectory", "step", *QUESTIONS, "agreed"))
-        for key, (trajectory, step) in sorted(places.items(), key=lambda item: item[1]):
+        rows.writerow(("trajectory", "step", *(("stratum",) if draw.strata else ()), *QUESTIONS, "agreed"))
+        for place, key in sorted(names.items()):
             votes = [each[key] for each in (one, two, third) if key in each]
             said = [sum(vote[question] for vote in votes) * 2 > len(votes) for question in QUESTIONS]
-            words = ["yes" if value else "no" for value in said]
-            rows.writerow((trajectory, step, *words, "yes" if key not in differ else "no"))
+            words = ["yes" if value else "no" for value in (*said, key not in differ)]
+            rows.writerow((*place, *((draw.strata[place],) if draw.strata else ()), *words))
 
 
 def near_miss(said: dict[str, bool]) -> bool:
@@ -204,9 +200,11 @@ def main() -> int:
     parser.add_argument("what", choices=("render", "settle"))
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--draw", choices=tuple(DRAWS), default="strata")
     parser.add_argument("--name", default="nearmiss")
     options = parser.parse_args()
-    {"render": render, "settle": settle}[options.what](options.data, options.out, options.name)
+    draw = DRAWS[options.draw](options.data)
+    {"render": render, "settle": settle}[options.what](draw, options.out, options.name)
     return 0
 
 

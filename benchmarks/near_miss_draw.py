@@ -1,0 +1,217 @@
+"""Write calls of the airline drawn for readers, who say which are near-misses before any way of ours is counted.
+
+`plain` draws 50 conversations of tau2 that write, as they come: few of their calls are near-misses. `strata` looks for
+more among the 950 conversations of tau1: every call that the pack's own observations flag for something else than a
+price, and some of each other kind, so that what is not flagged can be weighed by how many calls stand behind it. And
+it makes some: out of conversations that ended as their task asks, one look-up is taken, as if never made.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from bylaw.audit.shelf import Shelf
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.facts.world import World
+from bylaw.pack import Pack
+from bylaw.trace import Call, Event, Result, Trajectory, read
+
+SEED = 12
+Place = tuple[str, int]
+"""A write call: conversation and step."""
+PRICES = {"modify-cabin-price"}
+"""Policies that ask for what a change costs, not for whether it is allowed."""
+DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
+"""Calls of each stratum at most."""
+
+
+class Read(NamedTuple):
+    """A conversation that readers are given, with its world and the write calls they judge."""
+
+    trajectory: Trajectory
+    world: World | None
+    steps: tuple[int, ...]
+
+
+class Draw(NamedTuple):
+    """What readers are given, and where their word is kept."""
+
+    pack: Pack
+    policy: Path
+    labels: Path
+    conversations: list[Read]
+    strata: dict[Place, str]
+    """The stratum of each call; empty in a draw that has none."""
+    sizes: dict[str, int]
+    """How many calls each stratum was drawn from."""
+
+    @property
+    def places(self) -> list[Place]:
+        """Every call, in the order that readers meet them."""
+        return [(each.trajectory.id, step) for each in self.conversations for step in each.steps]
+
+
+def _labels(name: str) -> Path:
+    return Path(__file__).parent / "labels" / name
+
+
+def plain(data: Path) -> Draw:
+    """50 recorded conversations with write calls, drawn by seed, each with its database."""
+    shelf = Shelf("tau-airline", world=data)
+    files = sorted(file for file in (data / "tau2" / "runs").glob("*.json.gz") if "variant" not in file.name)
+    found = list(_read(files))
+    pack = shelf.pack_for(found[0][0])
+    writing = [(each, file) for each, file in found if writes(pack, each)]
+    drawn = random.Random(SEED).sample(writing, 50)
+    conversations = [Read(each, shelf.world_for(pack, file)[1], writes(pack, each)) for each, file in drawn]
+    shown = [each for each in conversations if each.steps]
+    return Draw(pack, data / "tau2" / "policy.md", _labels("airline-near-miss.csv"), shown, {}, {})
+
+
+def strata(data: Path) -> Draw:
+    """Calls of every stratum, in an order that tells nothing of it."""
+    shelf = Shelf("tau-airline", world=data)
+    found = {each.id: (each, file) for each, file in _read(sorted((data / "tau1" / "runs").glob("*.json.gz")))}
+    pack = shelf.pack_for(next(iter(found.values()))[0])
+    kinds: dict[str, list[Place]] = {name: [] for name in DRAWN if name != "without"}
+    for trajectory, file in found.values():
+        for call in judged(pack, trajectory, shelf.world_for(pack, file)[1]):
+            kinds[_kind(call, trajectory)].append((trajectory.id, call.made.step))
+    chance = random.Random(SEED)
+    drawn = {name: chance.sample(places, min(DRAWN[name], len(places))) for name, places in kinds.items()}
+    stratum = {place: name for name, places in drawn.items() for place in places}
+    conversations: list[Read] = []
+    for name in dict.fromkeys(name for name, _ in stratum):
+        steps = tuple(sorted(step for owner, step in stratum if owner == name))
+        conversations.append(Read(found[name][0], shelf.world_for(pack, found[name][1])[1], steps))
+    untouched = [each for each in found.values() if each[0].id not in {name for name, _ in stratum}]
+    for made, file, step in _made(pack, untouched, chance):
+        conversations.append(Read(made, shelf.world_for(pack, file)[1], (step,)))
+        stratum[made.id, step] = "without"
+    chance.shuffle(conversations)
+    sizes = {name: len(places) for name, places in kinds.items()}
+    labels = _labels("airline-near-miss-strata.csv")
+    return Draw(pack, data / "tau1" / "policy.md", labels, conversations, stratum, sizes)
+
+
+DRAWS: dict[str, Callable[[Path], Draw]] = {"plain": plain, "strata": strata}
+
+
+def _read(files: Sequence[Path]) -> Iterator[tuple[Trajectory, Path]]:
+    for file in files:
+        for each in read(file):
+            if isinstance(each, Trajectory):
+                yield each, file
+
+
+def writes(pack: Pack, trajectory: Trajectory) -> tuple[int, ...]:
+    """The steps of the agent's write calls."""
+    return tuple(
+        step
+        for step, event in enumerate(trajectory.events)
+        if isinstance(event, Call) and event.by == "agent" and is_write(pack, event)
+    )
+
+
+def is_write(pack: Pack, call: Call) -> bool:
+    """Whether a call's tool changes something."""
+    tool = pack.schema.tools.get(call.tool)
+    return tool is not None and tool.effect == "write"
+
+
+def judged(
+    pack: Pack, trajectory: Trajectory, world: World | None, places: set[Place] | None = None
+) -> list[CallVerdict]:
+    """The verdicts on the write calls of a conversation, or on some of them: a search looks for nothing else."""
+    session = Session(pack, world=world)
+    observed = 0
+    for step in writes(pack, trajectory):
+        session.observe_all(trajectory.events[observed:step])
+        observed = step
+        call = trajectory.events[step]
+        if isinstance(call, Call) and (places is None or (trajectory.id, step) in places):
+            session.judge(call)
+    session.observe_all(trajectory.events[observed:])
+    return [each for each in session.settle() if places is None or (trajectory.id, each.made.step) in places]
+
+
+def _kind(call: CallVerdict, trajectory: Trajectory) -> str:
+    """The stratum of a recorded call."""
+    if call.strict == "near_miss":
+        speaking = {each.policy.id for each in call.policies if each.strict == "near_miss"}
+        return "price" if speaking <= PRICES else "flagged"
+    shown = " ".join(_text(each) for each in trajectory.events[: call.made.step] if isinstance(each, Result))
+    return "other" if all(name in shown for name in named(call.made.call.arguments)) else "unnamed"
+
+
+def named(arguments: dict[str, Any]) -> list[str]:
+    """The things that a call names: reservation, customer, payments, flights."""
+    found = [str(arguments[name]) for name in ("reservation_id", "user_id", "payment_id") if arguments.get(name)]
+    for part, name in (("payment_methods", "payment_id"), ("flights", "flight_number")):
+        found += [str(each.get(name)) for each in arguments.get(part) or () if isinstance(each, dict)]
+    return found
+
+
+def _text(result: Result) -> str:
+    return result.content if isinstance(result.content, str) else bytes(result.content).decode()
+
+
+def _made(
+    pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random
+) -> Iterator[tuple[Trajectory, Path, int]]:
+    """Conversations that ended well, each without one look-up that shows something the write names."""
+    well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
+    count = 0
+    for trajectory, file in chance.sample(well, len(well)):
+        if count == DRAWN["without"]:
+            return
+        if not (steps := writes(pack, trajectory)):
+            continue
+        step = chance.choice(steps)
+        if looked_up := _look_ups(pack, trajectory, step):
+            made, place = _without(trajectory, chance.choice(looked_up), step)
+            yield made, file, place
+            count += 1
+
+
+def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
+    """The read calls before a write whose result names something that the write names."""
+    call = trajectory.events[step]
+    assert isinstance(call, Call)
+    answers = [
+        (each.call, _text(each))
+        for each in trajectory.events[:step]
+        if isinstance(each, Result)
+        and each.call is not None
+        and any(name in _text(each) for name in named(call.arguments))
+    ]
+    return [
+        place
+        for place, _ in answers
+        if isinstance(made := trajectory.events[place], Call) and not is_write(pack, made) and made.by == "agent"
+    ]
+
+
+def _without(trajectory: Trajectory, look_up: int, step: int) -> tuple[Trajectory, int]:
+    """The conversation without a look-up, however often it was made before a write; and where the write stands then."""
+    gone = trajectory.events[look_up]
+    assert isinstance(gone, Call)
+    calls = {
+        place
+        for place, event in enumerate(trajectory.events[:step])
+        if isinstance(event, Call) and (event.tool, event.arguments) == (gone.tool, gone.arguments)
+    }
+    places: dict[int, int] = {}
+    events: list[Event] = []
+    for place, event in enumerate(trajectory.events):
+        if place in calls or (isinstance(event, Result) and event.call in calls):
+            continue
+        places[place] = len(events)
+        if isinstance(event, Result) and event.call is not None:
+            event = replace(event, call=places[event.call])
+        events.append(event)
+    return replace(trajectory, id=f"{trajectory.id}-without-{look_up}", events=tuple(events)), places[step]
