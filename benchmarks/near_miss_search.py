@@ -13,52 +13,31 @@ import json
 import random
 import sys
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec.structs import replace
+from near_miss_draw import SEED, Draw, Place, plain, strata
+from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagged, some
 
 from bylaw.audit.shelf import Shelf
 from bylaw.cli.logs import open_logs
-from bylaw.compile.desk import Desk
-from bylaw.compile.lookups import Lookups, fields_read, write_lookups
 from bylaw.compile.search import ModelSearch
 from bylaw.compile.tools import read_tools, with_logs
-from bylaw.engine.session import Session
-from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.interval import wilson
-from bylaw.facts.world import World
-from bylaw.guard import Vocabulary, parse_lookups, run_lookup
 from bylaw.llm import Chat, Pending
 from bylaw.llm.batch import Batch
 from bylaw.llm.recorded import Recorded, Recordings
-from bylaw.llm.source import at_hand
-from bylaw.pack import Pack
 from bylaw.packs.clinic.simulator.generate import write
-from bylaw.policy.folder import find_folder, read_folder
-from bylaw.trace import Call, Trajectory, read
+from bylaw.policy.folder import find_folder
+from bylaw.trace import Trajectory, read
 
-SEED = 12
-LABELS = Path(__file__).parent / "labels" / "airline-near-miss.csv"
 CLINIC_TOOLS = find_folder("clinic_compiled") / "source" / "tools.json"
-Place = tuple[str, int]
-"""A write call: conversation and step."""
-
-
-class Domain(NamedTuple):
-    """Conversations with what they are held to, and the truth of their write calls where it is known."""
-
-    name: str
-    pack: Pack
-    trajectories: Sequence[tuple[Trajectory, World | None]]
-    truth: dict[Place, bool]
-    cards: dict[str, object]
-    searched: int
-    """Write calls that a model's search is tried on."""
-    wider: dict[Place, bool] | None = None
-    """The truth with amounts that had not been shown counted, too."""
+CLINIC_SEARCHED = 30
+SEARCHED = {"flagged": 24, "without": 24, "other": 6, "price": 3, "unnamed": 3}
+"""Calls of each stratum that a model's search is tried on."""
+RESAMPLED = 2000
+Found = dict[Place, bool]
 
 
 def clinic(folder: Path) -> Domain:
@@ -77,23 +56,31 @@ def clinic(folder: Path) -> Domain:
     }
     with open_logs([find_folder("clinic") / "demo" / "logs.jsonl.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(CLINIC_TOOLS)]), opened.trajectories())
-    return Domain("clinic", pack, trajectories, truth, dict(cards), 60)
+    return Domain("clinic", pack, trajectories, None, truth, cards, some(list(truth), CLINIC_SEARCHED, SEED))
 
 
-def airline(data: Path) -> Domain:
-    """The drawn conversations; readers say which calls are near-misses."""
-    pack, trajectories = drawn_airline(data)
+def airline(data: Path, draw: Draw, name: str) -> Domain:
+    """Drawn conversations; readers say which calls are near-misses."""
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
-    return Domain("airline", pack, trajectories, read_labels(), dict(cards), 20, read_labels(amounts=True))
+    searched: set[Place] = set()
+    for stratum, count in SEARCHED.items() if draw.strata else ():
+        searched |= some([place for place, own in draw.strata.items() if own == stratum], count, SEED)
+    trajectories = [(each.trajectory, each.world) for each in draw.conversations]
+    narrow, wide = read_labels(draw.labels), read_labels(draw.labels, amounts=True)
+    return Domain(
+        name, draw.pack, trajectories, set(draw.places), narrow, cards, searched, wide, draw.strata, draw.sizes
+    )
 
 
-def read_labels(*, amounts: bool = False) -> dict[Place, bool]:
+def read_labels(file: Path, *, amounts: bool = False) -> Found:
     """By call of the airline whether readers call it a near-miss: allowed, and not seen to be.
 
     With `amounts` it is one, too, where all that allows it had been shown, but not what the customer pays or gets back.
     """
-    with LABELS.open(newline="") as lines:
+    if not file.exists():
+        return {}
+    with file.open(newline="") as lines:
         return {
             (row["trajectory"], int(row["step"])): row["permitted"] == "yes"
             and (row["unchecked"] == "yes" or (amounts and row["amount"] == "yes"))
@@ -101,95 +88,98 @@ def read_labels(*, amounts: bool = False) -> dict[Place, bool]:
         }
 
 
-def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
-    """By write call whether it is a near-miss by the paper's criterion; all calls, or some."""
-    names = None if places is None else {name for name, _ in places}
-    found: dict[Place, bool] = {}
-    for trajectory, world in domain.trajectories:
-        if names is None or trajectory.id in names:
-            for call in judged(pack, trajectory, world, places):
-                found[trajectory.id, call.made.step] = call.strict == "near_miss"
-    return found
+HEADS = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'true':>5} {'precision':>22} {'recall':>22}"
 
 
-def without_observations(pack: Pack) -> Pack:
-    """The pack, blind but for what is searched for."""
-    return replace(pack, schema=replace(pack.schema, shows={}, searches={}))
-
-
-def by_code(domain: Domain, chat: Chat) -> tuple[Pack, Lookups]:
-    """The pack with look-up functions in the place of all observations."""
-    schema = domain.pack.schema
-    vocabulary = Vocabulary(
-        schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes()
-    )
-    wanted = fields_read(domain.pack.guards.values(), schema)
-    entities = read_folder(domain.pack.root).parts["entities"].data["entities"]
-    shown = [trajectory for trajectory, _ in domain.trajectories[:20]]
-    desk = Desk(at_hand(chat))
-    while True:
-        desk.begin()
-        made = write_lookups(desk, vocabulary, domain.cards, wanted, entities, shown)  # pyright: ignore
-        if made is not None:
-            break
-        desk.fetch(chat)
-    searches: dict[tuple[str, str], Callable[..., object]] = {}
-    functions, faults = parse_lookups(made.text, file="lookups.py", vocabulary=vocabulary)
-    assert not faults, faults
-    for lookup in functions.values():
-        searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
-    blind = without_observations(domain.pack)
-    return replace(blind, schema=replace(blind.schema, searches=searches)), made
-
-
-def by_model(domain: Domain, places: set[Place], chat: Chat) -> tuple[dict[Place, bool], ModelSearch]:
-    """What a model's search makes of some write calls."""
-    search = ModelSearch(chat)
-    pack = search.over(without_observations(domain.pack))
-    return search.repeat(lambda: flagged(pack, domain, places)), search
-
-
-def row(name: str, found: dict[Place, bool], truth: dict[Place, bool]) -> str:
+def row(name: str, found: Found, truth: Found) -> str:
     """Near-miss rate, precision and recall, each with its 95 % interval."""
-    rate = _share(sum(found.values()), len(found))
     known = {place: flag for place, flag in found.items() if place in truth}
     right = sum(flag and truth[place] for place, flag in known.items())
     said, true = sum(known.values()), sum(truth[place] for place in known)
-    return f"{name:38} {len(found):5} {rate:>22} {len(known):7} {_share(right, said):>22} {_share(right, true):>22}"
+    rate = _share(sum(found.values()), len(found))
+    return f"{name:38} {len(found):5} {rate:>22} {true:5} {_share(right, said):>22} {_share(right, true):>22}"
 
 
 def _share(part: int, whole: int) -> str:
-    if not whole:
-        return "-"
-    low, high = wilson(part, whole)
-    return f"{part / whole:.1%} ({low:.1%}-{high:.1%})"
+    return _interval(part / whole, *wilson(part, whole)) if whole else "-"
 
 
-def told(domain: Domain, way: str, found: dict[Place, bool]) -> Iterator[str]:
-    """A way's line, and a second one where amounts may be counted, too."""
+def _interval(value: float, low: float, high: float) -> str:
+    return f"{value:.1%} ({low:.1%}-{high:.1%})"
+
+
+def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], sizes: dict[str, int]) -> str:
+    """The same over all recorded calls: what was drawn stands for its stratum; intervals by drawing again."""
+    groups: dict[str, list[Place]] = defaultdict(list)
+    for place in sorted(found):
+        if place in truth and strata_of[place] in sizes:
+            groups[strata_of[place]].append(place)
+
+    def shares(drawn: dict[str, Sequence[Place]]) -> tuple[float, ...]:
+        counts: Counter[tuple[bool, bool]] = Counter()
+        weights: dict[tuple[bool, bool], float] = defaultdict(float)
+        for stratum, places in drawn.items():
+            for place in places:
+                counts[found[place], truth[place]] += 1
+                weights[found[place], truth[place]] += sizes[stratum] / len(places)
+        both = weights[True, True]
+        said, true = both + weights[True, False], both + weights[False, True]
+        return said / sum(weights.values()), both / said if said else 1.0, both / true if true else 1.0
+
+    chance = random.Random(SEED)
+    again = [shares({name: chance.choices(own, k=len(own)) for name, own in groups.items()}) for _ in range(RESAMPLED)]
+    parts = [
+        _interval(value, sorted(each)[int(0.025 * RESAMPLED)], sorted(each)[int(0.975 * RESAMPLED)])
+        for value, each in zip(shares(dict(groups)), zip(*again, strict=True), strict=True)
+    ]
+    true = sum(truth[place] for own in groups.values() for place in own)
+    return f"{name:38} {sum(sizes.values()):5} {parts[0]:>22} {true:5} {parts[1]:>22} {parts[2]:>22}"
+
+
+def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
+    """A way's line, and further ones where amounts may be counted, too, or calls stand for others."""
     yield row(f"{domain.name}, {way}", found, domain.truth)
     if domain.wider is not None:
         yield row("  amounts counted, too", found, domain.wider)
+    if domain.strata and domain.sizes and domain.truth:
+        made = {place: flag for place, flag in found.items() if domain.strata[place] == "without"}
+        yield row("  a look-up taken out", made, domain.truth)
+        yield row("  as recorded", {place: flag for place, flag in found.items() if place not in made}, domain.truth)
+        yield weighed("  as recorded, weighed", found, domain.truth, domain.strata, domain.sizes)
 
 
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
     """The lines of one domain; a way whose answers have yet to come is told as such."""
     seen = flagged(domain.pack, domain)
     yield from told(domain, "observations", seen)
-    drawn = set(random.Random(SEED).sample(sorted(seen), min(domain.searched, len(seen))))
+    if not domain.searched:
+        return
+    yield from _code_told(domain, "look-up code", by_code, chat)
+    if domain.strata:
+        yield from _code_told(domain, "look-up code per policy", by_code_of_policies, chat)
+    same = {place: seen[place] for place in domain.searched}
+    yield row(f"{domain.name}, observations, same calls", same, domain.truth)
     try:
-        pack, made = by_code(domain, chat)
-        yield from told(domain, "look-up code", flagged(pack, domain))
-        yield f"  {len(made.codes)} functions written, {len(made.failed)} not"
-    except Pending as error:
-        yield f"{domain.name}, look-up code: {error.message}"
-    yield from told(domain, "observations, same calls", {place: seen[place] for place in drawn})
-    try:
-        found, search = by_model(domain, drawn, chat)
-        yield from told(domain, "model search", found)
-        yield f"  {search.refused} findings without ground were refused"
+        found, search = by_model(domain, chat)
     except Pending as error:
         yield f"{domain.name}, model search: {error.message}"
+        return
+    yield row(f"{domain.name}, model search", found, domain.truth)
+    yield _refused(search)
+
+
+def _refused(search: ModelSearch) -> str:
+    return f"  {search.refused} findings without ground were refused"
+
+
+def _code_told(domain: Domain, way: str, written: Callable[..., object], chat: Chat) -> Iterator[str]:
+    try:
+        found, made = written(domain, chat)  # pyright: ignore
+    except Pending as error:
+        yield f"{domain.name}, {way}: {error.message}"
+        return
+    yield from told(domain, way, found)
+    yield f"  {len(made.codes)} functions written, {len(made.failed)} not"
 
 
 def main() -> int:
@@ -201,12 +191,12 @@ def main() -> int:
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     chat: Chat = Recorded(Recordings(options.answers), Batch(options.batch or options.answers))
-    heads = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'labels':>7} {'precision':>22} {'recall':>22}"
-    text = [heads]
+    text = [HEADS]
     with tempfile.TemporaryDirectory() as folder:
         text += rows(clinic(Path(folder)), chat)
     if options.airline is not None:
-        text += rows(airline(options.airline), chat)
+        text += rows(airline(options.airline, plain(options.airline), "as they come"), chat)
+        text += rows(airline(options.airline, strata(options.airline), "airline"), chat)
     print("\n".join(text))
     if options.page is not None:
         options.page.write_text(f"{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")

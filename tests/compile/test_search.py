@@ -54,8 +54,12 @@ class Reader:
 
 def found(line: str) -> dict[str, object]:
     if "delivered_on" in line:
-        return {"settled": True, "step": 1, "quote": '"delivered_on":"2025-01-10"', "value": "2025-01-10"}
-    return {"settled": False, "step": 0, "quote": "", "value": ""}
+        return settled('"delivered_on":"2025-01-10"', "2025-01-10")
+    return {"settled": False, "pieces": [], "value": ""}
+
+
+def settled(quote: str, value: str, *, step: int = 1) -> dict[str, object]:
+    return {"settled": True, "pieces": [{"step": step, "quote": quote}], "value": value}
 
 
 def verdict(pack: Pack, reader: Reader) -> str:
@@ -77,14 +81,15 @@ def test_a_fact_that_a_result_settles_counts_as_seen(blind: Pack) -> None:
 @pytest.mark.parametrize(
     "lie",
     [
-        {"quote": '"delivered_on":"2025-01-15"', "value": "2025-01-15"},
-        {"step": 7},
-        {"quote": ""},
-        {"value": "2025-01-11"},
-        {"value": "soon"},
-        {"quote": "get_order"},
+        settled('"delivered_on":"2025-01-15"', "2025-01-15"),
+        settled('"delivered_on":"2025-01-10"', "2025-01-10", step=7),
+        settled("", "2025-01-10"),
+        settled('"delivered_on":"2025-01-10"', "2025-01-11"),
+        settled('"delivered_on":"2025-01-10"', "soon"),
+        settled("get_order", "2025-01-10"),
+        {"settled": True, "pieces": [], "value": "2025-01-10"},
     ],
-    ids=["words that stand nowhere", "another step", "no quote", "another value", "no date", "words of the call"],
+    ids=["words that stand nowhere", "another step", "no quote", "another value", "no date", "words of the call", "no piece"],
 )
 def test_an_answer_without_ground_is_not_believed(blind: Pack, lie: dict[str, object]) -> None:
     reader = Reader(lambda line: {**found(line), **(lie if "delivered_on" in line else {})})

@@ -1,12 +1,13 @@
-"""History search by a model: does a result that the agent had been shown settle a fact that a guard needs?
+"""History search by a model: do results that the agent had been shown settle a fact that a guard needs?
 
-The third way to a fact, behind observations and look-up functions (the near-miss paper's other method). An answer
-counts only where its quote stands, letter for letter, in the result that it names.
+The third way to a fact, behind observations and look-up functions (the near-miss paper's other method, its A.1: all
+that guards need of a thing is asked for at once, and may be put together from pieces of several results). An answer
+counts only where each quote stands, letter for letter, in the result that it names.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request as AuditRequest
 from bylaw.compile.desk import Desk
+from bylaw.compile.lookups import fields_read
 from bylaw.compile.prompt import render
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
 from bylaw.facts.schema import FieldSearch, ShownResults
@@ -32,13 +34,19 @@ _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
 """Types whose value must stand in the quote."""
 
 
+class Piece(Struct, frozen=True):
+    """Words of one result."""
+
+    step: int
+    quote: str
+
+
 class Finding(Struct, frozen=True):
     """What was said of one fact."""
 
     number: int
     settled: bool
-    step: int = 0
-    quote: str = ""
+    pieces: tuple[Piece, ...] = ()
     value: str = ""
 
 
@@ -77,10 +85,16 @@ class ModelSearch:
     def over(self, pack: Pack) -> Pack:
         """The pack with this search behind its observations and look-up functions."""
         schema = pack.schema
+        read = fields_read(pack.guards.values(), schema)
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
         searches: dict[tuple[str, str], FieldSearch] = {
             (entity.name, field.name): partial(
-                self._find, tools, entity, field, schema.searches.get((entity.name, field.name))
+                self._find,
+                tools,
+                entity,
+                field,
+                read.get(entity.name, ()),
+                schema.searches.get((entity.name, field.name)),
             )
             for entity in schema.entities.values()
             for field in (*entity.fields.values(), EXISTS)
@@ -105,6 +119,7 @@ class ModelSearch:
         tools: Sequence[str],
         entity: Entity,
         field: Field,
+        read: Sequence[str],
         below: FieldSearch | None,
         key: Key,
         history: ShownResults,
@@ -118,11 +133,17 @@ class ModelSearch:
         need = _Need(entity, key, field)
         known = self._known.get((shown, str(need)), None)
         if known is None:
-            needs = self._wanted.setdefault(shown, [])
-            if str(need) not in map(str, needs):
-                needs.append(need)
+            self._want(shown, [need, *(_Need(entity, key, entity.fields.get(name, EXISTS)) for name in read)])
             return UNSEEN
         return known[0]
+
+    def _want(self, shown: tuple[str, ...], needs: Sequence[_Need]) -> None:
+        wanted = self._wanted.setdefault(shown, [])
+        named = set(map(str, wanted))
+        for need in needs:
+            if str(need) not in named and (shown, str(need)) not in self._known:
+                named.add(str(need))
+                wanted.append(need)
 
     def _ask(self) -> None:
         requests = {shown: (_request(shown, needs), needs) for shown, needs in self._wanted.items()}
@@ -198,17 +219,46 @@ def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
     """The value that a finding gives, where its quote stands in the result it names and its value is of its type."""
     if finding is None or not finding.settled:
         return UNSEEN
-    result = next((each for each in shown if each.startswith(f"[{finding.step}] ")), "").partition(" -> ")[2]
-    if not finding.quote.strip() or finding.quote not in result:
+    results = {each.partition("] ")[0].removeprefix("["): each.partition(" -> ")[2] for each in shown}
+    named = [results.get(str(piece.step), "") for piece in finding.pieces]
+    if not named or not all(
+        piece.quote.strip() and piece.quote in text for piece, text in zip(finding.pieces, named, strict=True)
+    ):
         return UNSEEN
     if need.field.name == "exists":
         return {"true": True, "false": False}.get(finding.value.strip().lower(), UNSEEN)
-    if need.field.type in _LITERAL and finding.value.strip() not in result:
+    if need.field.type in _LITERAL and not any(finding.value.strip() in text for text in named):
+        return UNSEEN
+    if need.field.type in ("list", "object") and not all(_stands(leaf, named) for leaf in _leaves(finding.value)):
         return UNSEEN
     try:
         return coerce(need.field, _read(finding.value, need.field))
     except ValueError:
         return UNSEEN
+
+
+def _leaves(text: str) -> list[str]:
+    """The texts and numbers of a list or a record."""
+    try:
+        waiting: list[Any] = [msgspec.json.decode(text)]
+    except msgspec.DecodeError:
+        return [text]
+    found: list[str] = []
+    while waiting:
+        match waiting.pop():
+            case dict() as record:
+                waiting += cast(dict[str, Any], record).values()
+            case list() as items:
+                waiting += cast(list[Any], items)
+            case bool() | None:
+                pass
+            case value:
+                found.append(str(value))
+    return found
+
+
+def _stands(leaf: str, results: Sequence[str]) -> bool:
+    return any(leaf in text for text in results)
 
 
 def _read(text: str, field: Field) -> Any:
