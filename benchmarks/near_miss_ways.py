@@ -57,7 +57,7 @@ def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Pla
     for trajectory, world in domain.trajectories:
         if names is None or trajectory.id in names:
             for call in judged(pack, trajectory, world, places):
-                said = {each.policy.id: each.strict for each in call.policies}
+                said: dict[str, Verdict] = {each.policy.id: each.strict for each in call.policies}
                 found[trajectory.id, call.made.step] = said or {"": call.strict}
     return found
 

@@ -9,8 +9,15 @@ from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
-from bylaw.compile.search import ModelSearch
+from bylaw.compile.search import (
+    Finding,
+    ModelSearch,
+    Piece,
+    _checked,  # pyright: ignore[reportPrivateUsage]
+    _Need,  # pyright: ignore[reportPrivateUsage]
+)
 from bylaw.engine.finished import verdicts
+from bylaw.facts.entity import UNSEEN, Entity, Field
 from bylaw.llm import Answer, Request
 from bylaw.pack import Pack
 from bylaw.trace import Call, Result, Trajectory
@@ -89,11 +96,31 @@ def test_a_fact_that_a_result_settles_counts_as_seen(blind: Pack) -> None:
         settled("get_order", "2025-01-10"),
         {"settled": True, "pieces": [], "value": "2025-01-10"},
     ],
-    ids=["words that stand nowhere", "another step", "no quote", "another value", "no date", "words of the call", "no piece"],
+    ids=[
+        "words that stand nowhere",
+        "another step",
+        "no quote",
+        "another value",
+        "no date",
+        "words of the call",
+        "no piece",
+    ],
 )
 def test_an_answer_without_ground_is_not_believed(blind: Pack, lie: dict[str, object]) -> None:
     reader = Reader(lambda line: {**found(line), **(lie if "delivered_on" in line else {})})
     assert verdict(blind, reader) == "uninformed"
+
+
+def test_a_list_may_be_put_together_from_pieces_and_each_part_must_stand_in_one() -> None:
+    shown = ('[1] get_trip({}) -> {"legs":["X1"]}', '[3] get_leg({}) -> {"leg":"X2","day":"2025-01-10"}')
+    entity = Entity("Trip", ("trip_id",), {"legs": Field("legs", "list")})
+    need = _Need(entity, ("T1",), entity.fields["legs"])
+    pieces = (Piece(1, '"legs":["X1"]'), Piece(3, '"leg":"X2"'))
+    assert _checked(Finding(1, True, pieces, '["X1", "X2"]'), need, shown) == ["X1", "X2"]
+    assert _checked(Finding(1, True, pieces, '["X1", "X9"]'), need, shown) is UNSEEN
+    assert _checked(Finding(1, True, pieces[:1], '["X1", "X2"]'), need, shown) is UNSEEN
+    elsewhere = (pieces[0], Piece(1, '"leg":"X2"'))
+    assert _checked(Finding(1, True, elsewhere, '["X1", "X2"]'), need, shown) is UNSEEN
 
 
 def test_what_observations_show_is_asked_of_nobody(blind: Pack) -> None:

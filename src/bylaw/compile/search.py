@@ -245,15 +245,13 @@ def _leaves(text: str) -> list[str]:
         return [text]
     found: list[str] = []
     while waiting:
-        match waiting.pop():
-            case dict() as record:
-                waiting += cast(dict[str, Any], record).values()
-            case list() as items:
-                waiting += cast(list[Any], items)
-            case bool() | None:
-                pass
-            case value:
-                found.append(str(value))
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += cast(dict[str, Any], part).values()
+        elif isinstance(part, list):
+            waiting += cast(list[Any], part)
+        elif part is not None and not isinstance(part, bool):
+            found.append(str(part))
     return found
 
 
