@@ -3,7 +3,8 @@
 `plain` draws 50 conversations of tau2 that write, as they come: few of their calls are near-misses. `strata` looks for
 more among the 950 conversations of tau1: every call that the pack's own observations flag for something else than a
 price, and some of each other kind, so that what is not flagged can be weighed by how many calls stand behind it. And
-it makes some: out of conversations that ended as their task asks, one look-up is taken, as if never made.
+it makes some: out of conversations that ended as their task asks, one look-up is taken, as if never made. `further`
+makes as many again out of other conversations.
 """
 
 import random
@@ -27,6 +28,8 @@ PRICES = {"modify-cabin-price"}
 """Policies that ask for what a change costs, not for whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
 """Calls of each stratum at most."""
+_WITHOUT = "-without-"
+"""Between a conversation's id and the look-up taken out of it."""
 
 
 class Read(NamedTuple):
@@ -98,7 +101,23 @@ def strata(data: Path) -> Draw:
     return Draw(pack, data / "tau1" / "policy.md", labels, conversations, stratum, sizes)
 
 
-DRAWS: dict[str, Callable[[Path], Draw]] = {"plain": plain, "strata": strata}
+def further(data: Path) -> Draw:
+    """More calls with a look-up taken out, from conversations that `strata` leaves alone."""
+    shelf = Shelf("tau-airline", world=data)
+    first = strata(data)
+    taken = {each.trajectory.id.split(_WITHOUT)[0] for each in first.conversations}
+    found = list(_read(sorted((data / "tau1" / "runs").glob("*.json.gz"))))
+    untouched = [each for each in found if each[0].id not in taken]
+    conversations = [
+        Read(made, shelf.world_for(first.pack, file)[1], (step,))
+        for made, file, step in _made(first.pack, untouched, random.Random(SEED + 1))
+    ]
+    stratum = {(each.trajectory.id, step): "without" for each in conversations for step in each.steps}
+    labels = _labels("airline-near-miss-further.csv")
+    return Draw(first.pack, first.policy, labels, conversations, stratum, {})
+
+
+DRAWS: dict[str, Callable[[Path], Draw]] = {"plain": plain, "strata": strata, "further": further}
 
 
 def _read(files: Sequence[Path]) -> Iterator[tuple[Trajectory, Path]]:
@@ -214,4 +233,4 @@ def _without(trajectory: Trajectory, look_up: int, step: int) -> tuple[Trajector
         if isinstance(event, Result) and event.call is not None:
             event = replace(event, call=places[event.call])
         events.append(event)
-    return replace(trajectory, id=f"{trajectory.id}-without-{look_up}", events=tuple(events)), places[step]
+    return replace(trajectory, id=f"{trajectory.id}{_WITHOUT}{look_up}", events=tuple(events)), places[step]

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from near_miss_draw import SEED, Draw, Place, plain, strata
+from near_miss_draw import SEED, Draw, Place, further, plain, strata
 from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagged, some
 
 from bylaw.audit.shelf import Shelf
@@ -34,7 +34,7 @@ from bylaw.trace import Trajectory, read
 
 CLINIC_TOOLS = find_folder("clinic_compiled") / "source" / "tools.json"
 CLINIC_SEARCHED = 30
-SEARCHED = {"flagged": 24, "without": 24, "other": 6, "price": 3, "unnamed": 3}
+SEARCHED = {"flagged": 100, "without": 100, "other": 6, "price": 3, "unnamed": 3}
 """Calls of each stratum that a model's search is tried on."""
 RESAMPLED = 2000
 Found = dict[Place, bool]
@@ -59,18 +59,22 @@ def clinic(folder: Path) -> Domain:
     return Domain("clinic", pack, trajectories, None, truth, cards, some(list(truth), CLINIC_SEARCHED, SEED))
 
 
-def airline(data: Path, draw: Draw, name: str) -> Domain:
+def airline(data: Path, draws: Sequence[Draw], name: str) -> Domain:
     """Drawn conversations; readers say which calls are near-misses."""
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
+    stratum = {place: own for draw in draws for place, own in draw.strata.items()}
     searched: set[Place] = set()
-    for stratum, count in SEARCHED.items() if draw.strata else ():
-        searched |= some([place for place, own in draw.strata.items() if own == stratum], count, SEED)
-    trajectories = [(each.trajectory, each.world) for each in draw.conversations]
-    narrow, wide = read_labels(draw.labels), read_labels(draw.labels, amounts=True)
-    return Domain(
-        name, draw.pack, trajectories, set(draw.places), narrow, cards, searched, wide, draw.strata, draw.sizes
+    for wanted, count in SEARCHED.items():
+        searched |= some([place for place, own in stratum.items() if own == wanted], count, SEED)
+    trajectories = [(each.trajectory, each.world) for draw in draws for each in draw.conversations]
+    narrow, wide = (
+        {place: said for draw in draws for place, said in read_labels(draw.labels, amounts=amounts).items()}
+        for amounts in (False, True)
     )
+    places = {place for draw in draws for place in draw.places}
+    sizes = {own: count for draw in draws for own, count in draw.sizes.items()}
+    return Domain(name, draws[0].pack, trajectories, places, narrow, cards, searched, wide, stratum, sizes)
 
 
 def read_labels(file: Path, *, amounts: bool = False) -> Found:
@@ -195,8 +199,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         text += rows(clinic(Path(folder)), chat)
     if options.airline is not None:
-        text += rows(airline(options.airline, plain(options.airline), "as they come"), chat)
-        text += rows(airline(options.airline, strata(options.airline), "airline"), chat)
+        text += rows(airline(options.airline, [plain(options.airline)], "as they come"), chat)
+        drawn = [strata(options.airline), further(options.airline)]
+        text += rows(airline(options.airline, drawn, "airline"), chat)
     print("\n".join(text))
     if options.page is not None:
         options.page.write_text(f"{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")

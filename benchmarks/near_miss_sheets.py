@@ -1,7 +1,7 @@
 """Sheets for reading the airline's write calls, and the readers' word brought together.
 
-    uv run python benchmarks/near_miss_sheets.py render ../shared/data/tau-airline DIR [--draw plain | strata]
-    uv run python benchmarks/near_miss_sheets.py settle ../shared/data/tau-airline DIR [--draw plain | strata]
+    uv run python benchmarks/near_miss_sheets.py render ../shared/data/tau-airline DIR [--draw plain | strata | further]
+    uv run python benchmarks/near_miss_sheets.py settle ../shared/data/tau-airline DIR [--draw plain | strata | further]
 
 The calls are those that `near_miss_draw.py` draws by its seed. A sheet shows the document, conversations with their
 write calls marked, and what the database held before each of them; no verdict of ours. Readers append their answers to
