@@ -4,7 +4,7 @@
 more among the 950 conversations of tau1: every call that the pack's own observations flag for something else than a
 price, and some of each other kind, so that what is not flagged can be weighed by how many calls stand behind it. And
 it makes some: out of conversations that ended as their task asks, one look-up is taken, as if never made. `further`
-makes as many again out of other conversations.
+makes more of these out of other conversations.
 """
 
 import random
@@ -28,6 +28,8 @@ PRICES = {"modify-cabin-price"}
 """Policies that ask for what a change costs, not for whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
 """Calls of each stratum at most."""
+FURTHER = 72
+"""Calls that `further` makes."""
 _WITHOUT = "-without-"
 """Between a conversation's id and the look-up taken out of it."""
 
@@ -92,7 +94,7 @@ def strata(data: Path) -> Draw:
         steps = tuple(sorted(step for owner, step in stratum if owner == name))
         conversations.append(Read(found[name][0], shelf.world_for(pack, found[name][1])[1], steps))
     untouched = [each for each in found.values() if each[0].id not in {name for name, _ in stratum}]
-    for made, file, step in _made(pack, untouched, chance):
+    for made, file, step in _made(pack, untouched, chance, DRAWN["without"]):
         conversations.append(Read(made, shelf.world_for(pack, file)[1], (step,)))
         stratum[made.id, step] = "without"
     chance.shuffle(conversations)
@@ -110,7 +112,7 @@ def further(data: Path) -> Draw:
     untouched = [each for each in found if each[0].id not in taken]
     conversations = [
         Read(made, shelf.world_for(first.pack, file)[1], (step,))
-        for made, file, step in _made(first.pack, untouched, random.Random(SEED + 1))
+        for made, file, step in _made(first.pack, untouched, random.Random(SEED + 1), FURTHER)
     ]
     stratum = {(each.trajectory.id, step): "without" for each in conversations for step in each.steps}
     labels = _labels("airline-near-miss-further.csv")
@@ -180,13 +182,13 @@ def _text(result: Result) -> str:
 
 
 def _made(
-    pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random
+    pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random, wanted: int
 ) -> Iterator[tuple[Trajectory, Path, int]]:
     """Conversations that ended well, each without one look-up that shows something the write names."""
     well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
     count = 0
     for trajectory, file in chance.sample(well, len(well)):
-        if count == DRAWN["without"]:
+        if count == wanted:
             return
         if not (steps := writes(pack, trajectory)):
             continue

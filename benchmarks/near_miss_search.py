@@ -34,8 +34,8 @@ from bylaw.trace import Trajectory, read
 
 CLINIC_TOOLS = find_folder("clinic_compiled") / "source" / "tools.json"
 CLINIC_SEARCHED = 30
-SEARCHED = {"flagged": 100, "without": 100, "other": 6, "price": 3, "unnamed": 3}
-"""Calls of each stratum that a model's search is tried on."""
+SEARCHED = {"flagged": 200, "without": 200, "other": 6, "price": 3, "unnamed": 3}
+"""Calls of each stratum, at most, that a model's search is tried on."""
 RESAMPLED = 2000
 Found = dict[Place, bool]
 
