@@ -14,11 +14,11 @@ import random
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from near_miss_draw import SEED, Draw, Place, further, plain, strata
-from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagged, some
+from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagged, grounds, some
 
 from bylaw.audit.shelf import Shelf
 from bylaw.cli.logs import open_logs
@@ -77,19 +77,23 @@ def airline(data: Path, draws: Sequence[Draw], name: str) -> Domain:
     return Domain(name, draws[0].pack, trajectories, places, narrow, cards, searched, wide, stratum, sizes)
 
 
+def read_words(file: Path) -> dict[Place, dict[str, str]]:
+    """By call of the airline what readers said of it."""
+    if not file.exists():
+        return {}
+    with file.open(newline="") as lines:
+        return {(row["trajectory"], int(row["step"])): row for row in csv.DictReader(lines)}
+
+
 def read_labels(file: Path, *, amounts: bool = False) -> Found:
     """By call of the airline whether readers call it a near-miss: allowed, and not seen to be.
 
     With `amounts` it is one, too, where all that allows it had been shown, but not what the customer pays or gets back.
     """
-    if not file.exists():
-        return {}
-    with file.open(newline="") as lines:
-        return {
-            (row["trajectory"], int(row["step"])): row["permitted"] == "yes"
-            and (row["unchecked"] == "yes" or (amounts and row["amount"] == "yes"))
-            for row in csv.DictReader(lines)
-        }
+    return {
+        place: said["permitted"] == "yes" and (said["unchecked"] == "yes" or (amounts and said["amount"] == "yes"))
+        for place, said in read_words(file).items()
+    }
 
 
 HEADS = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'true':>5} {'precision':>22} {'recall':>22}"
@@ -152,6 +156,23 @@ def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
         yield weighed("  as recorded, weighed", found, domain.truth, domain.strata, domain.sizes)
 
 
+def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterator[str]:
+    """What observations flag and readers call no near-miss, by policy and by what the readers said of it."""
+    found: Counter[tuple[str, str]] = Counter()
+    divided: Counter[tuple[str, str]] = Counter()
+    for place, policies in grounds(domain).items():
+        if place in said and not domain.truth[place]:
+            word = said[place]
+            why = "not allowed" if word["permitted"] == "no" else "amount not shown" if word["amount"] == "yes" else ""
+            kind = (", ".join(policies), why or "all shown")
+            found[kind] += 1
+            divided[kind] += word["agreed"] == "no"
+    yield f"{domain.name}: flagged by observations, and no near-miss to the readers: {found.total()}"
+    for (policies, why), count in found.most_common():
+        apart = f" (the first two readers differed on {divided[policies, why]})" if divided[policies, why] else ""
+        yield f"  {count:3} {policies}: {why}{apart}"
+
+
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
     """The lines of one domain; a way whose answers have yet to come is told as such."""
     seen = flagged(domain.pack, domain)
@@ -201,7 +222,9 @@ def main() -> int:
     if options.airline is not None:
         text += rows(airline(options.airline, [plain(options.airline)], "as they come"), chat)
         drawn = [strata(options.airline), further(options.airline)]
-        text += rows(airline(options.airline, drawn, "airline"), chat)
+        domain = airline(options.airline, drawn, "airline")
+        text += rows(domain, chat)
+        text += differing(domain, {place: said for draw in drawn for place, said in read_words(draw.labels).items()})
     print("\n".join(text))
     if options.page is not None:
         options.page.write_text(f"{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")

@@ -49,6 +49,15 @@ def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dic
     return {place: worst(list(said.values())) == "near_miss" for place, said in _verdicts(pack, domain, places).items()}
 
 
+def grounds(domain: Domain) -> dict[Place, tuple[str, ...]]:
+    """By write call that observations flag, the policies that say so."""
+    return {
+        place: tuple(sorted(name for name, verdict in said.items() if verdict == "near_miss"))
+        for place, said in _verdicts(domain.pack, domain, None).items()
+        if worst(list(said.values())) == "near_miss"
+    }
+
+
 def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Place, dict[str, Verdict]]:
     """By write call what each policy says of it."""
     places = domain.places if places is None else places

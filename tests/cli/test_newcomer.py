@@ -152,6 +152,14 @@ def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path)
     assert "no policy document is given; --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
 
 
+def test_a_fresh_draft_is_told_from_a_pack_that_somebody_decided_on(hotel: Path) -> None:
+    assert run("bylaw init logs.jsonl --document hotel/policy.md --out drafted", hotel).returncode == 0
+    shown = " ".join(run("bylaw check drafted", hotel).stdout.split())
+    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet." in shown
+    decided = run("bylaw check hotel", hotel).stdout
+    assert "draft" not in decided
+
+
 def test_a_stray_file_among_logs_is_one_line(hotel: Path) -> None:
     good = (hotel / "logs.jsonl").read_text()
     (hotel / "mixed.jsonl").write_text(good + "".join(f'{{"row": {number}}}\n' for number in range(300)))
