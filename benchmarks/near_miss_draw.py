@@ -28,7 +28,7 @@ PRICES = {"modify-cabin-price"}
 """Policies that ask for what a change costs, not for whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
 """Calls of each stratum at most."""
-FURTHER = 72
+FURTHER = 48
 """Calls that `further` makes."""
 _WITHOUT = "-without-"
 """Between a conversation's id and the look-up taken out of it."""
