@@ -224,6 +224,7 @@ def main() -> int:
         drawn = [strata(options.airline), further(options.airline)]
         domain = airline(options.airline, drawn, "airline")
         text += rows(domain, chat)
+        text.append("")
         text += differing(domain, {place: said for draw in drawn for place, said in read_words(draw.labels).items()})
     print("\n".join(text))
     if options.page is not None:
@@ -237,44 +238,55 @@ PAGE = """# How near-misses are found: the near-miss paper's Table 1
 
     uv run python benchmarks/near_miss_search.py --airline ../shared/data/tau-airline --answers DIR --page FILE
 
-Three ways to tell what an agent had been shown before a write call, under the same guards written by hand and by the
-paper's criterion (every fact on the guard's path was seen). Intervals are Wilson's, 95 %.
+There are several ways to tell what an agent had been shown before a write call. Here they are compared under the same
+guards, written by hand, and by the paper's criterion: every fact on the guard's path was seen. Intervals are Wilson's,
+95 %; those of the weighed lines come from drawing again within each stratum.
 
 - **Observations** are the pack's own mapping of results to facts.
 - **Look-up code** was written by a model from the tools alone, and takes the place of every observation.
-- **Model search** asks a model about each write call, over the results shown before it; what it quotes must stand
-  there. It was tried on 60 write calls of the clinic and 20 of the airline, drawn by seed 12; the line above it has the
-  observations on the same calls.
+- **Look-up code per policy** was written for each policy apart, as in the paper, and serves that policy alone.
+- **Model search** asks a model about a write call, over the results shown before it. As in the paper's A.1, all that
+  the guards read of a thing is asked for at once, and may be put together from pieces of several results. Each piece
+  is quoted, and the quote must stand in the result. The line above it has the observations on the same calls.
 
-200 simulated conversations of the clinic, labelled by the simulator; 50 recorded ones of the airline (tau2) that write,
-drawn by the same seed, labelled by reading (`benchmarks/labels/airline-near-miss.csv`). A Claude model (its exact
-version was not told) wrote the code and answered the searches in November 2026, each question once and apart from the
-others. The clinic's answers are in
-`benchmarks/recorded/near-miss-search`, by the hash of the question, with attempt and date, so that without `--airline`
-and `--answers` the clinic's lines come out the same anywhere; the airline's quote recorded conversations and stay
-outside.
+## Where the truth comes from
 
-What falls short:
+- **Clinic**: 200 simulated conversations, labelled by the simulator.
+- **As they come**: 50 recorded conversations of the airline (tau2), drawn by seed. Only 5 of their 92 write calls are
+  near-misses, too few to compare anything by.
+- **Airline**: 188 write calls of tau1 (`benchmarks/near_miss_draw.py`). 92 are as recorded: all 46 that observations
+  flag for something other than a price, and some of every other kind. Out of 96 conversations that ended well one
+  look-up was taken, as if it had never been made. Weighed, each recorded call stands for as many as its stratum holds.
+
+Readers said of each of the airline's calls whether all facts that allow it had been shown, whether what the customer
+pays or gets back could be told, and whether the policy allows it. They saw the document, the conversation and what the
+database held (`benchmarks/near_miss_sheets.py`), no verdict and no stratum; nothing had been counted before they were
+done. Two read every call, a third those on which the two differed; the majority counts
+(`benchmarks/labels/airline-near-miss*.csv`). A near-miss is a call that is allowed and was made without having seen so.
+With amounts counted, too, it is also one where the price had not been shown.
+
+All readers, and whoever wrote the code and answered the searches, were Claude models (the exact version was not told),
+in November 2026, each question once and apart from the others. The clinic's answers are in
+`benchmarks/recorded/near-miss-search`, so without `--airline` and `--answers` the clinic's lines come out the same
+anywhere; the airline's quote recorded conversations and stay outside.
+
+## What falls short
 
 - Observations and simulator agree on every call of the clinic because the pack and the simulator were written for the
   same handbook. This shows that the engine does what it should, not that a mapping for another document is right.
-- The same kind of model wrote code and answered the searches; the paper compares two.
-- The airline's 92 write calls were read by two readers, each of them alone, from sheets that
-  `benchmarks/near_miss_sheets.py` renders: the document, the conversation, and what the database held before the call;
-  no verdict of ours. They agree on all three questions about every call, so that no third had to settle any. Both are
-  Claude models: that they agree says less than it would of two people.
-- The readers were asked whether all facts that **allow** a call had been shown, and, apart from that, whether what the
-  customer **pays or gets back** could be told. The document says that a customer pays the difference of a change of
-  cabin; the pack (`modify-cabin-price`) takes from this that the price must be known before. By the narrow question 5
-  calls are near-misses, by the wide one 16; both are in the table. Almost all that the ways flag beyond the narrow
-  question are changes of cabin before which nobody had looked up the price. Which reading is right is for whoever owns
-  the document to say.
-- Beyond that, observations and readers differ on four calls. A bag that is free at every level, paid for by nobody: the
-  pack asks for the level and the card all the same. Two bookings of flights that nobody had looked up, with a wrong
-  price: near-misses by the pack, whose policies do not price a booking, and not allowed by the readers. A certificate
-  in the same turn as the cancellation that allows it: the readers say that its result had not been seen, the pack takes
-  the act as known.
-- None of the 20 calls of the model search is a near-miss by the narrow question: there recall has no meaning.
+- Readers are models of one kind: that two agree says less than it would of two people. The paper compares two models;
+  here the same kind wrote code and searched.
+- The ways find nearly all that readers call a near-miss, and flag more. What they flag beyond is listed below the
+  table, by policy. It comes from how the document is read, not from what was seen:
+  - *A change of cabin without its price.* The document says that the customer pays the difference. The pack
+    (`modify-cabin-price`) takes from this that the price must be known before; the readers' first question does not.
+  - *A means of payment that only the reservation shows.* The pack (`modify-payment`) asks whether it is still in the
+    customer's profile, as the paper does (its section 4.4). The first two readers differed on it, and the third said
+    that the reservation is enough.
+  - *A booking with a wrong price, of flights that nobody had looked up.* The pack's policies do not price a booking, so
+    that to the pack it is allowed; to the readers it is not, so that it is no near-miss but worse.
+  - *Bags that are free at every level.* The pack asks for the level and the card all the same.
+  Which reading is right is for whoever owns the document to say.
 """
 
 if __name__ == "__main__":
