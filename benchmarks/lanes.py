@@ -96,7 +96,8 @@ LANES: dict[str, Lane] = {
     ),
     "site": Lane(("docs/test_site.py",), packages=("mkdocs-material",), versions=("mkdocs-material",)),
     "slow": Lane(
-        ("align/test_tasks.py", "audit", "clinic", "guard"), "serve,mcp,compile,learn,parquet", marks="slow"
+        ("align/test_tasks.py", "audit", "bench", "clinic", "compile", "guard"), "serve,mcp,compile,learn,parquet",
+        marks="slow",
     ),
 }  # fmt: skip
 

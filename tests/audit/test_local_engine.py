@@ -43,6 +43,7 @@ def children(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds workers in /proc")
 def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp_path: Path) -> None:
     world = clinic.with_name("clinic.sqlite")

@@ -67,7 +67,7 @@ def test_lines_are_those_of_the_small_audit_to_the_byte(shop: Shop, logs: list[P
 def test_rows_do_not_depend_on_shards_or_their_order(clinic: Path, tmp_path: Path) -> None:
     world = clinic.with_name("clinic.sqlite")
     want = sharded([clinic], "clinic", tmp_path / "whole", size=1 << 30, world=world).out
-    got = sharded([clinic], "clinic", tmp_path / "parts", size=9000, world=world, engine=Inline(backwards=True)).out
+    got = sharded([clinic], "clinic", tmp_path / "parts", size=18000, world=world, engine=Inline(backwards=True)).out
     for name in TABLES:
         assert rows(got, name) == rows(want, name)
         assert rows(got, name), f"no row of {name} is compared"
@@ -94,19 +94,19 @@ def test_a_row_of_calls_tells_what_its_line_tells(shop: Shop, logs: list[Path]) 
 
 
 def test_a_killed_run_is_taken_up_where_it_was(shop: Shop, logs: list[Path]) -> None:
-    want = sharded(logs, str(shop.pack), shop.root / "whole", size=900, world=shop.world).out
+    want = sharded(logs, str(shop.pack), shop.root / "whole", size=1800, world=shop.world).out
     out, judged = shop.root / "out", 0
     for ends_after in (3, 0, 4):
         engine = Inline(ends_after=ends_after)
         with pytest.raises(Killed):
-            sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=engine)
+            sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=engine)
         judged += len(engine.judged)
         assert not (out / "summary.json").exists()
     engine = Inline()
-    sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=engine)
+    sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=engine)
     assert judged == 7
     everything = Inline()
-    sharded(logs, str(shop.pack), shop.root / "again", size=900, world=shop.world, engine=everything)
+    sharded(logs, str(shop.pack), shop.root / "again", size=1800, world=shop.world, engine=everything)
     assert len(engine.judged) == len(everything.judged) - judged
     assert written(out) == written(want)
 
@@ -114,16 +114,16 @@ def test_a_killed_run_is_taken_up_where_it_was(shop: Shop, logs: list[Path]) -> 
 def test_parts_of_another_pack_world_or_log_are_not_taken_up(shop: Shop, logs: list[Path]) -> None:
     out = shop.root / "out"
     with pytest.raises(Killed):
-        sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=Inline(ends_after=3))
+        sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=Inline(ends_after=3))
     engine = Inline()
-    sharded(logs, str(shop.pack), out, size=900, engine=engine)
+    sharded(logs, str(shop.pack), out, size=1800, engine=engine)
     assert len(engine.judged) > 3
     assert json.loads((out / "summary.json").read_bytes())["world"] == "hindsight"
     with pytest.raises(Killed):
-        sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=Inline(ends_after=3))
+        sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=Inline(ends_after=3))
     logs[0].write_bytes(logs[0].read_bytes().replace(b"PAID", b"OPEN"))
-    sharded(logs, str(shop.pack), out, size=900, world=shop.world)
-    fresh = sharded(logs, str(shop.pack), shop.root / "fresh", size=900, world=shop.world).out
+    sharded(logs, str(shop.pack), out, size=1800, world=shop.world)
+    fresh = sharded(logs, str(shop.pack), shop.root / "fresh", size=1800, world=shop.world).out
     assert written(out) == written(fresh)
 
 
@@ -131,17 +131,17 @@ def test_parts_that_other_code_judged_are_not_taken_up(
     shop: Shop, logs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Killed):
-        sharded(logs, str(shop.pack), shop.root / "out", size=900, engine=Inline(ends_after=3))
+        sharded(logs, str(shop.pack), shop.root / "out", size=1800, engine=Inline(ends_after=3))
     package = shop.root / "edited"
     (package / "engine").mkdir(parents=True)
     (package / "engine" / "verdict.py").write_text("STRICT = True\n")
     before = code_digest(package)
     (package / "engine" / "verdict.py").write_text("STRICT = None\n")
     assert code_digest(package) != before
-    monkeypatch.setattr("bylaw.audit.batch.run.code_digest", lambda: code_digest(package))
+    monkeypatch.setattr("bylaw.audit.batch.run.own_code", lambda: code_digest(package))
     edited, whole = Inline(), Inline()
-    sharded(logs, str(shop.pack), shop.root / "out", size=900, engine=edited)
-    sharded(logs, str(shop.pack), shop.root / "whole", size=900, engine=whole)
+    sharded(logs, str(shop.pack), shop.root / "out", size=1800, engine=edited)
+    sharded(logs, str(shop.pack), shop.root / "whole", size=1800, engine=whole)
     assert len(edited.judged) == len(whole.judged)
 
 
@@ -154,13 +154,13 @@ def test_a_bad_shard_is_named_the_rest_stands_and_only_it_is_tried_again(shop: S
             yield from (Outcome(shard, why="its worker was lost") for shard in kept)
 
     out = shop.root / "out"
-    report = sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=Second())
+    report = sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=Second())
     assert [fault for fault in report.skipped if "set aside: its worker was lost" in fault.message]
     assert "one.jsonl (bytes " in next(f.place for f in report.skipped if "aside" in f.message)
     engine = Inline()
-    report = sharded(logs, str(shop.pack), out, size=900, world=shop.world, engine=engine)
+    report = sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=engine)
     assert [shard.number for shard in engine.judged] == [1]
-    whole = sharded(logs, str(shop.pack), shop.root / "whole", size=900, world=shop.world).out
+    whole = sharded(logs, str(shop.pack), shop.root / "whole", size=1800, world=shop.world).out
     assert written(out) == written(whole)
 
 

@@ -20,7 +20,9 @@ from bylaw.trace.event import Call, Message
 
 GUARDED = load_pack(PACK)
 RULES = {name: policy.definition for name, policy in GUARDED.policies.items()}
-TRAIN = samples("train", 3, 10, RULES)
+EACH = 4
+"""Pairs of each category and source."""
+TRAIN = samples("train", 3, EACH, RULES)
 
 
 def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_breaks() -> None:
@@ -28,7 +30,7 @@ def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_
     for each in TRAIN:
         pairs.setdefault(each.instruction, []).append(each)
         assert set(each.broken) <= set(GUARDED.policies)
-    assert len(pairs) == 10 * len(CATEGORIES) * len(SOURCES)
+    assert len(pairs) == EACH * len(CATEGORIES) * len(SOURCES)
     for safe, unsafe in pairs.values():
         assert safe.is_safe
         assert not unsafe.is_safe
@@ -36,8 +38,8 @@ def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_
 
 
 def test_the_same_seed_makes_the_same_and_another_seed_does_not() -> None:
-    assert samples("train", 3, 10, RULES) == TRAIN
-    other = samples("train", 4, 10, RULES)
+    assert samples("train", 3, EACH, RULES) == TRAIN
+    other = samples("train", 4, EACH, RULES)
     assert [each.trajectory.events for each in other] != [each.trajectory.events for each in TRAIN]
 
 
@@ -122,7 +124,7 @@ def test_weights_learn_to_leave_a_rule_aside_that_is_broken_by_safe_trajectories
 
 
 def test_denied_flags_no_more_than_held() -> None:
-    found = find(GUARDED, TRAIN[:40])
+    found = find(GUARDED, TRAIN[: 4 * EACH])
     assert all(not one.is_flagged or other.is_flagged for one, other in zip(denied(found), held(found), strict=True))
     told = measure("held", held(found))
     assert told.cells["all"].recall.share == 1.0

@@ -28,6 +28,7 @@ def made() -> tuple[Source, Work, Desk]:
     return source, *compile_pack(source, Recorded(Recordings(ANSWERS)))
 
 
+@pytest.mark.slow
 def test_the_shipped_pack_is_what_the_recordings_make(made: tuple[Source, Work, Desk]) -> None:
     source, work, _ = made
     files = assemble(source, work, name="clinic-compiled")
@@ -54,6 +55,7 @@ ALONE = {
 """Asked while a question showed no policies outside its group; asked again since."""
 
 
+@pytest.mark.slow
 def test_every_recording_is_asked_for(made: tuple[Source, Work, Desk]) -> None:
     assert Recordings(ANSWERS).keys() - TWICE - ALONE == made[2].asked.keys()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import made_once
+
 HOME = "http://127.0.0.1"
 
 
@@ -21,19 +23,22 @@ def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bylaw.audit.audited import write_audited
     from bylaw.audit.request import Request
     from bylaw.audit.run import audit
+    from bylaw.console.index import open_index
     from bylaw.packs.clinic.simulator.generate import write
 
-    folder = tmp_path_factory.mktemp("console")
-    write(folder, seeds=(1,), count=120)
-    request = Request((folder / "logs.jsonl.gz",), "clinic", folder / "clinic.sqlite")
-    audit(request, folder / "out")
-    write_audited(request, folder / "out")
-    return folder
+    def make(folder: Path) -> None:
+        write(folder, seeds=(1,), count=120)
+        request = Request((folder / "logs.jsonl.gz",), "clinic", folder / "clinic.sqlite")
+        audit(request, folder / "out")
+        write_audited(request, folder / "out")
+        open_index(folder / "out").close()
+
+    return made_once(tmp_path_factory, "console", make)
 
 
 @pytest.fixture
 def out(audited_once: Path, tmp_path: Path) -> Path:
-    """The audit's folder, for one test alone."""
+    """The audit's folder with its index, for one test alone."""
     shutil.copytree(audited_once / "out", tmp_path / "out")
     return tmp_path / "out"
 

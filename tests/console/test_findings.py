@@ -38,6 +38,7 @@ def test_all_of_one_rule_are_one_row(out: Path) -> None:
 
 
 def test_the_index_is_made_once_and_again_when_the_audit_changes(out: Path) -> None:
+    (out / "console.db").unlink()
     open_index(out).close()
     made = (out / "console.db").stat().st_mtime_ns
     open_index(out).close()
@@ -49,6 +50,7 @@ def test_the_index_is_made_once_and_again_when_the_audit_changes(out: Path) -> N
 
 
 def test_a_folder_that_cannot_be_written_to_can_be_viewed(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (out / "console.db").unlink()
     import bylaw.console.index.build as build
 
     make = build._make

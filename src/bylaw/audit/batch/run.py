@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,7 +100,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
     """What parts must have in common to be put together; the logs themselves are in the key of each shard."""
     held = [request.world, request.document, request.tasks]
     record = [
-        code_digest(),
+        own_code(),
         TABLES_SCHEMA,
         TABLES,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -113,7 +114,13 @@ def _mark(request: Request, examiner: Examiner) -> str:
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 
 
-def code_digest(package: Path = Path(bylaw.__file__).parent) -> str:
+@cache
+def own_code() -> str:
+    """The digest of the code that judges here, read once: what is edited later is not what runs."""
+    return code_digest(Path(bylaw.__file__).parent)
+
+
+def code_digest(package: Path) -> str:
     """The digest of a package's code: of two states of one version, as in a checkout, each may judge differently."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
