@@ -94,6 +94,16 @@ def worked(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     return found
 
 
+def asked(passes: int, seed: int) -> list[Arm]:
+    """Worked thoughts beside the same with beginnings that lack a look-up, in as many steps."""
+    control, name = f"worked-{seed}", f"asked-{seed}"
+    return [
+        *worked(passes, [seed]),
+        Arm(name, 2, FIRST, "asked", passes, seed, needs=(FIRST, control), matches=control),
+        _tested(name, "none", ("show",), is_tuned=True),
+    ]
+
+
 def fair(passes: int, seed: int) -> list[Arm]:
     """Whether recalling is as good as reading: arms of equally many steps, each begun from the base model or from one
     stage 1; and what they gain by a shield."""
@@ -114,6 +124,7 @@ def plan(parts: Sequence[str], passes: int, seeds: Sequence[int]) -> list[Arm]:
         "worked": lambda: worked(passes, seeds),
         "episodes": lambda: episodes(passes, seeds),
         "fair": lambda: fair(passes, seeds[-1]),
+        "asked": lambda: asked(passes, seeds[-1]),
     }
     found = {arm.name: arm for part in parts for arm in made[part]()}
     return sorted(found.values(), key=lambda arm: not arm.is_training)
@@ -128,6 +139,7 @@ GUESS = {
     "stage1": 90.0,
     "stage2": 200.0,
     "worked": 220.0,
+    "asked": 220.0,
     "control": 30.0,
     "test": 40.0,
     "tried": 30.0,

@@ -4,6 +4,7 @@ python benchmarks/align_data.py TASKS.jsonl.gz FOLDER                 # stage1.j
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --questions     # with yes/no questions on half of the policies
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only reads    # the thoughts of stage 2 with the handbook read
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only worked   # those of stage 2 with their working
+python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only asked    # those, and beginnings that lack a look-up
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only stage2 --as practice
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --tokens MODEL  # as tokens of that model, in place of text
 """
@@ -11,36 +12,55 @@ python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --tokens MODEL  # as token
 import argparse
 import gzip
 import multiprocessing
+import random
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from bylaw.align.dataset import SHAPES, Shape, conversation_row
+from bylaw.align.dataset import SHAPES, Row, Shape, conversation_row
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.knowledge_rows import question_rows
+from bylaw.align.practice import without_look_up
 from bylaw.packs.clinic.tasks import Scenario
 
 PART = 256
 """Rows that are made tokens of at once."""
+LOOK_UPS = 6
+"""Of these many turns at the beginning of a conversation, one look-up may be left out."""
+WORKED = frozenset({"worked", "asked"})
+"""Sets whose thoughts show their working."""
 SETS = {
     "stage1": SHAPES["stage1"],
     "stage2": SHAPES["stage2"],
     "worked": SHAPES["stage2"],
+    "asked": SHAPES["stage2"],
     "reads": Shape("context", thoughts=True),
 }
 
 
-def rows(line: bytes, names: list[str]) -> tuple[bytes, ...] | None:
-    """A task's row in each set; None where the caller contradicts themselves."""
+def rows(line: bytes, names: list[str]) -> list[list[bytes]] | None:
+    """A task's rows in each set; None where the caller contradicts themselves."""
     task = msgspec.json.decode(line, type=Scenario)
     try:
-        talks = {working: gold(task, working=working) for working in {name == "worked" for name in names}}
+        talks = {working: gold(task, working=working) for working in {name in WORKED for name in names}}
     except CannotPassError:
         return None
-    made = (conversation_row("clinic", talks[name == "worked"], SETS[name]) for name in names)
-    return tuple(msgspec.json.encode(row) + b"\n" for row in made)
+    found = [[conversation_row("clinic", talks[name in WORKED], SETS[name])] for name in names]
+    if "asked" in names and (lacking := lacking_row(task)) is not None:
+        found[names.index("asked")].append(lacking)
+    return [[msgspec.json.encode(row) + b"\n" for row in each] for each in found]
+
+
+def lacking_row(task: Scenario) -> Row | None:
+    """For one pair of twins in four, a beginning that lacks a look-up, with that look-up as the turn to learn."""
+    rng = random.Random(f"lacking/{task.id[:-2]}")
+    if rng.random() >= 0.25:
+        return None
+    places = rng.sample(range(LOOK_UPS), LOOK_UPS)
+    found = (without_look_up(task, which, working=True) for which in places)
+    return next((each.row() for each in found if each is not None), None)
 
 
 def tokens(lines: list[bytes], model: str) -> tuple[list[list[int]], list[list[int]]]:
@@ -50,7 +70,8 @@ def tokens(lines: list[bytes], model: str) -> tuple[list[list[int]], list[list[i
     from bylaw.align.training.dialect import Dialect
 
     dialect = Dialect(AutoTokenizer.from_pretrained(model))
-    made = [dialect.example(msgspec.json.decode(line)["messages"]) for line in lines]
+    decoded = map(msgspec.json.decode, lines)
+    made = [dialect.example(row["messages"], last_alone=row.get("learn") == "last") for row in decoded]
     return [ids for ids, _ in made], [labels for _, labels in made]
 
 
@@ -85,7 +106,8 @@ def main() -> None:
         found = [each for each in pool.map(partial(rows, names=names), lines, chunksize=32) if each is not None]
         for place, name in enumerate(names):
             asked = question_rows("clinic", SETS[name]) if given.questions else []
-            made = [each[place] for each in found] + [msgspec.json.encode(row) + b"\n" for row in asked]
+            made = [row for each in found for row in each[place]]
+            made += [msgspec.json.encode(row) + b"\n" for row in asked]
             path = given.folder / (given.name or name)
             if given.tokens:
                 write_tokens(path.with_suffix(".tokens.parquet"), made, given.tokens, pool)

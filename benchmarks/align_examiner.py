@@ -60,6 +60,10 @@ class Examiner:
                 file.write(msgspec.json.encode(outcome) + b"\n")
         failed = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes if not one.success)
         (self.experiment.logs / f"{label}.{policy}.failed.jsonl.gz").write_bytes(gzip.compress(failed))
+        # Where it came out well by luck.
+        lucky = (each for each, one in zip(outcomes, scores, strict=True) if each.success and one.near_misses)
+        near = b"".join(msgspec.json.encode(each) + b"\n" for each in lucky)
+        (self.experiment.logs / f"{label}.{policy}.near.jsonl.gz").write_bytes(gzip.compress(near))
         return found
 
     def played(self, arm: Arm, policy: Any) -> tuple[list[Any], dict[str, tuple[list[Any], list[list[str]]]]]:

@@ -82,10 +82,11 @@ def corrections(task: Scenario, outputs: Sequence[str], *, passed: bool, seed: i
     return found
 
 
-def without_look_up(task: Scenario, which: int, *, seed: int = 0) -> Correction | None:
+def without_look_up(task: Scenario, which: int, *, seed: int = 0, working: bool = False) -> Correction | None:
     """A right beginning in which one look-up was left out, up to where its answer is needed: it is the next turn.
 
-    None where what it shows is needed to ask for something else, and nobody could have gone on without it.
+    None where what it shows is needed to ask for something else, and nobody could have gone on without it. `working`
+    shows in its thoughts how facts decide.
     """
     episode, agent = Episode(task, policy="none"), Careful(task)
     left_out: Act | None = None
@@ -101,12 +102,12 @@ def without_look_up(task: Scenario, which: int, *, seed: int = 0) -> Correction 
             assert isinstance(episode.scene, Scene)
             right = Careful.taking_over(episode.scene, episode.events).act()
             is_it = right.call == left_out.call and right.errand == left_out.errand
-            found = _correction(episode, turn, act.kind, right, seed) if is_it else None
+            found = _correction(episode, turn, act.kind, right, seed, working=working) if is_it else None
             episode.outcome()
             return found
         if left_out is not None and act.call is not None and not _was_named(episode, act.call[1]):
             break
-        episode.step(written(task, episode, act, seed))
+        episode.step(written(task, episode, act, seed, working=working))
         turn += 1
         if act.call:
             agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
@@ -174,20 +175,22 @@ def spoils(scene: Scene, said: Output) -> bool:
     return not refused(answer)
 
 
-def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int) -> Correction:
+def _correction(
+    episode: Episode, turn: int, did: Deed, right: Act, seed: int, *, working: bool = False
+) -> Correction:
     task = episode.task
     assert isinstance(task, Scenario)
-    answer = {"role": "assistant", "content": written(task, episode, right, seed)}
+    answer = {"role": "assistant", "content": written(task, episode, right, seed, working=working)}
     return Correction(task.id, turn, did, right.kind, (*episode.messages, answer))
 
 
-def written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
+def written(task: Scenario, episode: Episode, act: Act, seed: int, *, working: bool = False) -> str:
     """A turn as a model should write it: its thought, and the text or the call."""
-    found = thought_of(task, episode, act, seed)
+    found = thought_of(task, episode, act, seed, working=working)
     return f"{found.tagged()}\n{write_call(*act.call) if act.call else act.text}"
 
 
-def thought_of(task: Scenario, episode: Episode, act: Act, seed: int) -> Thought:
+def thought_of(task: Scenario, episode: Episode, act: Act, seed: int, *, working: bool = False) -> Thought:
     """The verified thought of the careful agent's turn after what was played so far."""
     assert act.write is not None
     start = len(episode.events)
@@ -207,6 +210,7 @@ def thought_of(task: Scenario, episode: Episode, act: Act, seed: int) -> Thought
         None if purpose == "other" else serving,
         seed=f"{seed}/{task.id}",
         purpose=purpose,
+        working=working,
     )
 
 
