@@ -287,7 +287,9 @@ def main() -> None:
     options.add_argument("--practice", required=True, help="tasks to practise on, as gzipped JSON lines")
     options.add_argument("--episodes", default="{}", help="settings of practice on whole conversations, as JSON")
     options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which")
-    options.add_argument("--parts", default="worked,fair", help="of worked, fair, asked, episodes: what to run, in order")
+    options.add_argument(
+        "--parts", default="worked,fair", help="of worked, fair, asked, episodes: what to run, in order"
+    )
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bylaw.align.bootstrap import Interval, difference, rate_difference, rate_ratio
+from bylaw.align.bootstrap import Interval, difference, over_trainings, rate_difference, rate_ratio
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
@@ -80,8 +80,18 @@ def rate_gap(ones: Sequence[Model], others: Sequence[Model], what: str) -> Inter
 
 def rate_share(ones: Sequence[Model], others: Sequence[Model], *what: str) -> str:
     """How often a write is faulty in any of these ways, as a share of the same of others."""
-    found = rate_ratio(_faulty(ones, *what), _faulty(others, *what))
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return part(rate_ratio(_faulty(ones, *what), _faulty(others, *what)))
+
+
+def over(ones: Sequence[Model], others: Sequence[Model], *what: str, is_share: bool = False) -> Interval:
+    """pass@1 of some trainings less that of others, or how often their writes are faulty; over trainings and tasks."""
+    made = (_faulty([model], *what) if what else _passed(model) for model in (*ones, *others))
+    rates = list(made)
+    return over_trainings(rates[: len(ones)], rates[len(ones) :], is_share=is_share)
+
+
+def _passed(model: Model) -> dict[str, tuple[float, float]]:
+    return {name: (sum(each), float(len(each))) for name, each in _by_cluster([model], _success).items()}
 
 
 def _success(task: dict[str, Any]) -> float:
@@ -110,6 +120,11 @@ def count(models: Sequence[Model], what: str) -> int:
 def points(found: Interval) -> str:
     """A difference in points, with its interval."""
     return f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+
+
+def part(found: Interval) -> str:
+    """A share, with its interval."""
+    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def percents(models: Sequence[Model]) -> str:

@@ -15,6 +15,8 @@ from align_logs import (
     count,
     gap,
     log_of,
+    over,
+    part,
     passed,
     percents,
     points,
@@ -25,21 +27,36 @@ from align_logs import (
 )
 
 from bylaw.align.bootstrap import interval
-from bylaw.align.tasks import load_tasks
-from bylaw.packs.clinic.tasks import Scenario
 
 PAGE = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
 Places = Sequence[tuple[int, int]]
 """Runs, each with a seed."""
-SHOWN: Places = ((11, 3), (12, 3))
-"""Trainings of stage 2 that were played under `show`; one seed, trained twice."""
+SHOWN: Places = ((11, 3), (12, 3), (14, 3))
+"""Trainings of stage 2 that were played under `show`; one seed, trained three times."""
+BOTH: Places = SHOWN[:2]
+"""Those of them that were played under `live` too."""
 PRACTISED: Places = ((9, 1), (10, 2))
 """Runs of practice on whole conversations: the first and the second recipe."""
-TRAININGS: Places = ((8, 1), *PRACTISED, *SHOWN)
+TRAININGS: Places = ((8, 1), *PRACTISED, *BOTH)
+"""Trainings of stage 2 that were played under `live`."""
 SIXTH: Places = ((6, 1), (6, 2), (6, 3))
-WORKED: Places = ((13, 1), (13, 2))
+WORKED: Places = ((13, 1), (13, 2), (14, 3))
+"""Trainings of stage 2 with plain thoughts and with worked ones."""
 LONG = Model(13, "long-3", "context")
 """A stage 1 of as many steps as both stages take."""
+LAST = 14
+READS, ALONE, ASKED = Model(LAST, "reads-3", "context"), Model(LAST, "alone-3"), Model(LAST, "asked-3")
+SECOND, SHOWING = Model(LAST, "stage2-3"), Model(LAST, "worked-3")
+"""The last run's stage 2, with plain thoughts and with worked ones."""
+ARMS = {
+    "stage 1, handbook in the prompt": Model(LAST, "stage1-1", "context"),
+    "stage 2, plain thoughts": SECOND,
+    "stage 2, worked thoughts": SHOWING,
+    "... and left-out look-ups": ASKED,
+    "stage 2, handbook in the prompt": READS,
+    "stage 2 without stage 1": ALONE,
+}
+"""All of the last run."""
 COMPARING = (
     *("late-cancel-fee", "refill-interval", "reschedule-notice", "waive-limit", "refund-cap", "refund-remaining"),
     "booking-weekly-cap",
@@ -55,22 +72,21 @@ def main() -> None:
 
 def page() -> str:
     """The page, from the logs."""
-    second, shown = kind("stage2", TRAININGS), kind("stage2", SHOWN)
+    second, shown, both = kind("stage2", TRAININGS), kind("stage2", SHOWN), kind("stage2", BOTH)
     live, show = (held(models, how) for models, how in ((second, "live"), (shown, "show")))
-    both, both_held = [FIRST, *shown], [FIRST.held("show"), *show]
+    last = list(ARMS.values())
     return PAGE.format(
         shields=shields(),
         practice=practice(),
         **counted("plain", shown),
         **counted("show", show),
-        **counted("both", both),
-        **counted("both_show", both_held),
         **counted("live", live),
-        **counted("short", held(shown, "live")),
-        show_gap=points(gap(show, shown)),
+        **counted("last", last),
+        **counted("last_show", held(last, "show")),
+        show_gap=points(over(show, shown)),
         show_each=each(show, shown),
-        show_live=points(gap(show, held(shown, "live"))),
-        first_gap=points(gap([FIRST.held("show")], [FIRST])),
+        show_live=points(gap(held(both, "show"), held(both, "live"))),
+        last_each=each(held(last, "show"), last),
         agent_gap=points(gap([Model(8, "stage2-1").held("agent")], [Model(8, "stage2-1")])),
         live_gap=points(gap(live, second)),
         live_each=each(live, second),
@@ -79,7 +95,7 @@ def page() -> str:
         ).removeprefix("+"),
         **took(),
         **working(),
-        **since(),
+        **fair(),
         **turns(shown, show),
         **practised(),
         **knowledge(),
@@ -128,6 +144,7 @@ def shields() -> str:
     """Models without a shield and under each that they were played under."""
     titles = {"base, handbook in the prompt": BASE, "stage 1, handbook in the prompt": FIRST}
     titles |= {f"stage 2, seed {seed} (run {run})": Model(run, f"stage2-{seed}") for run, seed in TRAININGS}
+    titles |= {f"{title} (run {LAST})": model for title, model in ARMS.items()}
     rows: list[list[str]] = []
     for title, model in titles.items():
         for how in ("", "agent", "live", "show"):
@@ -143,7 +160,7 @@ def shields() -> str:
 
 
 def working() -> dict[str, str]:
-    """What thoughts gain by their working, and stage 2 beside a stage 1 of as many steps."""
+    """What thoughts gain by their working, over trainings and tasks."""
     plain, worked = kind("stage2", WORKED), kind("worked", WORKED)
     broken = json.loads((LOGS / "violations.json").read_text())
     compared = {name: sum(found.get(policy, 0) for policy in COMPARING) for name, found in broken.items()}
@@ -155,12 +172,13 @@ def working() -> dict[str, str]:
     head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
     return {
         "worked": table([*head, "near-misses a write (%)"], rows),
-        "worked_gap": points(gap(worked, plain)),
+        "worked_gap": points(over(worked, plain)),
         "worked_each": each(worked, plain),
-        "worked_broken": points(rate_gap(worked, plain, "violations")),
-        "worked_near": points(rate_gap(worked, plain, "near_misses")),
-        "worked_share": rate_share(worked, plain, "violations"),
-        "worked_both": rate_share(worked, plain, "violations", "near_misses"),
+        "worked_broken": points(over(worked, plain, "violations")),
+        "worked_near": points(over(worked, plain, "near_misses")),
+        "worked_share": part(over(worked, plain, "violations", is_share=True)),
+        "worked_near_share": part(over(worked, plain, "near_misses", is_share=True)),
+        "worked_both": part(over(worked, plain, "violations", "near_misses", is_share=True)),
         "worked_kept": f"{100 * count(worked, 'writes') / count(plain, 'writes'):.0f}",
         **counted("plain2", plain),
         **counted("worked", worked),
@@ -168,31 +186,31 @@ def working() -> dict[str, str]:
         **{f"{name}_compared": str(found) for name, found in compared.items()},
         **{f"{name}_others": str(sum(broken[name].values()) - found) for name, found in compared.items()},
         "compared": ", ".join(f"`{policy}`" for policy in COMPARING),
-        "long_passed": percents([LONG]),
-        "run13_each": percents(plain),
-        "recall_gap": points(gap(plain, [LONG, LONG])),
+        "asked_gap": points(gap([ASKED], [SHOWING])),
+        "asked_near": rate_share([ASKED], [SHOWING], "near_misses"),
+        "asked_broken": rate_share([ASKED], [SHOWING], "violations"),
+        "asked_both": rate_share([ASKED], [SECOND], "violations", "near_misses"),
+        "asked_passed": percents([ASKED]),
     }
 
 
-def since() -> dict[str, str]:
-    """Run 13 with and without a shield, on the tasks whose caller's yes the shield then took for one."""
-    tasks = [task for task in load_tasks("test") if isinstance(task, Scenario)]
-    ids = {task.id for task in tasks if task.agrees != "Yes indeed, go ahead."}
-    titles = {"stage 1, handbook in the prompt": Model(13, "stage1-1", "context")}
-    titles |= {"stage 1 for as many steps as both": LONG}
-    titles |= {f"stage 2, seed {seed}": Model(13, f"stage2-{seed}") for _, seed in WORKED}
-    titles |= {f"stage 2 worked, seed {seed}": Model(13, f"worked-{seed}") for _, seed in WORKED}
-    rows: list[list[str]] = []
-    for title, model in titles.items():
-        for name, played in (("none", model), ("`show`", model.held("show"))):
-            found = played.some(ids)
-            sums = {
-                what: sum(task[what] for task in found) for what in ("success", "writes", "violations", "near_misses")
-            }
-            cells = [str(sums[what]) for what in ("writes", "violations", "near_misses")]
-            rows.append([title if played is model else "", name, f"{100 * sums['success'] / len(found):.1f}", *cells])
-    head = ["run 13", "shield", "pass@1", "writes", "violations", "near-misses"]
-    return {"since": table(head, rows), "indeed": str(len(tasks) - len(ids)), "others": str(len(ids))}
+def fair() -> dict[str, str]:
+    """Reading the handbook beside recalling it, and stage 2 with and without stage 1, in equally many steps."""
+    before = kind("stage2", WORKED[:2])
+    words = {name: f"{model.found()['words']:,.0f}" for name, model in (("reads", READS), ("showing", SHOWING))}
+    return {
+        "long_passed": percents([LONG]),
+        "long_beside": percents(before),
+        "long_gap": points(gap(before, [LONG, LONG])),
+        "reads_passed": percents([READS]),
+        "second_passed": percents([SECOND]),
+        "reads_gap": points(gap([READS], [SECOND])),
+        "reads_worked": points(gap([SHOWING], [READS])),
+        "showing_passed": percents([SHOWING]),
+        "alone_passed": percents([ALONE]),
+        "alone_gap": points(gap([ALONE], [SECOND])),
+        **{f"{name}_words": told for name, told in words.items()},
+    }
 
 
 def practice() -> str:
@@ -223,7 +241,7 @@ def practised() -> dict[str, str]:
 def knowledge() -> dict[str, str]:
     """Accuracy on policies whose questions were never learned, above chance, with intervals over policies."""
     found: dict[str, str] = {}
-    second, worked = kind("stage2", [*PRACTISED, *SHOWN, *WORKED]), kind("worked", WORKED)
+    second, worked = kind("stage2", [*PRACTISED, *BOTH, *WORKED]), kind("worked", WORKED)
     asking = (("at once", "once", second), ("after a thought", "thought", second), ("at once", "worked", worked))
     for form, short, models in asking:
         clusters: dict[str, list[float]] = {}

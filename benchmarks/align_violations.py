@@ -20,8 +20,8 @@ from bylaw.trace.event import Call
 
 KINDS = {
     "before": [Model(run, f"stage2-{seed}") for run, seed in ((8, 1), (9, 1), (10, 2), (11, 3), (12, 3))],
-    "stage2": [Model(13, f"stage2-{seed}") for seed in (1, 2)],
-    "worked": [Model(13, f"worked-{seed}") for seed in (1, 2)],
+    "stage2": [Model(run, f"stage2-{seed}") for run, seed in ((13, 1), (13, 2), (14, 3))],
+    "worked": [Model(run, f"worked-{seed}") for run, seed in ((13, 1), (13, 2), (14, 3))],
 }
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.align.bootstrap import difference, interval, rate_difference, rate_ratio
+from bylaw.align.bootstrap import difference, interval, over_trainings, rate_difference, rate_ratio
 
 values = st.dictionaries(
     st.text(max_size=3), st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2), min_size=1, max_size=20
@@ -64,3 +64,25 @@ def test_a_ratio_of_rates_is_one_of_itself_and_half_where_half_as_much_happens()
     assert (half.mean, half.low, half.high) == (0.5, 0.5, 0.5)
     assert rate_ratio(often, often).mean == 1
     assert rate_ratio(often, dict.fromkeys(often, (0.0, 4.0))).mean == 0
+
+
+def test_trainings_that_part_make_the_interval_wider_and_trainings_alike_do_not() -> None:
+    none = {str(number): (0.0, 1.0) for number in range(40)}
+    half = {str(number): (float(number % 2), 1.0) for number in range(40)}
+    most = {str(number): (float(number % 10 != 0), 1.0) for number in range(40)}
+    alone = rate_difference(half, none)
+    alike, apart = over_trainings([half] * 3, [none] * 3), over_trainings([none, half, most], [none] * 3)
+    assert (alike.mean, alike.low, alike.high) == (alone.mean, alone.low, alone.high)
+    assert apart.mean == pytest.approx((0.5 + 0.9) / 3)
+    assert apart.low < alone.low
+    assert apart.high > alone.high
+
+
+def test_a_training_is_drawn_with_its_pair() -> None:
+    easy = {str(number): (1.0, 2.0) for number in range(20)}
+    hard = {str(number): (2.0, 2.0) for number in range(20)}
+    found = over_trainings([easy, hard], [easy, hard])
+    assert (found.mean, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert over_trainings([easy, easy], [hard, hard], is_share=True).low == 0.5
+    with pytest.raises(ValueError, match="same clusters"):
+        over_trainings([easy, {"a": (1.0, 1.0)}], [easy, {"a": (1.0, 1.0)}])

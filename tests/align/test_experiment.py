@@ -31,7 +31,7 @@ def lane(modules: SimpleNamespace, tmp_path: Path) -> Any:
 
 
 def test_every_model_is_trained_after_what_it_begins_from_and_is_played(modules: SimpleNamespace) -> None:
-    planned = modules.arms.plan(("worked", "fair", "episodes"), 2, [1, 3])
+    planned = modules.arms.plan(("worked", "fair", "asked", "episodes"), 2, [1, 3])
     names = [arm.name for arm in planned]
     assert len(set(names)) == len(names)
     for place, arm in enumerate(planned):
@@ -42,6 +42,7 @@ def test_every_model_is_trained_after_what_it_begins_from_and_is_played(modules:
     passes = {arm.name: arm.epochs for arm in planned if arm.stage}
     both = passes["stage1-1"] + passes["stage2-3"]
     assert all(passes[f"worked-{k}"] == passes[f"stage2-{k}"] for k in (1, 3))
+    assert next(arm for arm in planned if arm.name == "asked-3").matches == "worked-3"
     assert {passes["stage1-1"] + passes["reads-3"], passes["alone-3"], passes["long-3"]} == {both}
     assert all("show" in arm.shields for arm in planned if arm.policy)
 

@@ -78,9 +78,13 @@ def test_nothing_is_learned_after_a_write_that_cannot_be_undone() -> None:
     assert [each.turn for each in corrections(task, outputs, passed=False)] == [0]
 
 
-def test_a_look_up_that_was_left_out_is_the_next_turn() -> None:
-    found = [each for task in TASKS for which in range(4) if (each := without_look_up(task, which)) is not None]
+@pytest.mark.parametrize("working", [False, True])
+def test_a_look_up_that_was_left_out_is_the_next_turn(*, working: bool) -> None:
+    made = (without_look_up(task, which, working=working) for task in TASKS for which in range(4))
+    found = [each for each in made if each is not None]
     assert len(found) >= 8
+    compared = [each for each in found if any(": later" in one["content"] for one in each.messages)]
+    assert bool(compared) == working
     for each in found:
         *before, answer = each.messages
         call = read_output(answer["content"])

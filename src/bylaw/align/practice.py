@@ -175,9 +175,7 @@ def spoils(scene: Scene, said: Output) -> bool:
     return not refused(answer)
 
 
-def _correction(
-    episode: Episode, turn: int, did: Deed, right: Act, seed: int, *, working: bool = False
-) -> Correction:
+def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int, *, working: bool = False) -> Correction:
     task = episode.task
     assert isinstance(task, Scenario)
     answer = {"role": "assistant", "content": written(task, episode, right, seed, working=working)}
