@@ -25,6 +25,8 @@ SAID = 4_000
 """The most characters of one message or result that can be searched for."""
 TALK = 60_000
 """The same of one conversation."""
+_SHARED = ("trajectory", "agent", "policy", "rule")
+"""What a line says that its cell or its conversation is found by."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json")
 
 
@@ -128,6 +130,9 @@ class _Builder:
             self._take_conversation(place, told)
         for told in conversations_in_logs(self._folder.path):
             self._take_logged(told)
+        for name, number in self._conversations.items():
+            if number in self._flagged and number not in self._kept:
+                self._seek("talk", number, name)
         for number, calls in self._calls.items():
             values = (calls, self._flagged.get(number, 0), number)
             self._run("UPDATE conversations SET calls = ?, flagged = ? WHERE number = ?", values)
@@ -150,7 +155,7 @@ class _Builder:
             charges = [(policy["id"], policy[self._criterion], policy["severity"]) for policy in judged]
             cell = self._cell(reason, "call", call, verdict, charges)
             number = self._add(name, reason, cell, conversation, CALLS, place, call, _because(call, reason))
-            self._seek("words", number, _words_of_call(name, call, judged, reason))
+            self._seek("words", number, _words_of_call(name, call, judged))
         for rule in call.get("open_rules") or ():
             self._take_open(place, call, rule, conversation)
 
@@ -161,7 +166,7 @@ class _Builder:
         line = call | {"tool": rule["rule"], "step": rule["step"]}
         cell = self._cell(reason, "rule", line, "inconclusive", [(rule["policy"], "inconclusive", severity)])
         number = self._add(name, reason, cell, conversation, CALLS, place, line, rule["because"])
-        self._seek("words", number, "\n".join(map(str, (name, call["agent"], call["tool"], *rule.values()))))
+        self._seek("words", number, _words_of_rule(name, rule | {"tool": call["tool"]}))
 
     def _take_rule(self, place: int, broken: JsonRecord) -> None:
         conversation = self._conversation(broken["trajectory"], broken["agent"])
@@ -171,7 +176,7 @@ class _Builder:
         line = broken | {"tool": broken["rule"], "executed": None}
         cell = self._cell(reason, "rule", line, "broken", [(broken["policy"], "broken", severity)])
         number = self._add(name, reason, cell, conversation, RULES, place, line, broken["because"])
-        self._seek("words", number, "\n".join(str(value) for value in (name, *broken.values())))
+        self._seek("words", number, _words_of_rule(name, broken))
 
     def _add(
         self,
@@ -213,6 +218,14 @@ class _Builder:
             self._run("INSERT INTO cells VALUES (?,?,?,?,?,?,?,?,0)", (number, *head, _gravity(reason, executed)))
             for charge in charges:
                 self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, *charge))
+            told = (
+                line["agent"],
+                line["tool"],
+                reason.words,
+                reason.policy,
+                *(part for each in charges for part in each),
+            )
+            self._seek("cell_words", number, "\n".join(map(str, told)))
         return number
 
     def _reason(self, reason: Reason) -> int:
@@ -238,7 +251,7 @@ class _Builder:
         self._run("UPDATE conversations SET place = ?, length = ?, good = ? WHERE number = ?", values)
         self._kept.add(number)
         if number in self._flagged:
-            self._seek("talk", number, "\n".join(_said(told)))
+            self._seek("talk", number, "\n".join((str(told["trajectory"]), *_said(told))))
 
     def _take_logged(self, told: JsonRecord) -> None:
         """A conversation out of the logs, where the audit kept none of it."""
@@ -277,11 +290,16 @@ def _because(call: JsonRecord, reason: Reason) -> str:
     return next(words, "") or call.get("because") or reason.words
 
 
-def _words_of_call(name: str, call: JsonRecord, judged: list[JsonRecord], reason: Reason) -> str:
-    """Whatever the list and the drawing show of a call."""
-    told: list[Any] = [name, call["trajectory"], call["agent"], call["tool"], reason.words, call.get("because")]
+def _words_of_rule(name: str, line: JsonRecord) -> str:
+    """The same of a rule that is broken or open."""
+    return "\n".join(str(value) for value in (name, *(line[each] for each in line if each not in _SHARED)))
+
+
+def _words_of_call(name: str, call: JsonRecord, judged: list[JsonRecord]) -> str:
+    """Whatever the list and the drawing show of a call, and not of every call of its cell or its conversation."""
+    told: list[Any] = [name, call.get("because")]
     for policy in judged:
-        told += [policy["id"], policy["because"]]
+        told.append(policy["because"])
         told += [ask.get("question") for ask in policy["asks"]]
         for fact in (*policy["missing"], *policy["seen"]):
             told += [fact["entity"], fact["field"], *(fact["key"] or ()), fact.get("claim"), fact.get("value")]

@@ -1,6 +1,6 @@
 """The tables of an index. What a page shows of a line is read from the line itself, at the place kept here."""
 
-VERSION = "3"
+VERSION = "4"
 """An index of another version is made anew."""
 
 NAME = "console.db"
@@ -32,12 +32,14 @@ CREATE TABLE findings (
   step INTEGER NOT NULL, because TEXT NOT NULL
 );
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE cell_words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE quiet_talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
 """A `cell` is all findings that no filter but a search tells apart; counts are sums over cells, of which there are few.
 
-`words` is what the list and the detail of a finding say, `talk` what was said in its conversation. `quiet` are the
+What the list and the detail say of a finding is searched for in three places: in `words` what is its own, in
+`cell_words` what all of its cell share, in `talk` its conversation's name and what was said there. `quiet` are the
 conversations that the audit found nothing in and so did not keep, out of its logs; `quiet_talk` what was said in them.
 """
 
