@@ -300,7 +300,7 @@ def told(facts: list[Row], pages: list[Row]) -> str:
             *table(("what", "measured"), facts),
             "",
             "Each page as the application answers it, in processor time: the first time, the slowest of the next five;",
-            "then the first contentful paint in Chromium, on the wall's clock, the median of three; and its size. Other",
+            "then the first contentful paint in Chromium, on the wall's clock, the median of three; its size. Other",
             f"programs had the same cores meanwhile: the load average was {load}. The goals are 200 ms and one second.",
             "",
             *table(("page", "first", "then, at most", "first paint", "size"), pages),
