@@ -1,10 +1,12 @@
 """The policy in the console: what holds each sentence, signatures, comments; and an audit against an earlier one."""
 
+import html
 import json
 import re
 import shutil
 from pathlib import Path
 
+from bylaw.console.index import Wanted, open_index
 from bylaw.pack.review import read_signatures, standings
 from tests.console.conftest import Reader
 
@@ -107,3 +109,26 @@ def test_an_earlier_audit_tells_new_from_known_and_gone(out: Path) -> None:
     assert numbers["New"] == "1"
     assert int(numbers["Fixed"]) + int(numbers["Not audited again"]) == 1
     assert flagged[1] in reader.get("/findings?base=before")
+
+
+def test_a_policys_page_says_what_it_says_itself_of_a_call_that_others_flagged_too(reader: Reader, out: Path) -> None:
+    index = open_index(out)
+    for row in index.findings(Wanted(verdict="violation", state="all"), limit=500):
+        judged = [each for each in index.line(row)["policies"] if each["id"] != row.policy]
+        found = [each for each in judged if each["determined"] == "violation" and each["because"] != row.because]
+        listed = [index.findings(Wanted(policy=each["id"], state="all"), limit=5) for each in found]
+        if any(row in rows for rows in listed):
+            break
+    else:
+        raise AssertionError("no call was flagged by two policies")
+    other = next(each for each, rows in zip(found, listed, strict=True) if row in rows)
+    page = re.sub("<[^>]+>", "", reader.get(f"/policy/{other['id']}"))
+    line = next(line for line in page.splitlines() if f"{row.conversation}, step {row.step}" in line)
+    assert other["because"].replace("`", "") in html.unescape(line)
+
+
+def test_more_than_one_is_a_plural(reader: Reader) -> None:
+    page = re.sub("<[^>]+>", "", reader.get("/policy/slot-open"))
+    counts = re.findall(r"(\d+) (violations?|near-miss(?:es)?)\b", page)
+    assert counts
+    assert all((count == "1") == (word in ("violation", "near-miss")) for count, word in counts)

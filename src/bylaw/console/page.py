@@ -22,6 +22,8 @@ VERDICTS = {
     "inconclusive": "inconclusive",
     "compliant": "compliant",
 }
+PLURALS = {"violation": "violations", "near_miss": "near-misses", "broken": "rules broken"}
+"""More than one of a verdict; `uninformed` and the like are said alike."""
 STATES = {
     "new": "New",
     "still": "Known",
@@ -53,7 +55,13 @@ def environment() -> Environment:
     texts: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain}
     values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span}
     made.filters.update(texts | values)
-    known: dict[str, Any] = {"VERDICTS": VERDICTS, "STATES": STATES, "SETTLED": SETTLED, "static": static_address}
+    known: dict[str, Any] = {
+        "VERDICTS": VERDICTS,
+        "PLURALS": PLURALS,
+        "STATES": STATES,
+        "SETTLED": SETTLED,
+        "static": static_address,
+    }
     made.globals.update(known)
     return made
 

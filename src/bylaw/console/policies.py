@@ -14,6 +14,7 @@ from bylaw.console.app import changed, shown
 from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
+from bylaw.console.index.query import FindingRow
 from bylaw.console.index.wanted import Wanted
 from bylaw.console.margin import grouped, margin_of
 from bylaw.console.pack_state import PackState
@@ -24,6 +25,7 @@ from bylaw.console.signing import sign
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 from bylaw.pack.review import (
     REVIEW,
     read_signatures,
@@ -142,7 +144,8 @@ class PolicyPages:
 
     def _shown(self, asked: Asked, name: str, written: Written | None = None) -> Response:
         index = self._view.standings().index
-        found = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
+        rows = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
+        found = [(row, *_said_of(index.line(row), row, name, self._view.criterion)) for row in rows]
         stated: JsonRecord = self._view.policies.get(name) or {}
         judged: JsonRecord = (self._view.summary.get("by_policy") or {}).get(name) or {}
         own: dict[str, Any] = {"check": None, "policy": None, "state": "", "signature": None, "cases": []}
@@ -193,6 +196,15 @@ class PolicyPages:
     def _page(self, template: str, asked: Asked, **values: Any) -> Response:
         given = {"view": self._view, "asked": asked, "section": "policy", "written": None} | values
         return page(template, headers=asked.headers, **given)
+
+
+def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
+    """What a policy says of a call that others may have flagged, too: its verdict, and why."""
+    judged: list[JsonRecord] = line.get("policies") or []
+    for each in judged:
+        if each["id"] == name and row.policy != name:
+            return str(each[criterion]), str(each["because"] or "") or row.because
+    return row.verdict, row.because
 
 
 def _cases(now: PackState, name: str) -> list[ShownCase]:

@@ -109,6 +109,22 @@ def test_a_conversation_in_which_nothing_was_judged_is_found_and_read(visit: Ope
     assert "No call of this conversation was judged" in page.locator(".aside").inner_text()
 
 
+def test_a_step_names_the_policy_that_its_verdict_is_of(visit: Open, home: str, out: Path) -> None:
+    index = open_index(out)
+    rows = index.findings(Wanted(verdict="violation"), limit=100)
+    row = next(row for row in rows if len(index.line(row)["policies"]) > 1)
+    page = visit(home).go(f"/c/{row.conversation}").page
+    tag = page.locator(f"#step-{row.step} .tag", has=page.locator(".verdict.violation"))
+    assert tag.locator("code").inner_text() == row.policy
+
+
+def test_a_name_in_a_reason_is_code_and_not_in_backticks(visit: Open, home: str, out: Path) -> None:
+    row = next(row for row in open_index(out).findings(Wanted(state="open"), limit=100) if "`" in row.because)
+    page = visit(home).go(f"/finding/{row.id}").page
+    page.locator(".story code").first.wait_for()
+    assert "`" not in page.locator("bylaw-finding").inner_text()
+
+
 def test_the_words_that_decided_a_consent_light_up(visit: Open, home: str, out: Path) -> None:
     index = open_index(out)
 

@@ -41,7 +41,7 @@ class ConversationElement extends Fed {
       make("p", {class: "who"}, make("a", {class: "step", href: `#step-${step}`, "aria-label": `Link to step ${step}`}, String(step)), make("span", {}, said(who, 30))),
       make("div", {class: "body"}, body,
         verdict === "compliant" && !findings.length ? make("p", {class: "tag seen"}, "judged: compliant") : null,
-        findings.map((finding) => make("p", {class: "tag"}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`, class: `verdict ${finding.verdict}`}, named(finding.verdict)), " ", code(finding.policies.filter((each) => each.missing).map((each) => each.id)[0] || finding.tool, 60)))));
+        findings.map((finding) => make("p", {class: "tag"}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`, class: `verdict ${finding.verdict}`}, named(finding.verdict)), " ", code((mainPolicy(finding) || {id: finding.tool}).id, 60)))));
   }
 
   // Where in the conversation anything was judged, the whole of it at a glance.
@@ -65,7 +65,7 @@ class ConversationElement extends Fed {
       const facts = policy ? [...(policy.seen || []).map((fact) => [fact, fact.shown_at, "seen"]), ...policy.missing.map((fact) => [fact, fact.claimed_at ?? fact.stale_by, fact.reason])] : [];
       return make("section", {class: "about-finding"},
         make("p", {class: `verdict ${finding.verdict}`}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`}, named(finding.verdict)), make("span", {class: "note"}, " at ", make("a", {href: this.addressOf(finding.step), class: "step"}, `step ${finding.step}`))),
-        make("p", {class: "why"}, code(policy ? policy.id : finding.tool, 60), policy && policy.because ? [" ", said(sentence(policy.because), 200)] : null),
+        make("p", {class: "why"}, code(policy ? policy.id : finding.tool, 60), policy && policy.because ? [" ", marked(sentence(policy.because), 300)] : null),
         facts.length || (finding.origins || []).length || steps.told_at !== undefined || steps.answered_at !== undefined ? make("ul", {class: "fact-choice"},
           [["told_at", "what was put to the user"], ["answered_at", "the words that decided"]].filter(([name]) => steps[name] !== undefined && steps[name] !== null).map(([name, words]) => make("li", {}, this.choice(make("span", {}, words), steps[name], "consent"))),
           (finding.origins || []).map((origin) => make("li", {}, origin.step === null ? make("span", {class: "gap"}, code(origin.argument, 40), make("span", {class: "note"}, ` ${plain(origin.words, 200)}`)) : this.choice(code(origin.argument, 40), origin.step, origin.founded ? "value" : "content"))),

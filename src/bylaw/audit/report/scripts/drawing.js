@@ -56,20 +56,20 @@ function story(finding, policy, conversation) {
   const verdict = (policy || finding).verdict;
   const lacks = policy ? policy.missing : [];
   if (verdict === "broken") {
-    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
+    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, marked(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   }
-  if (finding.openRule) return [make("b", {}, said(finding.agent || "The agent", 60)), `, step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
+  if (finding.openRule) return [make("b", {}, said(finding.agent || "The agent", 60)), `, step ${finding.step ?? "?"}: `, marked(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
   if (lacks.length) {
     out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
     out.push(factName(lacks[0]), lacks.length > 1 ? " among them. " : ". ");
-  } else if (policy && policy.because) out.push(said(sentence(policy.because), 240), ". ");
+  } else if (policy && policy.because) out.push(marked(sentence(policy.because), 240), ". ");
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
   else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", and the outcome check passed all the same." : ".");
   else if (verdict === "uninformed") out.push("Nothing recorded says whether it was allowed.");
-  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(said(sentence((policy && policy.because) || finding.because), 240), ".");
+  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(marked(sentence((policy && policy.because) || finding.because), 240), ".");
   return out;
 }
 
@@ -207,7 +207,6 @@ function hasFacts(policy) {
 function originsDrawing(finding, policy, conversation, link) {
   const origins = finding.origins || [];
   if (!origins.length) return null;
-  const words = (text) => sentence(text).split("`").map((part, index) => (index % 2 ? code(part, 60) : said(part, 300)));
   const event = eventAt(conversation, finding.step);
   const given = new Map(event && event.type === "call" ? event.arguments : []);
   const value = (name) => { const found = given.get(name); return Array.isArray(found) ? found[0] : found; };
@@ -218,7 +217,7 @@ function originsDrawing(finding, policy, conversation, link) {
         make("div", {class: "heads", "aria-hidden": "true"}, make("p", {class: "drawing-head"}, "Its values"), make("p", {class: "drawing-head"}, "Where they came from")),
         make("ul", {"aria-label": "Values of the call, and where they came from"}, origins.map((origin) => make("li", {class: origin.founded ? "had" : "lacked"},
           make("div", {class: "box fact"}, make("span", {class: "fact-name"}, make("b", {}, said(origin.argument, 60)), value(origin.argument) === undefined ? null : make("span", {class: "of"}, " ", code(value(origin.argument), 40)))),
-          make("div", {class: `box source${origin.founded ? "" : " absent"}`}, make("p", {class: origin.founded ? "what" : "what gap-words"}, origin.step === null ? null : stepLink(origin.step, link), words(origin.words))))))))));
+          make("div", {class: `box source${origin.founded ? "" : " absent"}`}, make("p", {class: origin.founded ? "what" : "what gap-words"}, origin.step === null ? null : stepLink(origin.step, link), marked(sentence(origin.words), 400))))))))));
 }
 
 function connect(figure, lines) {

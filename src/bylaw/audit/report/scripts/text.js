@@ -57,6 +57,15 @@ function said(text, limit = 120) {
   return make("bdi", {title: whole.length > limit ? plain(whole, 600) : null}, parts(shown));
 }
 
+// A reason: a name that it puts in backticks is shown as code.
+function marked(text, limit = 120) {
+  const whole = String(text ?? "");
+  const pieces = (whole.length > limit ? whole.slice(0, limit - 1) + "\u2026" : whole).split("`");
+  const isPaired = pieces.length % 2 === 1 || whole.length > limit;
+  const shown = isPaired ? pieces.flatMap((piece, index) => (index % 2 ? [make("code", {}, parts(piece))] : parts(piece))) : parts(pieces.join("`"));
+  return make("bdi", {title: whole.length > limit ? plain(whole, 600) : null}, shown);
+}
+
 function code(text, limit = 120) {
   return make("code", {}, said(text, limit));
 }
