@@ -27,7 +27,7 @@ BUGS = (
         "replace(act, without_call=True) if without_call else act",
         "replace(act, without_call=True)",
         "engine/test_rules.py"),
-    Bug("words that were not recorded count as unsaid", "pack/rules.py",
+    Bug("words that were not recorded count as unsaid", "pack/predicate.py",
         "return False if all(source.captured for source in sources) else None",
         "return False",
         "engine/test_weighing.py"),

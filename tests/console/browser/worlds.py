@@ -17,7 +17,7 @@ from bylaw.record import Log
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
-from tests.airline.test_recorded import DATA as AIRLINE
+from tests.engine.recorded import DATA as AIRLINE
 from tests.service.asgi import post
 from tests.shield.test_decisions import APPOINTMENT, CANCEL, PATIENT
 
