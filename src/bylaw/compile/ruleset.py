@@ -15,7 +15,7 @@ from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.rule.embedding import Embedder, HashedNgrams
-from bylaw.rule.structure import cluster, rule_vagueness, vagueness
+from bylaw.rule.structure import Likeness, cluster, rule_vagueness, vagueness
 
 _ALIKE = 0.5
 """From which likeness two predicates are joined in the graph that is clustered."""
@@ -45,6 +45,7 @@ class Ruleset:
         self.bench = bench
         self.checks: dict[str, Check] = {}
         self._embed = embed or HashedNgrams()
+        self._likeness = Likeness(self._embed)
         self._book: Book | None = None
         for check in checks.values():
             self.put(check)
@@ -78,7 +79,7 @@ class Ruleset:
         """By policy how vague its rules are: as the vaguest predicate, among those of its type."""
         scores: dict[str, float] = {}
         for texts in self._texts():
-            scores |= vagueness(texts, embed=self._embed)
+            scores |= vagueness(texts, likeness=self._likeness)
         by_rule = rule_vagueness(self.book.every, scores)
         return {
             name: max(by_rule[str(rule["id"])] for rule in rules_of(check)["rules"])

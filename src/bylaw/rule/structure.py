@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from bylaw.rule.circuit import Circuit
-from bylaw.rule.embedding import Embedder, HashedNgrams, similarity
+from bylaw.rule.embedding import Embedder, HashedNgrams, Vector, similarity
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 from bylaw.rule.spectral import spectral_clusters
@@ -31,12 +31,34 @@ class Clusters(msgspec.Struct, frozen=True):
         return list(found.values())
 
 
-def vagueness(predicates: Texts, *, nearest: int = 3, embed: Embedder | None = None) -> dict[str, float]:
+class Likeness:
+    """How like each other texts are; what was asked once is known."""
+
+    def __init__(self, embed: Embedder | None = None) -> None:
+        self._embed = embed or HashedNgrams()
+        self._vectors: dict[str, Vector] = {}
+        self._found: dict[tuple[str, str], float] = {}
+
+    def __call__(self, one: str, other: str) -> float:
+        """From -1 to 1, where vectors have length 1."""
+        pair = (one, other) if one <= other else (other, one)
+        if pair not in self._found:
+            self._found[pair] = similarity(*(self._vectors[text] for text in pair))
+        return self._found[pair]
+
+    def take(self, texts: Iterable[str]) -> None:
+        """Have vectors for these texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        self._vectors |= zip(new, self._embed(new) if new else (), strict=True)
+
+
+def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
     """Eq. 3: how like its `nearest` neighbours each predicate is, on average; 1 says nothing new."""
-    vectors = (embed or HashedNgrams())(list(predicates.values()))
+    alike = likeness or Likeness()
+    alike.take(predicates.values())
     found: dict[str, float] = {}
-    for i, name in enumerate(predicates):
-        near = sorted((similarity(vectors[i], vectors[j]) for j in range(len(vectors)) if j != i), reverse=True)
+    for name, text in predicates.items():
+        near = sorted((alike(text, other) for each, other in predicates.items() if each != name), reverse=True)
         top = near[:nearest]
         found[name] = math.fsum(top) / len(top) if top else 0.0
     return found

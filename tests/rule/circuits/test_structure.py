@@ -8,7 +8,7 @@ from bylaw.rule.embedding import HashedNgrams, similarity
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 from bylaw.rule.spectral import eigenpairs, spectral_clusters
-from bylaw.rule.structure import by_clusters, by_relevance, circuits, cluster, rule_vagueness, vagueness
+from bylaw.rule.structure import Likeness, by_clusters, by_relevance, circuits, cluster, rule_vagueness, vagueness
 
 
 def rule(text: str, **more) -> Rule:
@@ -94,11 +94,11 @@ def test_vagueness_is_the_mean_likeness_to_the_nearest():
     def embed(texts):
         return [vectors[text] for text in texts]
 
-    scores = vagueness({name: name for name in vectors}, nearest=1, embed=embed)
+    scores = vagueness({name: name for name in vectors}, nearest=1, likeness=Likeness(embed))
     assert scores == {"a": 1.0, "b": 1.0, "c": 0.0}
     assert rule_vagueness([rule("a AND c")], scores) == {"a AND c": 1.0}
-    assert vagueness({name: name for name in vectors}, nearest=2, embed=embed)["a"] == 0.5
-    assert vagueness({"a": "a"}, embed=embed) == {"a": 0.0}
+    assert vagueness({name: name for name in vectors}, nearest=2, likeness=Likeness(embed))["a"] == 0.5
+    assert vagueness({"a": "a"}, likeness=Likeness(embed)) == {"a": 0.0}
 
 
 def test_offline_embeddings_know_spelling():

@@ -107,9 +107,9 @@ class Keeping:
             deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, "open") for name in tool.parameters)))
         held: list[Objection] | None = None
         for deed in deeds:
-            found = _Check(self._provenance, self._tools, tool, deed, request, before, approved).objections(
-                call.arguments
-            )
+            is_whole = allowance.by == "model" and bool(deed.asked)
+            check = _Check(self._provenance, self._tools, tool, deed, request, before, approved, is_whole=is_whole)
+            found = check.objections(call.arguments)
             if not found:
                 return []
             held = found if held is None or len(found) < len(held) else held
@@ -163,7 +163,11 @@ class _Check:
         request: str,
         before: int,
         approved: Callable[[str], bool],
+        *,
+        is_whole: bool = False,
     ) -> None:
+        """`is_whole` where the deed lists every argument that it should be given."""
+        self._is_whole = is_whole
         self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
         self._request, self._before, self._approved = request, before, approved
         self._kinds = kinds_of(tool)
@@ -174,8 +178,13 @@ class _Check:
             if given is None or given == "" or given == [] or isinstance(given, bool):
                 continue
             kind = self._kinds.get(name) or parameter_kind(name, None)
-            slot = self._deed.slot(name) or Slot(name, "free" if kind == "text" else "open")
+            listed = self._deed.slot(name)
+            slot = listed or Slot(name, "free" if kind == "text" else "open")
             values = parts_of(given)
+            if listed is None and self._is_whole and kind in ("link", "address", "name"):
+                strange = [value for value in values if not self._is_of_what_is_named(value, arguments)]
+                found += [self._objection("not_said", slot, value) for value in strange[:1]]
+                continue
             for value in values:
                 if len(values) > 1 and self._is_the_users_own(value):
                     # People put themselves on the list, too.
@@ -184,6 +193,16 @@ class _Check:
                     found.append(objection)
                     break
         return found
+
+    def _is_of_what_is_named(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
+        """Whether a value that the deed does not list changes nothing: the user said it, or it stands in the record of
+        a thing that the call names, such as the recipient of the standing order whose amount is changed."""
+        if self._is_user_word(value):
+            return True
+        named = {
+            fold(str(arguments.get(slot.name))) for slot in self._deed.slots if self._kinds.get(slot.name) == "name"
+        }
+        return any(sight.source == "record" and named & {*sight.beside.values()} for sight in self._sights(value))
 
     def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
         if slot.fill == "free" or (slot.fill == "open" and kind == "text"):
@@ -268,11 +287,19 @@ class _Check:
         if sight.source == "record":
             # "The channel that begins with External": what is named is the thing itself.
             beside.append(fold(str(value)))
+            if "@" in str(value) and source.named:
+                # Several names are several people, and each has an address.
+                return any(self._names(span, beside) for span in source.named)
         return all(self._names(span, beside) for span in source.named)
 
     def _names(self, span: Span, values: Sequence[str]) -> bool:
-        words = fold(self._request[span.start : span.end]).strip(_TRIM)
-        return any(value and (occurs(value, words) >= 0 or occurs(words, value) >= 0) for value in values)
+        """Whether words of the user name one of the values: a file by its title, a day in any form."""
+        words = _spaced(fold(self._request[span.start : span.end])).strip(_TRIM)
+        plain = [_spaced(value) for value in values if value]
+        if any(occurs(value, words) >= 0 or occurs(words, value) >= 0 for value in plain):
+            return True
+        days = [spell(value) for value in values if _DAY.fullmatch(value)]
+        return any(day is not None and day.said_in(words) for day in days)
 
     def _is_the_users_own(self, value: str | float) -> bool:
         """Whether an address is the user's: it stands in every record that the system shows of the user's things."""
@@ -286,6 +313,9 @@ class _Check:
     def _is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether a value is what the words say that fix it."""
         quotes = [fold(self._request[span.start : span.end]) for span in slot.said]
+        if kind == "moment" and len(quotes) > 1:
+            # "The 10th to the 13th of June": a day in pieces.
+            quotes.append(" ".join(quotes))
         forms = [value]
         if kind == "moment" and (day := _DAY.match(str(value))):
             forms.append(day[0])
@@ -310,6 +340,11 @@ class _Check:
 
     def _objection(self, why: Any, slot: Slot, value: str | float) -> Objection:
         return Objection(why, slot.name, str(value), self._trace(value))
+
+
+def _spaced(folded: str) -> str:
+    """With the hyphens of names of files as white space."""
+    return folded.replace("-", " ")
 
 
 def _abbreviates(code: str, words: str) -> bool:
