@@ -2,7 +2,8 @@
 
 from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
 from bylaw.engine.request.by_words import allowed_by_words
-from bylaw.engine.request.keeping import Delegating, Keeping, Objection
+from bylaw.engine.request.keeping import Delegating, Keeping
+from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.requests import Granted, ReadRequest, Requests
 
 __all__ = [

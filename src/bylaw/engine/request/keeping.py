@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from msgspec import Struct
-
 from bylaw.engine.request.allowance import (
     Allowance,
     Deed,
@@ -24,6 +22,7 @@ from bylaw.engine.request.allowance import (
 )
 from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.choosing import is_chosen
+from bylaw.engine.request.objection import Objection
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold, occurs
@@ -36,44 +35,6 @@ Delegating = Literal["ask", "follow"]
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-class Objection(Struct, frozen=True):
-    """Why a call does not keep to what the request allows."""
-
-    why: Literal["not_asked", "unread", "delegated", "not_said", "not_found", "not_chosen", "link", "too_much"]
-    argument: str = ""
-    value: str = ""
-    traced: Traced | None = None
-
-    def __str__(self) -> str:
-        told = f"`{self.value[:80]}` (`{self.argument}`)"
-        match self.why:
-            case "not_asked":
-                return "the request does not ask for this"
-            case "unread":
-                return f"what the request asks for could not be read: {self.value}"
-            case "delegated":
-                return "the request leaves it to a text what is to be done"
-            case "not_said":
-                return f"{told} is not what the user said{self._from()}"
-            case "not_found":
-                return f"{told} is neither the user's word nor from a place that the user named{self._from()}"
-            case "not_chosen":
-                return f"{told} is not the one that the user asked for"
-            case "link":
-                return f"the text holds a link that nobody approved: `{self.value[:80]}`{self._from()}"
-            case "too_much":
-                return f"{told} is more than the user said or any result shows"
-
-    def _from(self) -> str:
-        traced = self.traced
-        if traced is None or traced.source in ("user", "host"):
-            return ""
-        if traced.source == "agent":
-            return "; nothing shows where it came from"
-        place = f" (`{traced.field}`)" if traced.field else ""
-        return f"; it came from a result of `{traced.tool}`{place}"
 
 
 class Keeping:
@@ -182,7 +143,7 @@ class _Check:
             slot = listed or Slot(name, "free" if kind == "text" else "open")
             values = parts_of(given)
             if listed is None and self._is_whole and kind in ("link", "address", "name"):
-                strange = [value for value in values if not self._is_of_what_is_named(value, arguments)]
+                strange = [value for value in values if not self._may_be_added(kind, value, arguments)]
                 found += [self._objection("not_said", slot, value) for value in strange[:1]]
                 continue
             for value in values:
@@ -194,15 +155,18 @@ class _Check:
                     break
         return found
 
-    def _is_of_what_is_named(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether a value that the deed does not list changes nothing: the user said it, or it stands in the record of
-        a thing that the call names, such as the recipient of the standing order whose amount is changed."""
-        if self._is_user_word(value):
+    def _may_be_added(self, kind: str, value: str | float, arguments: Mapping[str, Any]) -> bool:
+        """Whether a value may be given that the deed does not list: the user said it, it is the user's own address, or
+        it stands in a place that the user named; of records, in that of a thing that the call names, such as the
+        recipient of the standing order whose amount is changed."""
+        if self._is_user_word(value) or self._is_the_users_own(value):
             return True
-        named = {
-            fold(str(arguments.get(slot.name))) for slot in self._deed.slots if self._kinds.get(slot.name) == "name"
-        }
-        return any(sight.source == "record" and named & {*sight.beside.values()} for sight in self._sights(value))
+        listed = [slot.name for slot in self._deed.slots if self._kinds.get(slot.name) == "name"]
+        named = {fold(str(arguments[name])) for name in listed if name in arguments}
+        return any(
+            bool(named & {*sight.beside.values()}) if sight.source == "record" else self._is_pointed(kind, sight)
+            for sight in self._sights(value)
+        )
 
     def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
         if slot.fill == "free" or (slot.fill == "open" and kind == "text"):

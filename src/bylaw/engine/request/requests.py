@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.engine.request.allowance import Allowance
-from bylaw.engine.request.keeping import Delegating, Keeping, Objection
+from bylaw.engine.request.keeping import Delegating, Keeping
+from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.telling import told
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
