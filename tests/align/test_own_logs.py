@@ -1,52 +1,25 @@
 """From a user's own logs to rows: nothing that an audit flags is learned from, and no empty word earns a reward."""
 
-import gzip
 import json
 import shutil
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from bylaw.align.dataset import read_rows
 from bylaw.align.grader import Grader, gold_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import PAPER
-from bylaw.cli.app import app
 from bylaw.errors import UsageError
-from bylaw.packs.clinic import story
+from tests.align.own_logs import AIRLINE, EMPTY, audited_airline, audited_demo, faulty, learned, lines, run
 from tests.command import bylaw
-
-AIRLINE = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
-EMPTY = ("ok", "OK.", "<think></think>ok", "<think></think>ok?", "?", "<think></think>", "", "<think>ok</think>Done.")
-"""What says nothing."""
-
-
-def run(*said: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in said])
-    if isinstance(done.exception, UsageError):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every eighth of the demo's logs and its database, and an audit of the one over the other."""
-    folder = tmp_path_factory.mktemp("demo")
-    story.build_world(folder / "clinic.sqlite")
-    story.write_logs(folder / "all.jsonl.gz")
-    with gzip.open(folder / "all.jsonl.gz") as whole:
-        (folder / "logs.jsonl").write_bytes(b"".join(islice(whole, 0, None, 8)))
-    (folder / "all.jsonl.gz").unlink()
-    run(
-        *("audit", folder / "logs.jsonl", "--pack", "clinic"),
-        *("--world", folder / "clinic.sqlite", "--out", folder / "audit"),
-    )
-    return folder
+    return audited_demo(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +27,6 @@ def data(demo: Path) -> Path:
     """The sets that the audit of them leaves."""
     run("align", "data", "--audit", demo / "audit", "--out", demo / "data")
     return demo / "data"
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def faulty(audit: Path) -> set[str]:
-    """The conversations that an audit found anything in, or could not settle."""
-    calls = lines(audit / "calls.jsonl")
-    flagged = {call["trajectory"] for call in calls if call["determined"] != "compliant" or call["open_rules"]}
-    return flagged | {finding["trajectory"] for finding in lines(audit / "findings.jsonl")}
-
-
-def learned(data: Path) -> set[str]:
-    """The conversations that any row comes from."""
-    sets = [list(read_rows(data / f"{name}.jsonl")) for name in ("stage1", "stage2", "answers", "rl")]
-    return {row.get("id") or row["task"] for rows in sets for row in rows}
 
 
 def earned(data: Path, pack: str, output: str, **more: Any) -> list[float]:
@@ -244,7 +200,7 @@ def test_an_airline_s_run_becomes_rows_that_its_own_pack_grades(tmp_path: Path) 
     if not AIRLINE.exists():
         pytest.skip("the recorded conversations are not here")
     logs, world = AIRLINE / "tau2" / "runs" / "gpt-4.1.json.gz", AIRLINE / "tau2" / "db.json.gz"
-    run("audit", logs, "--pack", "tau-airline/tau2", "--world", world, "--out", tmp_path / "audit")
+    audited_airline(tmp_path)
     policy = ("--document", AIRLINE / "tau2" / "policy.md")
     for name, said in {"world": (logs, "--world", world, "--pack", "tau-airline/tau2"), "audit": ()}.items():
         given = said or ("--audit", tmp_path / "audit")
