@@ -23,7 +23,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
-TESTING = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "openai")
+TESTING = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "filelock", "openai")
 HEAD = ("lane", "passed", "failed", "skipped", "versions", "day", "seconds", "remark")
 INTRODUCTION = """# Lanes: tests that need an environment of their own
 
