@@ -92,7 +92,12 @@ async def check_approval(kind: type[Talk], folder: Path) -> None:
         assert first.status == "used"
         assert first.answer is not None
         events = shield.session(first.conversation).trajectory().events
-        made = [each for each in events if isinstance(each, Call) and each.tool == "extend_rental" and not each.refused]
+        # Some frameworks put the name of a server before it.
+        made = [
+            each
+            for each in events
+            if isinstance(each, Call) and each.tool.endswith("extend_rental") and not each.refused
+        ]
         assert [each.approved.by for each in made if each.approved is not None] == ["ann"]
 
 

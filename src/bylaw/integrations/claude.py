@@ -25,6 +25,7 @@ from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
 from bylaw.integrations.claude_host import CHANGED as CHANGED
 from bylaw.integrations.claude_host import HostHooks, Prompts, denied
 from bylaw.integrations.follower import Follower
+from bylaw.integrations.parts import Asked
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
@@ -35,6 +36,7 @@ PATIENCE = 10.0
 LIMIT = 30.0
 """Seconds that a decision may take."""
 UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
+LATE = "it was heard of after calls that were asked for beside it: ask for it once more"
 UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
 REPLAY = "replay-user-messages"
 """The program's option to send back what the host has sent."""
@@ -73,6 +75,10 @@ class ShieldHooks:
         self._made: dict[str, _Made] = {}
         """Calls that were let through and have no answer yet."""
         self._advice: dict[str, str] = {}
+        self._inner: dict[str, tuple[str, Asked]] = {}
+        """Calls by id that subagents asked for and that were not decided on, each with the message that asks for it."""
+        self._planned: set[str] = set()
+        """Messages of subagents whose calls were decided on."""
         self._host = HostHooks()
         self._order = anyio.Lock()
         """What is heard is told to the session in the order in which it comes."""
@@ -126,6 +132,8 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_agent, message))
                 for block in message.content:
                     if isinstance(block, ToolUseBlock):
+                        if message.parent_tool_use_id and message.message_id:
+                            self._inner[block.id] = (message.message_id, Asked(block.id, block.name, block.input))
                         self._event(block.id).set()
             case UserMessage():
                 if isinstance(message.content, list):
@@ -232,8 +240,7 @@ class ShieldHooks:
         if self._prompts.is_open:
             raise RuntimeError(UNSURE)
         if agent:
-            # What it was shown is not of the main agent's turn.
-            await self._in_turn(self._end_turn)
+            await self._in_turn(partial(self._plan, follower, Asked(id, tool, arguments), agent))
         decided = partial(follower.decide, id, tool, arguments, agent=agent)
         decision = await anyio.to_thread.run_sync(decided, abandon_on_cancel=True)
         if decision.allowed:
@@ -241,6 +248,21 @@ class ShieldHooks:
             if decision.feedback:
                 self._advice[id] = decision.feedback
         return decision
+
+    def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
+        """What a subagent asks for at once is a turn of its own, and none of the main agent's."""
+        self._end_turn()
+        name, _ = self._inner.get(call.id, ("", call))
+        beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
+        tool = self.session.pack.schema.tools.get(call.tool)
+        if name in self._planned and (tool is None or tool.effect == "write"):
+            # What came beside it may have been answered meanwhile, which the subagent had not seen.
+            raise RuntimeError(LATE)
+        if name:
+            self._planned.add(name)
+            follower.plan([call, *beside], agent, name)
+        for each in (call, *beside):
+            self._inner.pop(each.id, None)
 
     async def _after(self, told: Any, id: Any, _context: Any) -> Any:
         """Advice goes beside the answer."""
