@@ -34,7 +34,9 @@ from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.serve import pages_of
+from bylaw.console.draft import drafts_of
 from bylaw.console.index import Wanted, open_index
+from bylaw.console.pack_state import PackStates
 from bylaw.console.pages import view_app
 from bylaw.console.view import View
 from bylaw.pack import load_pack
@@ -46,6 +48,11 @@ from bylaw.service.keys import Key, hash_of
 
 HOME = "http://127.0.0.1"
 REFUSED = (303, 401, 403, 404, 413, 415, 422)
+FEE = "late-cancel-fee"
+OFFERED = ("!= due", "with a patch to take along; nothing is written")
+FAULTY = ("Nothing was tried", "with what is wrong with it; nothing ran")
+NONE = ("Tried on 0 recent conversations", "on none of them")
+UNKNOWN = {"what": "tool", "name": "no_such_tool"}
 EACH = 30
 """Waivers that each of two processes writes."""
 OTHER = ThreadPoolExecutor(1)
@@ -216,25 +223,37 @@ def tried(folder: Path) -> tuple[list[Row], list[str]]:
     write(folder / "logs", seeds=(2,), count=150)
     logs = folder / "logs"
     audit(Request((logs / "logs.jsonl.gz",), "clinic", logs / "clinic.sqlite"), folder / "small")
+    served = folder / "served"
+    shutil.copytree(load_pack("clinic").root, served, ignore=shutil.ignore_patterns("__pycache__", "simulator"))
+    before = files_of(served)
     with Log(str(folder / "decisions.db")) as log:
-        tries = [*of_view(folder), *of_service(log)]
         rows: list[Row] = []
         wrong: list[str] = []
-        for what, make in tries:
+        for what, make, *holds in (*of_view(folder), *of_service(log, served)):
             answer = make()
-            led = f", led to `{answer.headers['location']}`" if answer.status_code == 303 else ""
-            rows.append((what, f"{answer.status_code}{led}"))
-            if answer.status_code not in REFUSED:
+            led = f", led to `{answer.headers['location'].partition('?')[0]}`" if answer.status_code == 303 else ""
+            words = f", {holds[1]}" if holds else ""
+            rows.append((what, f"{answer.status_code}{led}{words}"))
+            is_right = holds[0] in answer.text if holds else answer.status_code in REFUSED
+            if not is_right:
                 wrong.append(f"{what}: {answer.status_code}")
         changed = [each for each in log.approvals("acme") if each.status != "waiting"]
         if changed or log.every_stop("other") or any(each.lift for each in log.every_stop("acme")):
             wrong.append("something was changed at the service")
+    if files_of(served) != before:
+        wrong.append("something was written to the pack of the service")
     if (folder / "small.yaml").exists():
         wrong.append("something was written for the audit")
     return rows, wrong
 
 
-Try = tuple[str, Callable[[], Any]]
+Try = tuple[str, Callable[[], Any]] | tuple[str, Callable[[], Any], str, str]
+"""What is tried, and how; where it is answered all the same: what the answer must hold, and how that is told."""
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    """Every file of a folder; what Python keeps beside its sources is none of them."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
 
 
 def of_view(folder: Path) -> list[Try]:
@@ -274,12 +293,12 @@ def of_view(folder: Path) -> list[Try]:
     ]
 
 
-def of_service(log: Log) -> list[Try]:
+def of_service(log: Log, root: Path) -> list[Try]:
     """Tries at the pages of a service, at which a call of the tenant `acme` waits and a tool is stopped."""
     roles = {"ann": "approve", "rob": "review", "vic": "view"}
     keys = {hash_of(name): Key("acme", role, name) for name, role in roles.items()}
     keys |= {hash_of("agent"): Key("acme"), hash_of("bob"): Key("other", "approve", "bob")}
-    pack = load_pack("clinic")
+    pack = load_pack(str(root))
     pages = pages_of(log, pack, keys, HOME, b"s" * 32, ("x-user", "10.0.0.5"))
     app = Service(Desk(pack, log), keys, **pages)
     agent = TestClient(app, base_url=HOME, headers={"authorization": "Bearer agent"})
@@ -306,6 +325,9 @@ def of_service(log: Log) -> list[Try]:
     def get(key: str, path: str, client: tuple[str, int] = ("10.0.0.9", 1), **headers: str) -> Callable[[], Any]:
         return lambda: person(key, client=client).get(path, headers=headers)
 
+    draft = drafts_of(PackStates(root).now(), FEE)[0]
+    edited = {"text": draft.text.replace("== due", "!= due"), "digest": draft.digest}
+    reading = {"text": draft.text.replace("\n", "\n    open('/etc/passwd').read()\n", 1)}
     answer = {"id": waits, "word": "approve"}
     making = {"what": "all", "span": "2h", "reason": "r"}
     forged = f"bylaw_key={hash_of('ann')}.99999999999.{'0' * 64}"
@@ -335,6 +357,19 @@ def of_service(log: Log) -> list[Try]:
             "an attestation in another tenant's",
             send("bob", "/inbox/attest", conversation="chat-1", card="c", reason="r"),
         ),
+        ("the stops without signing in", get("", "/stops")),
+        ("a stop with a viewer's key", send("vic", "/stops/make", **making)),
+        ("a stop without a reason", send("ann", "/stops/make", **making | {"reason": " "})),
+        ("a stop of a tool that the pack does not know", send("ann", "/stops/make", **making | UNKNOWN)),
+        ("a stop that never ends", send("ann", "/stops/make", **making | {"span": "9999d"})),
+        ("lifting a stop with a reviewer's key", send("rob", "/stops/lift", id=stop, reason="r")),
+        ("lifting a stop without a reason", send("ann", "/stops/lift", id=stop, reason="")),
+        ("trying a check without signing in", get("", f"/try/{FEE}")),
+        ("trying a changed check with a viewer's key", send("vic", f"/try/{FEE}", **edited)),
+        ("saving a changed check to the service's pack", send("ann", f"/try/{FEE}/save", **edited)),
+        ("trying a changed check with a reviewer's key", send("rob", f"/try/{FEE}", **edited), *OFFERED),
+        ("trying a check that would read a file", send("rob", f"/try/{FEE}", **reading), *FAULTY),
+        ("trying a check on another tenant's conversations", send("bob", f"/try/{FEE}", **edited), *NONE),
         ("a proxy's header from another address", get("", "/inbox", **{"x-user": "ann"})),
         ("a proxy's header with a name that has no line", get("", "/inbox", ("10.0.0.5", 1), **{"x-user": "eve"})),
     ]
@@ -361,7 +396,8 @@ def told(shown: list[Row], large: list[Row], refused: list[Row], kept: int, *, i
     refusals = [
         made,
         "",
-        "None of these changed anything. The last part is at a service with keys of two tenants, behind a proxy.",
+        "None of these changed anything, neither a log nor a pack. The last part is at a service with keys of two",
+        "tenants, behind a proxy; what is answered with 200 there says why that is safe.",
         "",
         *table(("try", "answer"), refused),
     ]
