@@ -13,6 +13,7 @@ from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
+from tests.console.browser.worlds import call_the_desk, card_pack
 from tests.console.conftest import HOME, Reader
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
@@ -210,6 +211,27 @@ def test_decisions_are_answered_as_before(log: Log, keys: dict[str, Key]) -> Non
     app = service(log, keys)
     assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="agent").status == 200
     assert post(app, "/v1/decide", {"conversation": "c", **LOOK}, key="vic").status == 403
+
+
+def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path: Path, keys: dict[str, Key]) -> None:
+    pack = card_pack(tmp_path / "pack")
+    app = Service(Desk(pack, log), keys, **pages_of(log, pack, keys, HOME, b"s" * 32))
+    call_the_desk(app, "chat-1", membership={"membership_id": "M878"}, context={"caller": "P121"})
+    page = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", Person(app).sign_in("ann").get("/inbox")))
+    for told in (
+        "What is the tier of Membership M878?",
+        "appointment id A0362",
+        "Customer caller P121",
+        "I&#39;m Gold, so there&#39;s no fee, right?",
+        "Not known the tier of Membership M878",
+        "The fee for cancelling is found in this order",
+        "late-cancel-fee",
+        "3 look-ups before it",
+        "min left",
+        "Note",
+        "Approve Reject",
+    ):
+        assert told in page, told
 
 
 def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tmp_path: Path) -> None:

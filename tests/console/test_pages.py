@@ -34,6 +34,34 @@ def test_overview_begins_with_what_there_is_to_know(reader: Reader, out: Path) -
     assert "What this audit could not see" in page
 
 
+def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    shutil.copytree(out, out.parent / "before")
+    reader = Reader(view_app(View(out, waivers=out.parent / "waivers.yaml")))
+    row = open_index(out).findings(Wanted(verdict="violation"), limit=1)[0]
+    reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01")
+    page = reader.get("/")
+    ranked = re.findall(r'<tr>\s*<th scope="row"><a href="/policy/([^"]+)">(.*?)</tr>', page, re.DOTALL)
+    told = {name: [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td.*?</td>", rest)] for name, rest in ranked}
+    counts = open_index(out).by_policy()
+    assert told.keys() == counts.keys()
+    severities = {name: policy["severity"] for name, policy in json.loads((out / "policies.json").read_text()).items()}
+    grave = [int(cells[0].replace("–", "0")) for name, cells in told.items() if severities[name] == "high"]
+    assert grave == sorted(grave, reverse=True)
+    assert told[row.policy][0] == (str(counts[row.policy]["new"] - 1) if counts[row.policy]["new"] > 1 else "–")
+    assert told[row.policy][2] == "1"
+    assert {name: cells[3] for name, cells in told.items() if cells[3] != "–"} == {
+        name: str(states["open"]) for name, states in counts.items() if states["open"]
+    }
+    agents = data_of(page, "bylaw-chart")["overview"]["agents"]
+    assert {each["agent"] for each in agents} == {"careful", "forgetful", "hasty", "over-eager", "trusting"}
+    rates = [each["violation_rate"] for each in agents]
+    assert all(rate["low"] <= rate["value"] <= rate["high"] < 1 for rate in rates)
+    assert 'href="/compare?base=before"' in page
+
+
 def test_overview_against_an_earlier_audit_counts_what_is_new(out: Path, pack: Path) -> None:
     from bylaw.console.pages import view_app
     from bylaw.console.view import View

@@ -127,6 +127,29 @@ def test_a_policys_page_says_what_it_says_itself_of_a_call_that_others_flagged_t
     assert other["because"].replace("`", "") in html.unescape(line)
 
 
+def test_a_policys_page_says_of_how_many_calls_it_flagged_how_many(reader: Reader, out: Path) -> None:
+    judged = json.loads((out / "summary.json").read_text())["by_policy"]["slot-open"]
+    page = re.sub("<[^>]+>", "", reader.get("/policy/slot-open"))
+    assert f"It applied to {judged['applied']} calls and could have denied {judged['could_deny']} of them." in page
+    flagged = {kind: count for kind, count in judged["determined"].items() if count and kind != "compliant"}
+    words = {"violation": "violation", "near_miss": "near-miss"}
+    assert flagged
+    assert all(f"{count} {words[kind]}" in page for kind, count in flagged.items())
+
+
+def test_what_needs_no_signature_does_not_ask_for_one_and_what_is_signed_looks_settled(
+    reader: Reader, pack: Path
+) -> None:
+    page = reader.get("/policy/refund-cap")
+    assert "needs no signature" in page
+    assert 'class="review unreviewed"' in page
+    reader.send("/policy/refund-cap/sign", word="accepted", digest=digest(page))
+    settled = reader.get("/policy/refund-cap")
+    assert 'class="review accepted"' in settled
+    assert "needs no signature" not in settled
+    assert '<span class="review accepted">1 accepted</span>' in reader.get("/policy")
+
+
 def test_more_than_one_is_a_plural(reader: Reader) -> None:
     page = re.sub("<[^>]+>", "", reader.get("/policy/slot-open"))
     counts = re.findall(r"(\d+) (violations?|near-miss(?:es)?)\b", page)

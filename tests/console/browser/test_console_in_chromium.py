@@ -142,6 +142,9 @@ def test_the_words_that_decided_a_consent_light_up(visit: Open, home: str, out: 
 def test_a_step_has_a_link_and_the_minimap_leads_to_judged_ones(visit: Open, home: str, out: Path) -> None:
     row = open_index(out).findings(Wanted(), limit=1)[0]
     page = visit(home).go(f"/c/{row.conversation}").page
+    judged = page.locator(".timeline .event.judged details")
+    assert judged.count() == page.locator(".timeline .event details[open]").count() >= 1
+    assert page.locator(".timeline .event:is(.call, .result) details:not([open])").count() > 1
     page.locator("#step-1 a.step").click()
     assert page.url.endswith("#step-1")
     assert page.locator("#step-1:focus").count() == 1

@@ -101,11 +101,14 @@ def of_service(log: Log, pack: Pack) -> World:
     )
 
 
-def call_the_desk(app: Service, name: str, membership: dict[str, Any]) -> dict[str, Any]:
+def call_the_desk(
+    app: Service, name: str, membership: dict[str, Any], context: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """An agent looks things up and wants to cancel an appointment; the last decision that it hears."""
 
     def decide(tool: str, arguments: dict[str, Any], id: str, *events: dict[str, Any]) -> dict[str, Any]:
         call = {"conversation": name, "tool": tool, "arguments": arguments, "id": id, "events": list(events)}
+        call |= {"context": context} if context else {}
         answer = post(app, "/v1/decide", call, key="agent")
         assert answer.status == 200, answer.body
         return answer.json["decisions"][0]

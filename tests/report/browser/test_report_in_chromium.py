@@ -9,6 +9,7 @@ axe.min.js in AXE_CORE). Without them these tests skip.
 import json
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 from bylaw.audit.report import write_report
 
 Open = Callable[..., Any]
+HEADINGS = """[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
+  .filter((each) => each.offsetParent).map((each) => each.tagName)"""
 SIZES = ("phone", "desktop")
 SECTIONS = ("opening", "agents", "tools", "lookups", "policies", "findings", "limits", "terms")
 
@@ -153,6 +156,30 @@ def test_print_shows_the_tables_and_hides_the_controls(visit: Open, clinic: Path
     assert not page.locator("#filters").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details[open]").count() == 0
+
+
+def test_a_printed_page_keeps_its_charts(visit: Open, clinic: Path) -> None:
+    page = visit(clinic).page
+    shown = page.locator("#agents .panel svg, #agents .panel .dot").count()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#agents .panel").first.is_visible()
+    assert page.locator("#agents .panel svg, #agents .panel .dot").count() == shown >= 1
+
+
+def test_headings_come_in_order(visit: Open, clinic: Path) -> None:
+    page = visit(clinic).page
+    levels = [int(name[1]) for name in page.evaluate(HEADINGS)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_the_address_of_the_findings_lands_on_them(visit: Open, clinic: Path) -> None:
+    page = visit(clinic, address="#findings").page
+    place = page.locator("#findings").bounding_box()
+    assert place["y"] < page.viewport_size["height"] / 2
+    assert place["y"] + place["height"] > 0
 
 
 @pytest.mark.parametrize("size", SIZES)
