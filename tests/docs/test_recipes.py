@@ -46,6 +46,22 @@ def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -
     assert {each.policy.id: each.outcome for each in judged.evidence}["own-order"] == evidence
 
 
+@pytest.mark.parametrize(("opened", "evidence"), [((), "deny"), (("A2",), "deny"), (("A1",), "permit")])
+def test_a_look_up_that_the_sentence_names(opened: tuple[str, ...], evidence: str) -> None:
+    entities, guard = recipe("The order itself is opened")
+    thing, shown = (line.partition("#")[0].rstrip() for line in entities.splitlines())
+    yaml = FILES["entities.yaml"].replace("entities:\n", f"entities:\n{thing}\n") + shown + "\n"
+    guards = guard + "\n\n" + FILES["guards/till.py"]
+    policies = FILES["policies.yaml"] + "  - {id: opened-first}\n"
+    changed = {"entities.yaml": yaml, "guards/till.py": guards, "policies.yaml": policies}
+    conversation = Conversation(pack(**changed))
+    for each in opened:
+        conversation.call("get_order", {"order_id": each})
+        conversation.result({"customer_id": "C1", "status": "open", "delivered_on": None, "items": []})
+        conversation.agent("I see.")
+    assert outcome(conversation, "opened-first", "take_back", order_id="A1") == evidence
+
+
 SWAPS = """
 predicates:
   swap: {tool: swap_items}
@@ -215,6 +231,7 @@ def test_means_of_payment_are_told_where_money_moves(put: str, is_open: bool) ->
 
 TESTED = {
     "Only one customer in a conversation": test_one_customer_in_a_conversation,
+    "The order itself is opened; a search is not enough": test_a_look_up_that_the_sentence_names,
     "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
     "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
     "Three wrong answers in a row": test_three_wrong_answers_in_a_row,

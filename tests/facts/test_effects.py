@@ -86,3 +86,23 @@ def test_faults_have_their_place(tmp_path: Path, expression: str, fault: str) ->
         pack(tmp_path, effects)
     assert fault in str(caught.value.faults[0])
     assert str(caught.value.faults[0]).startswith("tools.yaml:1")
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "is_fault"),
+    [
+        ("changes: []", "$args.order_id", True),
+        ("changes: [Order.state]", "$args.order_id", False),
+        ("changes: []", "$result.order_id", False),
+    ],
+)
+def test_what_effects_move_changes_must_list(tmp_path: Path, said: str, key: str, is_fault: bool) -> None:
+    tools = (
+        FILES["tools.yaml"] + f"    {said}\n    effects:\n      - {{as: Order, key: {key}, set: {{state: =sent}}}}\n"
+    )
+    if not is_fault:
+        load(tmp_path, {"tools.yaml": tools})
+        return
+    with pytest.raises(PackError) as caught:
+        load(tmp_path, {"tools.yaml": tools})
+    assert "`effects` move `Order`, which `changes` does not list" in str(caught.value.faults[0])

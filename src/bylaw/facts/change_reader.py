@@ -52,7 +52,18 @@ class ChangeReader:
             by_result = "$result" in f"{body.each} {body.key}"
             when = self._paths.expression(body.when, at) if body.when is not None else None
             found.append(Change(entity.name, each, key, changed, misfit, by_result, when))
+        self._moved_unsaid(tool, {change.entity for change in found})
         return found
+
+    def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
+        """What an effect moves and `changes` leaves out would be moved and still be taken for what was shown before."""
+        made = [body for body in tool.effects if "$result" in f"{body.each} {body.key}"]  # new, so never shown before
+        for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
+            if name in self._paths.entities and name not in said:
+                hint = f"add `{name}` to `changes`, or leave `changes` out: it is then what the effects set"
+                self._paths.fault(
+                    f"`effects` move `{name}`, which `changes` does not list", "tools", tool.name, "changes", hint=hint
+                )
 
     def _told_by_effects(self, tool: Tool) -> Iterator[Change]:
         """What a write makes stale that says only what it does."""
