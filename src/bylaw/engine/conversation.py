@@ -11,21 +11,21 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from bylaw.consent import standing_of
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
+from bylaw.engine.put_cards import PutCards
 from bylaw.engine.request import Allowance, Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.unbelieved import Doubts, disown, doubt
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
-from bylaw.policy.pattern import compile_pattern
 from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Result
 from bylaw.trace.messages import follow_messages
@@ -53,7 +53,7 @@ class Conversation:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
-        doubts: Callable[[str, bool | None, str], bool] | None = None,
+        doubts: Doubts | None = None,
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
         requests: OpenRequests | None = None,
@@ -108,10 +108,7 @@ class Conversation:
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
         self._held = False
         """Everything belongs to one turn until the block ends."""
-        self._carded = 0
-        """How many events were looked through for cards."""
-        self._cards: dict[str, tuple[Card, int]] = {}
-        """By digest, the card that was put last, and the step at which it was put first."""
+        self._cards = PutCards(self._script)
 
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
@@ -193,8 +190,8 @@ class Conversation:
 
     def _passed_to(self, context: Mapping[str, Any], step: int) -> None:
         self._context, self._vouched = dict(context), {}
-        self.handed_over = self._carded = step
-        self._cards.clear()
+        self.handed_over = step
+        self._cards.begin_anew(step)
 
     def _judge(
         self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
@@ -281,7 +278,7 @@ class Conversation:
             hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, is_decided=True)
-        self._doubt(len(self._script.events) - 1)
+        doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
         if not self._held:
             self._speaker = "tool"
         self._take()
@@ -297,45 +294,12 @@ class Conversation:
 
     def waiting_card(self, digest: str, before: int) -> Card | None:
         """The card put last before a step for calls of this digest, where it was neither answered nor used."""
-        events = self._script.events
-        for step in range(self._carded, before):
-            event = events[step]
-            if type(event) is Call and (card := event.card) is not None:
-                known = self._cards.get(card.digest)
-                self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
-        self._carded = max(self._carded, before)
-        card, first = self._cards.get(digest, (None, 0))
-        if card is None:
-            return None
-        put = events[first]
-        assert isinstance(put, Call)
-        # No call of another tool has used it.
-        since = [
-            event
-            for event in events[first:before]
-            if (type(event) is Call and event.tool == put.tool) or (type(event) is Message and event.confirmation)
-        ]
-        standing = standing_of(since, card.id)
-        is_open = standing is not None and standing.answer is None and standing.used_by is None
-        return card if is_open else None
+        return self._cards.waiting(digest, before)
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""
-        standing = standing_of(self._script.events[self.handed_over :], confirmation.card)
-        name = f"card `{confirmation.card}`"
-        if standing is None:
-            hint = "give the `id` of the `card` of a decision of this conversation"
-            raise UsageError(f"there is no {name} here", hint=hint)
-        if standing.used_by is not None:
-            hint = "let the agent make its call again: it gets another card"
-            raise UsageError(f"{name} was used by the call at step {self.handed_over + standing.used_by}", hint=hint)
-        if standing.answer is confirmation.yes:
+        if not self._cards.is_new(confirmation, time):
             return
-        if standing.answer is False:
-            raise UsageError(f"{name} was answered with no", hint="let the agent make its call again")
-        expires = standing.card.expires
-        if expires is not None and time is not None and time >= expires:
-            raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
         self._begin("user", time, anew=True)
         said = Message("user", "", self._script.turn, time=time, confirmation=confirmation)
         self._script.events.append(said)
@@ -392,8 +356,8 @@ class Conversation:
         """
         self._take()
         follow_messages(messages, self._script)
-        self._disown(self._taken)
-        self._doubt(self._taken)
+        disown(self._script.events, self._taken)
+        doubt(self._script, self._taken, self.pack.schema, self._doubts)
         self._speaker = "tool"
         judged: list[Judgement] = []
         for step in range(self._taken, len(self._script.events)):
@@ -422,8 +386,8 @@ class Conversation:
         self._take()
         script = self._script
         follow_messages(messages, script)
-        self._disown(self._taken)
-        self._doubt(self._taken)
+        disown(self._script.events, self._taken)
+        doubt(self._script, self._taken, self.pack.schema, self._doubts)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
@@ -501,36 +465,6 @@ class Conversation:
     def __repr__(self) -> str:
         name = f" `{self.id}`" if self.id else ""
         return f"<conversation{name} under {self.pack.name}: {len(self._script.events)} events>"
-
-    def _disown(self, start: int) -> None:
-        """What messages say that a host vouched for, no host has vouched for here."""
-        for step in range(start, len(self._script.events)):
-            event = self._script.events[step]
-            if isinstance(event, Call) and event.context:
-                self._script.events[step] = replace(event, context=None)
-            elif isinstance(event, Message) and event.handover is not None:
-                self._script.events[step] = replace(event, handover=None, captured=False)
-
-    def _doubt(self, start: int) -> None:
-        """Results of writes from a step on that leave open whether the write was done count as not seen."""
-        if self._doubts is None or self._script.returned.isdisjoint(self.pack.schema.writing):
-            return
-        events, tools = self._script.events, self.pack.schema.tools
-        for step in range(start, len(events)):
-            event = events[step]
-            if type(event) is not Result or event.call is None or not event.captured:
-                continue
-            call = events[event.call]
-            tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
-            if tool is None or tool.effect != "write":
-                continue
-            content = event.content
-            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            if not self._doubts(text, event.error, tool.name):
-                continue
-            patterns = [each for each in (tool.refused, tool.surely_refused) if each]
-            if not any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns):
-                events[step] = replace(event, captured=False)
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
         """The next event is this party's; a new turn, unless it goes on with its own."""

@@ -1,0 +1,65 @@
+"""The cards that were put to the user of a live conversation: which of them waits, and which answers it can take."""
+
+from bylaw.consent import standing_of
+from bylaw.errors import UsageError
+from bylaw.trace.event import Call, Card, Confirmation, Message
+from bylaw.trace.transcript import Transcript
+
+
+class PutCards:
+    """The cards of one conversation, found in its events as they are asked for."""
+
+    def __init__(self, script: Transcript) -> None:
+        self._script = script
+        self._begin = self._seen = 0
+        """The first event that counts, and how many were looked through."""
+        self._cards: dict[str, tuple[Card, int]] = {}
+        """By digest, the card that was put last, and the step at which it was put first."""
+
+    def begin_anew(self, step: int) -> None:
+        """Somebody else goes on from a step: nothing that was put before is theirs to answer."""
+        self._begin = self._seen = step
+        self._cards.clear()
+
+    def waiting(self, digest: str, before: int) -> Card | None:
+        """The card put last before a step for calls of this digest, where it was neither answered nor used."""
+        events = self._script.events
+        for step in range(self._seen, before):
+            event = events[step]
+            if type(event) is Call and (card := event.card) is not None:
+                known = self._cards.get(card.digest)
+                self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
+        self._seen = max(self._seen, before)
+        card, first = self._cards.get(digest, (None, 0))
+        if card is None:
+            return None
+        put = events[first]
+        assert isinstance(put, Call)
+        # No call of another tool has used it.
+        since = [
+            event
+            for event in events[first:before]
+            if (type(event) is Call and event.tool == put.tool) or (type(event) is Message and event.confirmation)
+        ]
+        standing = standing_of(since, card.id)
+        is_open = standing is not None and standing.answer is None and standing.used_by is None
+        return card if is_open else None
+
+    def is_new(self, answer: Confirmation, time: float | None) -> bool:
+        """Whether an answer says something that was not said before; one that its card cannot take is refused."""
+        standing = standing_of(self._script.events[self._begin :], answer.card)
+        name = f"card `{answer.card}`"
+        if standing is None:
+            hint = "give the `id` of the `card` of a decision of this conversation"
+            raise UsageError(f"there is no {name} here", hint=hint)
+        if standing.used_by is not None:
+            hint = "let the agent make its call again: it gets another card"
+            raise UsageError(f"{name} was used by the call at step {self._begin + standing.used_by}", hint=hint)
+        if standing.answer is answer.yes:
+            return False
+        if standing.answer is False:
+            raise UsageError(f"{name} was answered with no", hint="let the agent make its call again")
+        expires = standing.card.expires
+        if expires is not None and time is not None and time >= expires:
+            raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
+        return True

@@ -1,0 +1,45 @@
+"""What a conversation is told and does not take on trust: what only a host may say, and results that say too little."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from bylaw.facts.schema import Schema
+from bylaw.policy.pattern import compile_pattern
+from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.transcript import Transcript
+
+Doubts = Callable[[str, bool | None, str], bool]
+"""Whether a write's result, by its text, error and tool, leaves open if the write was done."""
+
+
+def disown(events: list[Event], start: int) -> None:
+    """What messages say that a host vouched for, no host has vouched for here."""
+    for step in range(start, len(events)):
+        event = events[step]
+        if isinstance(event, Call) and event.context:
+            events[step] = replace(event, context=None)
+        elif isinstance(event, Message) and event.handover is not None:
+            events[step] = replace(event, handover=None, captured=False)
+
+
+def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None) -> None:
+    """Results of writes from a step on that leave open whether the write was done count as not seen."""
+    if doubts is None or script.returned.isdisjoint(schema.writing):
+        return
+    events, tools = script.events, schema.tools
+    for step in range(start, len(events)):
+        event = events[step]
+        if type(event) is not Result or event.call is None or not event.captured:
+            continue
+        call = events[event.call]
+        tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
+        if tool is None or tool.effect != "write":
+            continue
+        content = event.content
+        text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+        if not doubts(text, event.error, tool.name):
+            continue
+        patterns = [each for each in (tool.refused, tool.surely_refused) if each]
+        if not any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns):
+            events[step] = replace(event, captured=False)
