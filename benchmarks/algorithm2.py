@@ -24,7 +24,7 @@ from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
 from bylaw.compile.draft import Draft
-from bylaw.compile.refine import Refined, refine
+from bylaw.compile.refine import ITERATIONS, Refined, refine
 from bylaw.compile.ruleset import Ruleset, Step, rules_of
 from bylaw.compile.things import Things
 from bylaw.compile.tools import read_tools
@@ -77,6 +77,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ask", type=Path, metavar="DIR")
     parser.add_argument("--page", type=Path, metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=ITERATIONS, help="at most; answers of later ones may be missing")
     given = parser.parse_args()
     recordings = Recordings(RECORDED)
     batch = Batch(given.ask) if given.ask else None
@@ -85,9 +86,8 @@ def main() -> int:
     found: dict[tuple[str, str], Refined] = {}
     for name, book in books.items():
         for embedder in EMBEDDERS:
-            made = refine(
-                desk, book.bench, book.checks, book.drafts, "none", budget=BUDGET, embed=open_embedder(embedder)
-            )
+            embed, rounds = open_embedder(embedder), given.rounds
+            made = refine(desk, book.bench, book.checks, book.drafts, "none", budget=BUDGET, embed=embed, rounds=rounds)
             if made is not None:
                 found[name, embedder] = made
     for (name, embedder), made in found.items():
@@ -110,7 +110,12 @@ def main() -> int:
         steps = "\n\n".join(
             f"**{name}, {embedder}**\n\n{steps_table(m.steps)}" for (name, embedder), m in found.items()
         )
-        filled = {"steps": steps, "ranks": ranks, **{name: str(len(book.drafts)) for name, book in books.items()}}
+        filled = {
+            "steps": steps,
+            "ranks": ranks,
+            "rounds": str(given.rounds),
+            **{name: str(len(book.drafts)) for name, book in books.items()},
+        }
         page = (HERE / "algorithm2.md").read_text(encoding="utf-8")
         given.page.write_text(re.sub(r"\{\{(\w+)\}\}", lambda match: filled[match[1]], page), encoding="utf-8")
     return 0

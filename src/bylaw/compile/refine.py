@@ -60,12 +60,13 @@ def refine(
     *,
     budget: int,
     embed: Embedder | None = None,
+    rounds: int = ITERATIONS,
 ) -> Refined | None:
-    """Refine the rules among the checks; None while an answer is missing."""
+    """Refine the rules among the checks, in so many rounds at most; None while an answer is missing."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
     told = {draft.id: told_policy(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
-    if not own or not work.run():
+    if not own or not work.run(rounds):
         return None if own else Refined(dict(checks), (), {})
     return Refined({**checks, **work.rules.checks}, tuple(work.judged_steps()), work.judged)
 
@@ -88,11 +89,11 @@ class _Refinement:
         """By policy how vague the form was that the present one stands for: as the model calls it, and by Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
-    def run(self) -> bool:
+    def run(self, rounds: int) -> bool:
         """Refine and prune, until nothing changes or the budget ends; False while an answer is missing."""
         self._push(self.rules.checks)
         self._note(self.rules.step(0, "start"))
-        for iteration in range(1, ITERATIONS + 1):
+        for iteration in range(1, rounds + 1):
             done = self._refine_all()
             if done is None:
                 return False
