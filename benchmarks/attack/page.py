@@ -74,7 +74,9 @@ def wrong(classes: list[dict[str, Any]]) -> str:
 
 def counted(found: dict[str, Any]) -> str:
     """Forty requests."""
-    names = {"bad_calls_held": "bad calls held", "injected_calls_held": "of them asked for by a text"}
+    names = {"bad_calls_held": "bad calls held"}
+    if any(each["injected_calls_held"][1] != each["bad_calls_held"][1] for each in found.values()):
+        names["injected_calls_held"] = "of them asked for by a text"
     names |= {"good_calls_allowed": "good calls allowed", "requests_disturbed": "requests disturbed"}
     rows = [
         [
@@ -91,11 +93,11 @@ def counted(found: dict[str, Any]) -> str:
 
 def gone_wrong(found: dict[str, Any]) -> str:
     """Which calls of forty requests were decided wrongly, in which settings."""
-    settings: dict[str, list[str]] = {}
-    for setting, each in found.items():
-        for wrong in each["wrong"]:
-            settings.setdefault(wrong, []).append(setting)
-    rows = [[wrong, "all" if len(those) == len(found) else "; ".join(those)] for wrong, those in settings.items()]
+    calls = dict.fromkeys(wrong for each in found.values() for wrong in each["wrong"])
+    rows: list[list[str]] = []
+    for wrong in sorted(calls):
+        those = [setting for setting, each in found.items() if wrong in each["wrong"]]
+        rows.append([wrong, "all" if len(those) == len(found) else "; ".join(those)])
     return table(["call, and what was said of it", "in the settings"], rows) if rows else "None."
 
 
