@@ -55,8 +55,8 @@ class Desk:
         for tool in (self.rentals.get_rental, self.rentals.extend_rental, self.rentals.refund):
             self.server.tool()(tool)
 
-    def client(self, shield: Shield) -> Client:
-        return Client(proxy(shield, self.server)._mcp_server)
+    def client(self, shield: Shield, **given: Any) -> Client:
+        return Client(proxy(shield, self.server, **given)._mcp_server)
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -113,6 +113,17 @@ async def test_what_was_approved_for_one_is_not_approved_for_another(tmp_path: P
             await client.call_tool(*LOOK, meta=meta(CUSTOMER))
             done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER))
     assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
+
+
+async def test_a_client_is_nobody_else_than_the_operator_says(tmp_path: Path) -> None:
+    """With `--context` the operator has said who it is, and the client's own word changes nothing of it."""
+    at = Desk()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        async with at.client(shield, context=OTHER) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            refused = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
+    assert "another customer's rental" in text(refused)
+    assert at.rentals.ran == []
 
 
 async def test_the_same_principal_may_add_to_the_context(tmp_path: Path) -> None:
