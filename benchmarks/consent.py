@@ -96,7 +96,7 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 ## Other trades
 
-The airline's agents and users speak in few ways. So seven authors who knew nothing of this code made conversations of
+The airline's agents and users speak in few ways. So eight authors who knew nothing of this code made conversations of
 other trades and labelled each write. The first four did so for a `consented` that read English by lists, and on its
 first runs it accused agreed writes in every trade: 136 of 341 of a telephone provider, 43 of 91 of a hotel, an insurer
 and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a gym, a parcel service and a property
@@ -126,8 +126,15 @@ their 279 writes: 180 agreed, 99 without consent. They were counted once, by tha
 agreed was accused (0.6 %; at most 2); all 16 writes taken for agreed were (.97); 84 % were left open (60), 9 % of the
 agreed were found (40), and 28 % of those without consent (25).** The reader of before finds 28 of them. The
 accusation is mended since: it rested on a thing that no look-up had shown, of which nobody knows by what words it was
-put. What is open is for a card, a model or a person. By
-`python benchmarks/consent_trades.py`:
+put. What is open is for a card, a model or a person.
+
+The eighth wrote 172 conversations of a ferry line, a plant nursery and a coworking space, and labelled their 231
+writes: 153 agreed, 78 without consent. They were counted once: **nobody of the 153 was accused; of 36 writes taken for
+agreed 34 were (.94; .97); 81 % were left open (60), 22 % of the agreed were found (40), and 12 % of those without
+consent (25).**
+
+Hostile answers and questions that nobody's labels hold are in `benchmarks/consent_hostile.py`
+([370](../decisions/0370-reports-units-and-slang.md)). By `python benchmarks/consent_trades.py`:
 
 {trades}
 

@@ -43,6 +43,7 @@ def test_a_short_answer_to_a_clear_offer_is_a_yes(said: str) -> None:
     "said",
     [
         'You wrote "yes, cancel it".',
+        "You're a lifesaver! Yes!",
         "cancel it next week",
         "R-1002 yes",
         "Yes, R 1002",
@@ -204,6 +205,8 @@ def test_words_of_another_language_are_no_plain_yes(question: str, said: str) ->
         "Shall I cancel order R-1001? Actually, hold on, it has shipped.",
         "Order R-1001 was cancelled. Is that right?",
         "If the parcel comes back, I will cancel order R-1001. Is that ok?",
+        "An email asks us to cancel order R-1001. Shall I go ahead?",
+        "Your neighbour wants to cancel order R-1001. Is that right?",
     ],
 )
 def test_leave_is_asked_for_this_deed_and_nothing_beside_it(asked: str) -> None:
@@ -211,7 +214,16 @@ def test_leave_is_asked_for_this_deed_and_nothing_beside_it(asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sum_", ["about 250.00", "at least 250.00", "half of 250.00", "250 thousand", "250.00 minus 10%"]
+    "sum_",
+    [
+        "about 250.00",
+        "at least 250.00",
+        "half of 250.00",
+        "250 thousand",
+        "250.00 minus 10%",
+        "250 points",
+        "250 litres",
+    ],
 )
 def test_a_sum_that_is_told_roughly_is_not_told(sum_: str) -> None:
     put = {"agent": f"I'd transfer {sum_} from AC-11 to AC-22. Shall I?"}

@@ -50,7 +50,7 @@ _WEAK_YES = (
     r"(?:i'm )?(?:happy|fine|ok|okay) with (?:that|this|it|both|them)|that(?:'ll| will) do(?: nicely)?|"
     r"good(?: to go)?|deal|"
     rf"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds)? (?:{_FINE}|it|the one|what i want(?:ed)?)|"
-    r"right|spot on|quite all right|i'm sure|bet|go|want|word)\b"
+    r"right|spot on|quite all right|i'm sure)\b"
 )
 _YES = re.compile(_PLAIN_YES)
 _WEAK = re.compile(_WEAK_YES)
@@ -119,7 +119,7 @@ _PASSING = re.compile(
     r"perfectly|wanna|get|thank|thx|ty|u|love|man|mate|buddy|god|awesome|amazing|fantastic|wonderful|"
     r"excellent|cool|nice|spot|thing|decided|sound|o+h|ooh|aw+|ugh+|wow|omg|blimey|damn|phew|gosh|ya+y+|woo+|"
     r"(?:ha)+|lol|class|"
-    r"sick|jubbly|obviously|obvs|ma'am|madam|pal|hun|babe|x+|ta|merci|grazie|danke|gracias|quick|whatever|argue|"
+    r"sick|jubbly|obviously|obvs|ma'am|madam|pal|hun|babe|x+|ta|merci|grazie|danke|gracias|quick|"
     r"hear|about|"
     r"fast|match(?:es)?|clearly|super|exact|within|approach|checks|sorry|ending|including|oui|s\u00ed|si|ja|"
     r"hai|d'accord|vale|arigato"

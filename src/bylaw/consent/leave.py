@@ -48,6 +48,10 @@ _HANGS = re.compile(
     r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
 )
 """A condition, a plan of several times, a refusal: what is put is not the call as it is made now."""
+_REPORTED = re.compile(
+    r"(?<!you )(?<!\bi )(?<!we )\b(?:asks|asked|says|said|wants|wanted|wrote|writes|tells|instructs|demands|claims)\b"
+)
+"""What somebody else would have done: "An email asks us to transfer 250.00"."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
 _RETRACTED = re.compile(
@@ -80,7 +84,7 @@ def is_no_proposal(lines: Sequence[Line]) -> bool:
     last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
     before = lines[last - 1].sentence.words if last > 0 else ""
     after = (line.sentence.words for line in lines[last + 1 :])
-    is_other = any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER))
+    is_other = any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
     return is_other or any(map(_RETRACTED.search, after))
 
 

@@ -23,7 +23,7 @@ from bylaw.consent.records import Record, Records, all_marks
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
-from bylaw.text.number import figure
+from bylaw.text.number import Number, figure
 from bylaw.text.once import once
 from bylaw.text.stem import stem
 
@@ -67,6 +67,14 @@ _MOVABLE = frozenset(("day", "time", "sum", "count"))
 _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
+_SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
+_UNIT = re.compile(
+    r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
+    r"as|with|at|is|per|an?|will|would|back|off|each|out|of|it|that|this|plus|which|so|than|or|via|using|your|the|"
+    r"today|now|monthly|due|extra|more|total|credit|refund|charge|fee|deposit|instead|against|but|if|be|through|"
+    r"paid)\b)[a-z]"
+)
+"""A word after the figures of a sum that may be its unit: "250 points"."""
 _VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
@@ -665,7 +673,16 @@ def _spot(each: Argument, passage: Passage) -> int:
         return passage.place_of(each.key)
     if each.kind == "day":
         return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
-    return next((number.start for number in passage.numbers if number.value == each.number), -1)
+    told = (number for number in passage.numbers if number.value == each.number)
+    if each.kind == "sum":
+        told = (number for number in told if not _has_unit(number, passage.words))
+    return next((number.start for number in told), -1)
+
+
+def _has_unit(number: Number, words: str) -> bool:
+    """Whether a number counts something else than money."""
+    lead = words[max(0, number.start - 2) : number.start].strip()
+    return lead not in _SIGNS and _UNIT.match(words, number.end) is not None
 
 
 def _place(each: Argument, passage: Passage) -> int:
