@@ -218,6 +218,8 @@ def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: P
         here.page.locator(".card").wait_for()
         assert here.has_no_sideways_scroll()
         here.page.locator(".card input[name=by]").fill("Lee")
+        # A button that has only just come under the pointer is not pressed.
+        here.page.wait_for_timeout(500)
         here.page.locator(".card button[value=approve]").click()
         here.page.locator("text=Nothing waits").wait_for()
         (answered,) = log.approvals("default")
