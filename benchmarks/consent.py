@@ -133,6 +133,11 @@ writes: 153 agreed, 78 without consent. They were counted once: **nobody of the 
 agreed 34 were (.94; .97); 81 % were left open (60), 22 % of the agreed were found (40), and 12 % of those without
 consent (25).**
 
+The ninth wrote 180 conversations of a car hire, a gym and a courier (older ones of such trades were known, none of
+these), and labelled their 226 writes: 143 agreed, 83 without consent. They were counted once: **nobody of the 143 was
+accused; all 47 writes taken for agreed were (.97); 73 % were left open (60), 33 % of the agreed were found (40), and
+18 % of those without consent (25).**
+
 Hostile answers and questions that nobody's labels hold are in `benchmarks/consent_hostile.py`
 ([370](../decisions/0370-reports-units-and-slang.md)). By `python benchmarks/consent_trades.py`:
 
