@@ -13,6 +13,7 @@ import asyncio
 import copy
 import dataclasses
 import inspect
+import threading
 import uuid
 import weakref
 from collections.abc import Callable
@@ -63,19 +64,29 @@ class ShieldHooks(RunHooks):
         self._followers = Followers(shield_of(session), context) if context is not None else None
         self._name = session.id or uuid.uuid4().hex
         self._pauses = pauses
-        self.follower = follower or Follower(session)
-        """The conversation of whoever is speaking."""
+        self._follower = follower
+        self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
         self._protected: dict[int, tuple[Any, ...]] = {}
         """By the identity of an agent: its copy, and what it was made of."""
         self._ours: set[int] = set()
 
+    @property
+    def follower(self) -> Follower:
+        """The conversation of whoever is speaking. It reads the log the first time."""
+        if self._follower is None:
+            with self._making:
+                self._follower = self._follower or Follower(self.session)
+        return self._follower
+
     def _hear(self, run: Any) -> None:
         """Take up the conversation of whoever is speaking in a run."""
         if self._followers is not None and not inner_agent():
-            self.follower = self._followers.get(self._name, [], lambda _: "", run.context)
-            self.session = self.follower.session
+            self._follower = self._followers.get(self._name, [], lambda _: "", run.context)
+            self.session = self._follower.session
+        else:
+            _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
         """The agent with the shield before its tools, and before those of all agents that it hands over to or asks."""
@@ -142,7 +153,7 @@ class ShieldHooks(RunHooks):
 
         async def needs_approval(context: Any, arguments: Any, id: str) -> bool:
             agent = inner_agent()
-            decision = self.follower.planned(id, agent=agent)
+            decision = await asyncio.to_thread(lambda: self.follower.planned(id, agent=agent))
             if decision is not None and not decision.allowed:
                 return self._pauses and not agent and await asyncio.to_thread(self._pause, id, decision)
             answer = needed if isinstance(needed, bool) else needed(context, arguments, id)
@@ -164,7 +175,7 @@ class ShieldHooks(RunHooks):
         """What an interruption of the run waits for; nothing where only the tool's own `needs_approval` asks."""
         call = item.raw_item
         id, arguments = call.call_id, call.arguments
-        _, waiting = await asyncio.to_thread(self.follower.asked, id, item.tool_name, arguments)
+        _, waiting = await asyncio.to_thread(lambda: self.follower.asked(id, item.tool_name, arguments))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
