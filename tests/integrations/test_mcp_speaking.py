@@ -143,14 +143,20 @@ async def test_the_same_principal_may_add_to_the_context(tmp_path: Path) -> None
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(
+    ("said_by_gateway", "because"),
+    [(OTHER, "another customer's rental"), ({"desk": "east"}, "Which customer is signed in?")],
+)
 @pytest.mark.parametrize("when", ["each call", "session"])
-async def test_the_gateways_word_holds_over_the_clients(tmp_path: Path, when: str) -> None:
+async def test_the_gateways_word_holds_over_the_clients(
+    tmp_path: Path, when: str, said_by_gateway: dict[str, str], because: str
+) -> None:
     desk(tmp_path).close()
     port, notes = free_port(), tmp_path / "ran.txt"
     server = [*ready.begin(Path(__file__).with_name("mcp_desk.py")), str(notes)]
     begin = [*ready.begin("bylaw"), "proxy", "--pack", str(tmp_path / "desk")]
     command = [*begin, "--listen", f"127.0.0.1:{port}", "--", *server]
-    said = {"Bylaw-Context": json.dumps(OTHER)}
+    said = {"Bylaw-Context": json.dumps(said_by_gateway)}
     with listening(command, port) as url:
         async with httpx2.AsyncClient() as http:
 
@@ -162,7 +168,7 @@ async def test_the_gateways_word_holds_over_the_clients(tmp_path: Path, when: st
             async with Client(streamable_http_client(url, http_client=http), mode="legacy") as client:
                 await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
                 denied = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
-                assert "another customer's rental" in text(denied)
+                assert because in text(denied)
         async with Client(url) as client:
             wrong = await client.call_tool(*LOOK, meta=meta(["C1"], PUT))  # pyright: ignore[reportArgumentType]
             assert "is not an object of names and values" in text(wrong)

@@ -156,6 +156,29 @@ def test_a_write_that_no_policy_binds_is_asked_about_unless_the_pack_says_otherw
     assert (decision.answer, decision.allowed, decision.unguarded) == (answer, allowed, True)
 
 
+@pytest.mark.parametrize(
+    ("predicate", "answer"),
+    [
+        ("tool: refund", "deny"),
+        ("pattern: refund", "deny"),
+        ("turn: several_calls", "deny"),
+        ("effect: read", "deny"),
+        ('tool: note, when: \'act.arguments["text"] == "y"\'', "allow"),
+        ('code: \'act.tool == "note" and act.arguments["text"] == "y"\'', "allow"),
+    ],
+)
+def test_a_rule_binds_the_writes_it_names_and_no_others(predicate: str, answer: str) -> None:
+    quote = "Refund an order only after it was returned."
+    pack = shop(
+        tools_yaml=FILES["tools.yaml"] + "  note: {effect: write, parameters: {text: string}, changes: []}\n",
+        rules_yaml=f"predicates: {{named: {{{predicate}}}}}\nrules: [{{id: ruled, formula: ALWAYS NOT named}}]\n",
+        policies_yaml=FILES["policies.yaml"] + f"  - {{id: ruled, kind: rule, spans: [{{quote: {quote}}}]}}\n",
+    )
+    session = Shield(pack, postures={"unguarded": "deny"}).session()
+    session.user("Hello.")
+    assert session.decide("note", {"text": "x"}).answer == answer
+
+
 def test_a_read_that_no_policy_binds_is_allowed() -> None:
     assert Shield(shop()).session().decide("get_order", {"order_id": "7"}).answer == "allow"
 

@@ -312,12 +312,15 @@ class ShieldMiddleware(Middleware):
         return name_in(given, "the conversation") if given else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """What operator, client and gateway vouch for: the operator's word holds over the gateway's, and that over the
-        client's; what a call does not say was said when its MCP session began."""
+        """What is vouched for: by the operator, and beside that by the gateway's header, or else by the client.
+
+        A client behind a gateway vouches for nothing. What a call does not say was said when its MCP session began.
+        """
         kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
         began, header = kept or ({}, {})
         header = header | context_in(get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER), "the header")
-        return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") | header | self._context
+        claimed = began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`")
+        return (header or claimed) | self._context
 
     async def on_initialize(self, context: Any, call_next: Any) -> Any:
         """Keep what is vouched for as a session of MCP begins."""

@@ -46,6 +46,8 @@ from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
+from bylaw.rule.formula import atoms
+from bylaw.rule.rule import Rule
 
 Criterion = Literal["strict", "determined"]
 CRITERIA: tuple[Criterion, ...] = ("strict", "determined")
@@ -99,19 +101,28 @@ class Pack(Struct, frozen=True, dict=True):
         return self.pinned.digest()
 
     @cached_property
-    def _bound(self) -> frozenset[str] | None:
-        """The tools that enforced policies bind; None where a rule binds whatever the agent does."""
+    def _bound(self) -> frozenset[str]:
+        """The tools that an enforced guard, rule or limit names."""
         guarded = [tool for tool, bound in self.by_tool.items() if any(self.is_enforced(each.id) for each, _ in bound)]
-        ruled = [self.policies[rule.policy] for rule in self.book.rules if rule.policy in self.policies]
-        tools = [policy.tools for policy in ruled if self.is_enforced(policy.id)]
-        tools += [tuple(limit.tools) for limit in self.book.limits if self.is_enforced(limit.policy)]
-        return (
-            None if any(not own for own in tools) else frozenset((*guarded, *(name for own in tools for name in own)))
-        )
+        limited = [tool for limit in self.book.limits if self.is_enforced(limit.policy) for tool in limit.tools]
+        ruled = [tool for rule in self.book.rules if self.is_enforced(rule.policy) for tool in self._named_by(rule)]
+        return frozenset((*guarded, *limited, *ruled))
+
+    def _named_by(self, rule: Rule) -> list[str]:
+        """The tools that a rule's policy or one of its predicates names."""
+        own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
+        used = [self.book.predicates[name] for name in atoms(rule.formula)]
+        asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]
+        tools = self.schema.tools.values()
+        return [
+            *own,
+            *asked,
+            *(tool.name for tool in tools if any(each.names(tool.name, tool.effect) for each in used)),
+        ]
 
     def binds(self, tool: str) -> bool:
-        """Whether any enforced policy has a say in calls of a tool: a guard of it, or a rule."""
-        return self._bound is None or tool in self._bound
+        """Whether any enforced policy has a say in calls of a tool: a guard of it, or a rule or limit that names it."""
+        return tool in self._bound
 
     def is_enforced(self, policy: str) -> bool:
         """Whether live calls are held to a policy that has a check."""

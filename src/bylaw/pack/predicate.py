@@ -174,6 +174,14 @@ class Predicate(Struct, frozen=True):
         """The predicate in words, for embeddings."""
         return f"{self.name.replace('_', ' ')} {self.description}"
 
+    def names(self, tool: str, effect: str) -> bool:
+        """Whether it speaks of calls of a tool: by its name, by its effect, or of whatever is called."""
+        if self.code is not None:
+            return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
+        if self.find is None or self.way not in ("tool", "effect", "message"):
+            return False
+        return bool(self.find(Act(0, tool, {}, "", (), (), 1, 1, False, effect)))
+
     def unmade(self, act: Act) -> bool:
         """The value if a call is not made, of a predicate about the act."""
         if self.way != "turn" or self.find is None:
