@@ -25,6 +25,9 @@ _MISLEADS = re.compile(
 )
 """What may hide a card, or take back what it says, where it stands before it."""
 
+_END = 30
+"""So many characters at its end are enough to tell what may be a card."""
+
 
 class CardAnswer(Struct, frozen=True):
     """The user's answer to a card, and where it was given."""
@@ -71,8 +74,8 @@ class Cards:
     def __init__(self, events: Sequence[Event], words: CardWords) -> None:
         self._events = events
         self._words = words
-        self._asked = folded(words.question)
-        self._begins = self._asked.partition(" ")[0]
+        self._ends = {_to_last_word(folded(words.question))[-_END:]}
+        """How the cards of this conversation end, and those that nobody has put yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
@@ -81,12 +84,11 @@ class Cards:
         """By digest, what the host reported."""
 
     def may_be_answered(self, exchanges: Sequence[Exchange], before: int) -> bool:
-        """Whether a card was put before a step, or the agent's last message asks as cards do."""
+        """Whether the host reported an answer before a step, or the agent's last message ends as cards do."""
         self._take_in(before)
-        if self._by_id or not exchanges or not exchanges[-1].told:
-            return bool(self._by_id)
-        last = exchanges[-1].told[-1][1]
-        return self._begins in last and self._asked in folded(last)
+        if self._confirmed or not exchanges:
+            return bool(self._confirmed)
+        return _to_last_word(exchanges[-1].closing).endswith(tuple(self._ends))
 
     def answer(
         self, name: str, text: str, exchanges: Sequence[Exchange], before: int, now: float | None
@@ -118,7 +120,8 @@ class Cards:
             if isinstance(event, Call):
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
-                    self._texts.setdefault(event.card.digest, set()).add(folded(event.card.text))
+                    self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
+                    self._ends.add(_to_last_word(text)[-_END:])
             elif isinstance(event, Message) and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 if card is not None and not _is_past(card.expires, event.time):
@@ -160,7 +163,7 @@ class Cards:
         """Whether the agent's last message ends with one of these texts, or with it and other cards."""
         if not exchange.told or not texts:
             return False
-        message = folded(exchange.told[-1][1])
+        message = exchange.closing
         if misleads(message, texts | self._every):
             return False
         while message:
@@ -171,6 +174,14 @@ class Cards:
                 return False
             message = _cut(message, other)
         return False
+
+
+def _to_last_word(text: str) -> str:
+    """A text without the marks at its end."""
+    end = len(text)
+    while end and not text[end - 1].isalnum():
+        end -= 1
+    return text[:end]
 
 
 def _cut(message: str, text: str) -> str:

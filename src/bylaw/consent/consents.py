@@ -279,8 +279,8 @@ class Consents:
 
     def _is_in(self, each: Argument, passage: Passage, before: int) -> bool:
         if each.kind == "id":
-            entries = () if each.is_person else self._records.of(each.key, before)
-            return passage.place_of(each.key) >= 0 or any(entry.record.marks & passage.marks for entry in entries)
+            held = frozenset[str]() if each.is_person else self._records.marks_of(each.key, before)
+            return passage.place_of(each.key) >= 0 or not held.isdisjoint(passage.marks)
         if each.number is not None:
             return any(number.value == each.number for number in passage.numbers)
         if each.day is not None:

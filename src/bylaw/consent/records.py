@@ -72,8 +72,10 @@ class Records:
         self._by_mark: dict[str, list[tuple[int, str]]] = {}
         self._unmarked: list[Record] = []
         """Records whose marks nobody has asked for yet."""
-        self._marks: dict[str, tuple[int, frozenset[str]]] = {}
-        """By value the marks of so many of the records that bear it."""
+        self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
+        """By value, and by the names that it stands under, the marks of so many of the records that bear it."""
+        self._kinds: dict[frozenset[str], tuple[int, list[str]]] = {}
+        """By names of fields their first values, and how many they had when these were listed."""
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
@@ -108,25 +110,40 @@ class Records:
             self.read(before)
         return {name for name, first in self._names.get(key, {}).items() if first < before}
 
-    def beside(self, names: set[str], key: str, before: int) -> list[str]:
+    def beside(self, names: frozenset[str], key: str, before: int) -> list[str]:
         """Other values of fields of these names."""
         self.read(before)
+        if before < self._read:
+            values = self._values_of(names, before)
+        else:
+            # More of them would not change which are listed first.
+            count = sum(min(len(self._by_name.get(name, ())), 2 * (_KIND + 2)) for name in names)
+            known = self._kinds.get(names)
+            if known is None or known[0] != count:
+                known = self._kinds[names] = (count, self._values_of(names, before))
+            values = known[1]
+        return [other for other in values if other != key][: _KIND + 1]
+
+    def _values_of(self, names: frozenset[str], before: int) -> list[str]:
+        """The first values of fields of these names: as many as are compared, and one that they are compared with."""
         found: dict[str, None] = {}
         for name in sorted(names):
-            for other, first in self._by_name.get(name, {}).items():
-                if other != key and first < before:
-                    found[other] = None
-                    if len(found) > _KIND:
+            for value, first in self._by_name.get(name, {}).items():
+                if first < before:
+                    found[value] = None
+                    if len(found) > _KIND + 1:
                         return list(found)
         return list(found)
 
-    def marks_of(self, key: str, before: int) -> frozenset[str]:
-        """The marks of all records that bear a value before a step."""
+    def marks_of(self, key: str, before: int, names: frozenset[str] | None = None) -> frozenset[str]:
+        """The marks of all records that bear a value before a step, under one of some names where they are given."""
         entries = self.of(key, before)
-        count, marks = self._marks.get(key, (0, frozenset[str]()))
+        count, marks = self._marks.get((key, names), (0, frozenset[str]()))
         if count != len(entries):
-            marks = all_marks(entries) if count > len(entries) else marks | all_marks(entries[count:])
-            self._marks[key] = (len(entries), marks)
+            count, marks = (0, frozenset[str]()) if count > len(entries) else (count, marks)
+            new = (each.record.marks for each in entries[count:] if names is None or each.name in names)
+            marks = marks.union(*new)
+            self._marks[key, names] = (len(entries), marks)
         return marks
 
     def mark(self) -> None:
@@ -150,11 +167,6 @@ class Records:
             if name not in names:
                 names[name] = record.step
                 self._by_name.setdefault(name, {})[key] = record.step
-
-
-def all_marks(entries: Iterable[Entry]) -> frozenset[str]:
-    """The marks of the records of entries."""
-    return frozenset[str]().union(*(entry.record.marks for entry in entries))
 
 
 def _step(entry: Entry) -> int:

@@ -32,6 +32,11 @@ class Exchange:
         """Step of the user's last message in it."""
         return self.answer[-1][0]
 
+    @once
+    def closing(self) -> str:
+        """The agent's last message in it, without what white space tells."""
+        return " ".join(self.told[-1][1].split()) if self.told else ""
+
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
         _ = self.said, self.put.questions

@@ -19,7 +19,7 @@ from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, codes, shape
 from bylaw.consent.put import heads
-from bylaw.consent.records import Record, Records, all_marks
+from bylaw.consent.records import Record, Records
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
@@ -113,6 +113,7 @@ class Hearing:
         self._deed = deed
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
         self._found_beside: dict[tuple[str, str], list[str]] = {}
+        self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
         self._marks_beside: dict[tuple[str, str], tuple[frozenset[str], list[frozenset[str]]]] = {}
         self._parts: dict[tuple[str, ...], Passage] = {}
 
@@ -394,21 +395,29 @@ class Hearing:
 
     def _rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
         """Other ids in a passage that could have been given in its place."""
+        known = self._found_rivals.get((each.name, each.key, passage))
+        if known is not None:
+            return known
         mine = self._own
         kind = shape(each.key)
         found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
+        words = passage.words
         for key in self._beside(each):
-            if key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
-                found[key] = at
-        return {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
+            # Whole, an id stands in the words as it is, unless something joins its parts.
+            if (key in words or "_" in key or "-" in key) and key not in mine and len(key) > 2:
+                if (at := passage.place_of(key)) >= 0:
+                    found[key] = at
+        found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
+        self._found_rivals[each.name, each.key, passage] = found
+        return found
 
     @once
     def _own(self) -> set[str]:
         """The call's own values, and the codes within them."""
         return {code for each in self._given for code in (each.key, *codes(each.value.lower()))}
 
-    def _names(self, each: Argument) -> set[str]:
-        return self._records.names_of(each.key, self._before) | {each.name}
+    def _names(self, each: Argument) -> frozenset[str]:
+        return frozenset((each.name, *self._records.names_of(each.key, self._before)))
 
     def _beside(self, each: Argument) -> list[str]:
         """Other values that stand in fields of the same names."""
@@ -458,10 +467,7 @@ class Hearing:
         known = self._marks_beside.get((each.name, each.key))
         if known is None:
             names = self._names(each)
-            others = [
-                all_marks(entry for entry in self._records.of(other, self._before) if entry.name in names)
-                for other in self._beside(each)
-            ]
+            others = [self._records.marks_of(other, self._before, names) for other in self._beside(each)]
             known = self._marks_beside[each.name, each.key] = (frozenset[str]().union(*others), others)
         return known
 
