@@ -148,17 +148,19 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
     if isinstance(value, int | float):
         number = figure(str(value))
         return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
-    return _text(top, name, str(value).strip(), schema, traits)
-
-
-def _text(top: str, name: str, value: str, schema: Any, traits: frozenset[str]) -> Argument | None:
-    key = loose(value)
     listed = _of(schema, "enum")
+    words = tuple(map(str, cast("list[Any]", listed))) if isinstance(listed, list) else None
+    return _text(top, name, str(value).strip(), words)
+
+
+@lru_cache(maxsize=4096)
+def _text(top: str, name: str, value: str, listed: tuple[str, ...] | None) -> Argument:
+    traits = _traits(name, top)
+    key = loose(value)
     if key in _FLAGS:
         return Argument("flag", name, top, value, key, is_on=_FLAGS[key])
-    if isinstance(listed, list):
-        others = tuple(str(word) for word in cast("list[Any]", listed) if str(word) != value)
-        return Argument("choice", name, top, value, key, others=others)
+    if listed is not None:
+        return Argument("choice", name, top, value, key, others=tuple(word for word in listed if word != value))
     if found := _DAY.fullmatch(value):
         try:
             day = date(int(found[1]), int(found[2]), int(found[3]))

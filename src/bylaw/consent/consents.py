@@ -112,9 +112,8 @@ class Consents:
         deed = self._deeds.of(call.call.tool)
         if basis == "requested" and self._is_requested(call, given, deed, last):
             return self._found(True, "requested", last)
-        found = self._found(None, "unanswered", last)
-        if self._is_answered(call, deed, last):
-            found = self._answered(call, given, deed, last)
+        is_answered = self._is_answered(call, deed, last)
+        found = self._answered(call, given, deed, last) if is_answered else self._found(None, "unanswered", last)
         if basis == "card" and found.value:
             return self._found(None, "no_card", last)
         is_put = found.reason in ("agreed", "untold") or (found.reason == "unread" and "leave" in last.put.asks)
@@ -197,9 +196,9 @@ class Consents:
             return True
         kinds = {each.kind for each in given if each.number != 0}
         is_more = not kinds.isdisjoint(("sum", "day", "time", "count", "choice", "name"))
-        asked = any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges)
-        others = self._deeds.writing(deed, _thing(given, deed)) if is_more and not asked else ()
-        return is_more and not any(self._is_about(each, standing) for each in others)
+        if not is_more or any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges):
+            return is_more
+        return not any(self._is_about(each, standing) for each in self._deeds.writing(deed, _thing(given, deed)))
 
     def _is_about(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
         return any(deed.stands_in(each.stated.words) for each in standing)

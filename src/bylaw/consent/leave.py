@@ -8,6 +8,7 @@ something else.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from bylaw.consent.answer import is_neutral, stems
 from bylaw.consent.put import Line
@@ -84,8 +85,12 @@ def is_no_proposal(lines: Sequence[Line]) -> bool:
     last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
     before = lines[last - 1].sentence.words if last > 0 else ""
     after = (line.sentence.words for line in lines[last + 1 :])
-    is_other = any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
-    return is_other or any(map(_RETRACTED.search, after))
+    return _is_no_offer(before) or any(map(_RETRACTED.search, after))
+
+
+@lru_cache(maxsize=2048)
+def _is_no_offer(words: str) -> bool:
+    return any(each.search(words) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
 
 
 def is_vague(words: str, values: Iterable[Decimal]) -> bool:

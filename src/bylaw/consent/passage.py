@@ -127,6 +127,12 @@ class Passage:
 
 
 @lru_cache(maxsize=4096)
+def passage_of(lines: tuple[str, ...]) -> Passage:
+    """The passage of some sentences, read once for all the calls that they may be about."""
+    return Passage(lines)
+
+
+@lru_cache(maxsize=4096)
 def codes(words: str) -> tuple[str, ...]:
     """What looks like an id in words in lower case."""
     return tuple(Passage([words]).ids)

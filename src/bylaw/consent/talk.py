@@ -137,6 +137,8 @@ class Talk:
 
     def adds_to(self, last: Exchange) -> bool:
         """Whether the agent told a sum or a day after the answer that it had not told before."""
+        if not self._agent:
+            return False
         since = Passage(each.words for _, text in self._agent for each in sentences(text))
         if since.sums and since.sums - last.stated.sums:
             return True

@@ -17,7 +17,7 @@ from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.deed import Deed
 from bylaw.consent.marks import number_mark
-from bylaw.consent.passage import Passage, codes, shape
+from bylaw.consent.passage import Passage, codes, passage_of, shape
 from bylaw.consent.put import heads
 from bylaw.consent.records import Record, Records
 from bylaw.facts.value import loose
@@ -115,7 +115,6 @@ class Hearing:
         self._found_beside: dict[tuple[str, str], list[str]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
         self._marks_beside: dict[tuple[str, str], tuple[frozenset[str], list[frozenset[str]]]] = {}
-        self._parts: dict[tuple[str, ...], Passage] = {}
 
     def untold(self) -> list[tuple[Argument, Why]]:
         """The values that were not surely told."""
@@ -142,7 +141,7 @@ class Hearing:
         own, others = items.pop(each.item, []), [other for some in items.values() for other in some]
         if len(own) < 2 or not others or each not in own:
             return False
-        for line in (self._part((line,)) for line in self._bracketed.lines):
+        for line in (passage_of((line,)) for line in self._bracketed.lines):
             if all(_place(one, line) >= 0 for one in own) and all(_place(other, line) < 0 for other in others):
                 return False
         spans = [[_place(one, self._bracketed) for one in some] for some in (own, *items.values())]
@@ -163,14 +162,17 @@ class Hearing:
 
     def _regions(self, each: Argument) -> Iterator[Passage]:
         """The same without what something is moved away from, where the call has one value of the kind."""
+        passages = self._read_in_turn(each)
+        if each.kind not in _MOVABLE or not _SOURCES.isdisjoint(words_of(each.name)):
+            return passages
         is_one = not any(other.kind == each.kind and other.top != each.top for other in self._given)
-        if not is_one or each.kind not in _MOVABLE or not _SOURCES.isdisjoint(words_of(each.name)):
-            yield from self._read_in_turn(each)
-            return
-        for passage in self._read_in_turn(each):
+        return self._unmoved(each, passages) if is_one else passages
+
+    def _unmoved(self, each: Argument, passages: Iterable[Passage]) -> Iterator[Passage]:
+        for passage in passages:
             left = _MOVED.sub("; ", passage.words)
             left = _BOUND.sub("; ", left) if each.kind in ("day", "time") else left
-            yield passage if left == passage.words else self._part(left.split("\n"))
+            yield passage if left == passage.words else passage_of(tuple(left.split("\n")))
 
     def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
@@ -185,7 +187,7 @@ class Hearing:
         for passage in self._near[2:]:
             told = [line for line, words in passage.labelled if _is_label(words, each.name, each.top)]
             if told:
-                yield self._part(told)
+                yield passage_of(tuple(told))
             yield passage
         yield self._bracketed
         if each.kind in ("day", "choice", "name"):
@@ -202,13 +204,6 @@ class Hearing:
             return _spot(each, put) >= 0 and not put.sums - self._numbers
         return False
 
-    def _part(self, lines: Sequence[str]) -> Passage:
-        """Some of the sentences that were put."""
-        found = self._parts.get(tuple(lines))
-        if found is None:
-            found = self._parts[tuple(lines)] = Passage(lines)
-        return found
-
     @once
     def _lines(self) -> list[tuple[Passage, frozenset[Argument]]]:
         """The sentences that may tell values, each with the values of the call that stand in it: where the question
@@ -218,7 +213,7 @@ class Hearing:
         lines = self._near[2].lines
         if not self._is_plural:
             lines = [line for line in lines if (named := heads(line)) and self._deed.is_called(named)]
-        told = [self._part((line,)) for line in lines if not _NEGATED.search(line)]
+        told = [passage_of((line,)) for line in lines if not _NEGATED.search(line)]
         return [(line, frozenset(each for each in self._given if self._stands(each, line))) for line in told]
 
     @once
@@ -231,7 +226,7 @@ class Hearing:
         with_kind = [(line, len(told)) for line, told in self._lines if each in told or _has_kind(each, line)]
         best = max((score for _, score in with_kind), default=0)
         chosen = [line.words for line, score in with_kind if score == best]
-        return self._part(chosen) if best and len(chosen) < len(self._near[2].lines) else None
+        return passage_of(tuple(chosen)) if best and len(chosen) < len(self._near[2].lines) else None
 
     def _stands(self, each: Argument, line: Passage) -> bool:
         """Whether a value stands in a sentence, or what its record holds and no other does."""
@@ -255,7 +250,7 @@ class Hearing:
         if _GRATIS.search(self._raw):
             return True
         means = [each for each in self._given if each.is_means]
-        for line in (Passage([words]) for words in self._put.words.split("\n") if not _PAST.search(words)):
+        for line in (passage_of((words,)) for words in self._put.words.split("\n") if not _PAST.search(words)):
             if line.sums and (_PRICED.search(line.words) or any(self._stands(each, line) for each in means)):
                 return True
         return any(not self._records.fields_with(number_mark(each), self._before) for each in self._put.sums)
@@ -264,14 +259,15 @@ class Hearing:
         """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
         if each.kind != "id" or each.is_person or each.is_means:
             return False
-        shown = [entry.record for entry in self._records.of(each.key, self._before) if entry.record.is_shown]
-        if not shown or (target := target_of(self._given, self._tool)) is None:
+        entries = reversed(self._records.of(each.key, self._before))
+        shown = next((entry.record for entry in entries if entry.record.is_shown), None)
+        if shown is None or (target := self._target) is None:
             return False
         # What is part of the thing at hand was paid for before.
         is_paid = any(other.is_means for other in self._given)
         is_had = bool(self._steps(each.key) & self._steps(target.key)) and not is_paid
         wanted = _FEES if is_had else _FEES | _PRICES
-        due = [figure(key) for name, key in shown[-1].fields if wanted & set(words_of(name))]
+        due = [figure(key) for name, key in shown.fields if wanted & set(words_of(name))]
         if not any(due):
             return False
         return any(sum is not None and sum > 0 and sum not in self._every_number for sum in due)
@@ -279,7 +275,7 @@ class Hearing:
     @once
     def _every_number(self) -> set[Decimal]:
         """The numbers that the agent named in any way."""
-        return {abs(number.value) for number in (*self._bracketed.numbers, *Passage([self._raw]).numbers)}
+        return {abs(number.value) for number in (*self._bracketed.numbers, *passage_of((self._raw,)).numbers)}
 
     def _why(self, each: Argument) -> Why | None:
         match each.kind:
@@ -389,7 +385,7 @@ class Hearing:
         counts = _counted(asked)
         if (counts and len(keys) not in counts) or _NEGATED.search(self._raw) or not (counts or _PLURAL.search(asked)):
             return False
-        lines = [[key for key in keys if self._part((line,)).place_of(key) >= 0] for line in passage.lines]
+        lines = [[key for key in keys if passage_of((line,)).place_of(key) >= 0] for line in passage.lines]
         lines = [line for line in lines if line]
         return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
 
@@ -442,9 +438,13 @@ class Hearing:
         return {entry.record.step for entry in self._records.of(key, self._before)}
 
     @once
+    def _target(self) -> Argument | None:
+        return target_of(self._given, self._tool)
+
+    @once
     def _current(self) -> list[Record]:
         """The records of the thing that the call changes."""
-        target = target_of(self._given, self._tool)
+        target = self._target
         if target is None:
             return []
         return [entry.record for entry in self._records.of(target.key, self._before) if entry.record.is_shown]
@@ -576,10 +576,10 @@ class Hearing:
         if not each.number:
             # None of something need not be told, where nobody told of some.
             told = (line for line in self._put.words.split("\n") if any(_is_about(line, name) for name in names))
-            return "another" if any(Passage([line]).counts - self._numbers for line in told) else None
+            return "another" if any(passage_of((line,)).counts - self._numbers for line in told) else None
         for passage in islice(self._regions(each), 1, None):
             lines = [line for line in passage.lines if any(_is_about(line, name) for name in names)]
-            for told in ([self._part((line,)) for line in lines], [passage]):
+            for told in ([passage_of((line,)) for line in lines], [passage]):
                 bare = {number for line in told for number in line.counts}
                 if each.number in bare:
                     return "beside" if bare - self._numbers else None
