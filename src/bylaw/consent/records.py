@@ -72,8 +72,8 @@ class Records:
         self._by_mark: dict[str, list[tuple[int, str]]] = {}
         self._unmarked: list[Record] = []
         """Records whose marks nobody has asked for yet."""
-        self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
-        """By value, and by the names that it stands under, the marks of so many of the records that bear it."""
+        self._marks: dict[frozenset[str] | None, dict[str, tuple[int, frozenset[str]]]] = {}
+        """By the names that it stands under, and by value, the marks of so many of the records that bear it."""
         self._kinds: dict[frozenset[str], tuple[int, list[str]]] = {}
         """By names of fields their first values, and how many they had when these were listed."""
 
@@ -138,13 +138,27 @@ class Records:
     def marks_of(self, key: str, before: int, names: frozenset[str] | None = None) -> frozenset[str]:
         """The marks of all records that bear a value before a step, under one of some names where they are given."""
         entries = self.of(key, before)
-        count, marks = self._marks.get((key, names), (0, frozenset[str]()))
+        known = self._marks.setdefault(names, {})
+        count, marks = known.get(key, (0, frozenset[str]()))
         if count != len(entries):
             count, marks = (0, frozenset[str]()) if count > len(entries) else (count, marks)
             new = (each.record.marks for each in entries[count:] if names is None or each.name in names)
             marks = marks.union(*new)
-            self._marks[key, names] = (len(entries), marks)
+            known[key] = (len(entries), marks)
         return marks
+
+    def marks_of_each(self, keys: Iterable[str], before: int, names: frozenset[str]) -> list[frozenset[str]]:
+        """The same of several values."""
+        known, by_key = self._marks.setdefault(names, {}), self._by_key
+        if before < self._read:
+            return [self.marks_of(key, before, names) for key in keys]
+        self.read(before)
+        return [
+            found[1]
+            if (found := known.get(key)) is not None and found[0] == len(by_key[key])
+            else self.marks_of(key, before, names)
+            for key in keys
+        ]
 
     def mark(self) -> None:
         """Read what the records hold that were taken in since."""

@@ -114,7 +114,7 @@ class Hearing:
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
         self._found_beside: dict[tuple[str, str], list[str]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
-        self._marks_beside: dict[tuple[str, str], tuple[frozenset[str], list[frozenset[str]]]] = {}
+        self._marks_beside: dict[tuple[str, str], list[frozenset[str]]] = {}
 
     def untold(self) -> list[tuple[Argument, Why]]:
         """The values that were not surely told."""
@@ -457,18 +457,17 @@ class Hearing:
         if not passage.marks:
             return "never"
         own = self._records.marks_of(each.key, self._before) & passage.marks
-        every, others = self._beside_marks(each)
-        if (every & passage.marks) - own:
+        others = self._beside_marks(each)
+        if (rest := passage.marks - own) and not all(map(rest.isdisjoint, others)):
             return "beside" if own else "another"
         return None if own and not any(own <= other for other in others) else "never"
 
-    def _beside_marks(self, each: Argument) -> tuple[frozenset[str], list[frozenset[str]]]:
-        """The marks of other values that stand in fields of the same names: all together, and of each."""
+    def _beside_marks(self, each: Argument) -> list[frozenset[str]]:
+        """The marks of other values that stand in fields of the same names."""
         known = self._marks_beside.get((each.name, each.key))
         if known is None:
-            names = self._names(each)
-            others = [self._records.marks_of(other, self._before, names) for other in self._beside(each)]
-            known = self._marks_beside[each.name, each.key] = (frozenset[str]().union(*others), others)
+            known = self._records.marks_of_each(self._beside(each), self._before, self._names(each))
+            self._marks_beside[each.name, each.key] = known
         return known
 
     def _in_order(self, each: Argument, passage: Passage) -> Why | None:
