@@ -400,9 +400,9 @@ class Hearing:
         words = passage.words
         for key in self._beside(each):
             # Whole, an id stands in the words as it is, unless something joins its parts.
-            if (key in words or "_" in key or "-" in key) and key not in mine and len(key) > 2:
-                if (at := passage.place_of(key)) >= 0:
-                    found[key] = at
+            may_stand = key in words or "_" in key or "-" in key
+            if may_stand and key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
+                found[key] = at
         found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
         self._found_rivals[each.name, each.key, passage] = found
         return found
