@@ -41,6 +41,11 @@ def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return PRINCIPAL not in given and all(_is_same(known.get(name, value), value) for name, value in given.items())
 
 
+def is_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two conversations are of one principal."""
+    return goes_on(one, other) and goes_on(other, one)
+
+
 def _is_same(one: Any, other: Any) -> bool:
     """Equal; to Python the customer `1` is also `True`."""
     return one == other and isinstance(one, bool) is isinstance(other, bool)

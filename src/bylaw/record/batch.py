@@ -15,7 +15,8 @@ def places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
     conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
-    return conversations, {(draft.tenant, draft.id) for draft in drafts if draft.id}
+    ids = {(draft.tenant, draft.id) for draft in drafts if draft.id}
+    return conversations, ids | {(draft.tenant, draft.first.id) for draft in drafts if draft.first and draft.first.id}
 
 
 _NOTHING = (0, ROOT)
@@ -73,6 +74,8 @@ class Batch:
         length = self._lengths.get(place, 0)
         if draft.position is not None and draft.position != length:
             return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
+        if draft.first is not None and draft.first.id and not self._is_there(draft.first):
+            return Conflict(f"conversation `{conversation}` was removed")
         if draft.under is not None and draft.under != self._lengths.get((tenant, STOPS), 0):
             return Conflict("it was decided before a stop was made or lifted", "stops")
         if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
@@ -93,6 +96,10 @@ class Batch:
         if name is not None:
             self._ids[tenant, name] = entry
         return entry
+
+    def _is_there(self, first: Entry) -> bool:
+        known = self._ids.get((first.tenant, first.id or ""))
+        return known is not None and known.digest == first.digest
 
     def _undo(self, size: int) -> None:
         """Take back the rows after so many; the heads are seen to by who kept them."""

@@ -36,6 +36,8 @@ class Draft(Struct, frozen=True):
     """Where in its conversation it must stand, for a caller who has read all before it; None for the end."""
     under: int | None = None
     """How many entries about stops there were when it was decided; None for what no stop is about."""
+    first: "Entry | None" = None
+    """The first entry of its conversation, for a caller who knows it: another may have begun under the same name."""
 
 
 class Entry(Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bylaw.engine.context import AnotherPrincipal, goes_on
+from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.predicate_values import Answered
@@ -47,6 +47,8 @@ MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
 
 
+OPENING = "opening:"
+"""How the names of first entries begin."""
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What is told of a call whose request comes again after its result."""
 
@@ -76,6 +78,8 @@ class SessionState(CallDecisions):
         """What was read of the log may not be on disk yet, and nothing was written after it."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
+        self._first: Entry | None = None
+        """The first entry of it in the log. One that was removed may have been begun anew by somebody else."""
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
         self._yeses: dict[str, Approved] = {}
@@ -274,6 +278,8 @@ class SessionState(CallDecisions):
         self._conflicts, self._unvouched = (0, 0), None
         if attempt.drafts:
             self.is_unsettled = False
+            if attempt.drafts[0].kind == "opening" and isinstance(answers[0], Entry):
+                self._first = answers[0]
         if self.live is attempt.conversation:
             self._length += sum(each.conversation == self.id for each in attempt.drafts)
             self._decided += len(attempt.decisions)
@@ -299,11 +305,13 @@ class SessionState(CallDecisions):
 
     def _load(self, *, settled: bool) -> Conversation:
         """Begin the conversation, or take it up where the log says it was left."""
-        history = None
+        history, before, first = None, self._first, None
         self._marks.clear()
         if self._log is not None and (self._may_be_known or self._length):
-            history = read_history(self._read(self._log, settled=settled))
+            entries = self._read(self._log, settled=settled)
+            history, first = read_history(entries), entries[0] if entries else None
         if history is None:
+            self._first = None
             self._length = self._written = 0
             self._approvals, self._requests, self._yeses, self._uses = Approvals(), {}, {}, {}
             if self._log is not None:
@@ -314,6 +322,10 @@ class SessionState(CallDecisions):
             self.decider = self._shield.decider(opening)
             if given is not None and not self.decider.postures.handover and not goes_on(opening.context, given):
                 raise AnotherPrincipal(self.id)
+            is_another = before is not None and first is not None and before.digest != first.digest
+            if is_another and not self.decider.postures.handover and not is_of_one(opening.context, self.context or {}):
+                raise AnotherPrincipal(self.id)
+            self._first = first
             self.context = opening.context
             self.by = opening.agent
             self._approvals = Approvals(history.approvals, handed_over=history.handed_over, before=history.before)
@@ -384,7 +396,8 @@ class SessionState(CallDecisions):
         tenant = self._shield.tenant
         stops = self._log.stops(tenant) if self._log is not None else NO_STOPS
         if self._log is not None and self._length == 0:
-            bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
+            opening = encode(opening_of(self.decider.pack, self.context, self.by))
+            bodies.append(("opening", opening, f"{OPENING}{uuid.uuid4().hex}"))
         written = self._written
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
@@ -436,6 +449,8 @@ class SessionState(CallDecisions):
             Draft(tenant, self.id, kind, body, name, place, stops.revision if kind == "decision" else None)
             for place, (kind, body, name) in enumerate(bodies, self._length)
         ]
+        if drafts and self._length:
+            drafts[0] = replace(drafts[0], first=self._first)
         return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
 
 
