@@ -83,6 +83,7 @@ def test_only_an_approver_of_the_tenant_stops_and_lifts(log: Log) -> None:
         ({"what": "all"}, "without a name"),
         ({"what": "world"}, "say what to stop"),
         ({"span": "soon"}, "how long"),
+        ({"span": "5"}, "how long"),
         ({"span": "9999d"}, "a year from now at most"),
         ({"reason": "  "}, "needs a reason"),
     ],

@@ -88,6 +88,19 @@ async def test_a_no_is_a_no_and_nobody_is_asked_on(tmp_path: Path, mode: str) ->
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], 1)
 
 
+async def test_a_form_sent_without_its_answer_is_neither_a_yes_nor_the_users_no(tmp_path: Path, mode: str) -> None:
+    user, (tools, server) = User("sure", True), rentals()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        between = proxy(shield, server, context=CUSTOMER)
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
+            assert (refused.is_error, tools.ran) == (True, [])
+            assert "said no" not in told(refused)
+            done = await client.call_tool("extend_rental", EXTEND, meta=KEY)
+            assert (done.is_error, tools.ran) == (False, ["extend R1"]), told(done)
+
+
 async def test_what_only_the_user_can_say_is_asked_in_a_form(tmp_path: Path, mode: str) -> None:
     user, (tools, server) = User("The car was dirty.", True), rentals()
     with desk(tmp_path, log=tmp_path / "log.db") as shield:

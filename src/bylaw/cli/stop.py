@@ -121,9 +121,9 @@ def lift_command(where: str, tenant: str, reason: str, by: str, stop: str) -> No
 
 
 def _stop(what: Target, name: str, *, where: str, tenant: str, reason: str, span: str, ask: bool, by: str) -> None:
-    seconds = read_duration(span)
+    seconds = read_duration(span, unit=True)
     if seconds is None:
-        raise UsageError(f"`--for {span}` is not a time", hint="such as 30m, 2h or 7d")
+        raise UsageError(f"`--for {span}` is not a time", hint="give it a unit, such as 30m, 2h or 7d")
     refuse_stranger(existing(where), tenant, where)
     with Log(where) as log:
         stop = log.stop(

@@ -53,7 +53,7 @@ class StopPages:
         if what == "all" and name:
             raise UsageError("every write is stopped without a name", hint="leave the name empty")
         check_target(self._service.pack, cast("Target", what), name)
-        seconds = read_duration(asked.form.get("span", ""))
+        seconds = read_duration(asked.form.get("span", ""), unit=True)
         if seconds is None:
             raise UsageError("say how long it stands", hint="such as 30m, 2h or 7d")
         made = self._service.log.stop(

@@ -53,10 +53,13 @@ def question_for_user(decision: Decision) -> str:
 
 
 def as_yes(answer: Any) -> bool | None:
-    """The user's answer to a card; None where they gave none."""
+    """The user's answer to a card; None where they gave none, or their client sent something else."""
     if answer is None or answer.action == "cancel":
         return None
-    return answer.action == "accept" and (answer.content or {}).get("agree") is True
+    if answer.action != "accept":
+        return False
+    agrees = (answer.content or {}).get("agree")
+    return agrees if isinstance(agrees, bool) else None
 
 
 def as_words(answer: Any) -> str | None:

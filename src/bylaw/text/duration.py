@@ -6,9 +6,11 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
-def read_duration(text: str) -> float | None:
-    """The seconds that a text says; None where it says no time that is longer than nothing."""
+def read_duration(text: str, *, unit: bool = False) -> float | None:
+    """The seconds that a text says; None where it says no time that is longer than nothing, or lacks a wanted unit."""
     found = _WRITTEN.fullmatch(text.strip())
+    if found is not None and unit and not found[2]:
+        return None
     seconds = float(found[1]) * _SECONDS[found[2]] if found is not None else 0.0
     return seconds or None
 
