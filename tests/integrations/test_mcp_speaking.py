@@ -173,3 +173,18 @@ async def test_the_gateways_word_holds_over_the_clients(
             wrong = await client.call_tool(*LOOK, meta=meta(["C1"], PUT))  # pyright: ignore[reportArgumentType]
             assert "is not an object of names and values" in text(wrong)
     assert not notes.exists()
+
+
+@pytest.mark.process
+async def test_nor_does_a_header_change_what_the_operator_says(tmp_path: Path) -> None:
+    desk(tmp_path).close()
+    port, notes = free_port(), tmp_path / "ran.txt"
+    server = [*ready.begin(Path(__file__).with_name("mcp_desk.py")), str(notes)]
+    begin = [*ready.begin("bylaw"), "proxy", "--pack", str(tmp_path / "desk"), "--context", "signed_in_as=C2"]
+    with listening([*begin, "--listen", f"127.0.0.1:{port}", "--", *server], port) as url:
+        http = httpx2.AsyncClient(headers={"Bylaw-Context": json.dumps(CUSTOMER)})
+        async with http, Client(streamable_http_client(url, http_client=http), mode="legacy") as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            denied = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
+            assert "another customer's rental" in text(denied)
+    assert not notes.exists()
