@@ -290,7 +290,7 @@ class Consents:
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether the user asked for this in words of their own, with all that matters."""
         words = last.said_back
-        if last.said == "no" or not deed.stands_in(words.words):
+        if last.said == "no" or not deed.is_requested_in(words.words):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
         return all(why == "price" for _, why in hearing.untold())

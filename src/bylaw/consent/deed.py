@@ -73,6 +73,15 @@ _NO_VERBS = frozenset(
 _CARD = re.compile(r"\bend(?:ing|s)(?= (?:in |with )?\d)")
 """No word for a deed: "the card ending in 7002"."""
 _PART = re.compile(r"\n|,|;|\band\b|\bthen\b")
+_SENTENCE = re.compile(r"(?<=[.?!])\s+|\n")
+_QUOTED = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u201e[^\u201c]*\u201c")
+"""What somebody else has said, as far as the user tells."""
+_REQUEST = re.compile(
+    r"\b(?:can|could|will|would|may|might) (?:you|i|we)\b|\bplease\b|\b(?:want|like|need|wish)\b|\bpossible\b|\bmind\b"
+)
+"""How a question asks that something be done."""
+_WONDERS = re.compile(r"\W*(?:(?:and|but|so|wait)\W+)?(?:why|how|what|who|when|where|did|does|has|have)\b")
+"""How one begins that asks about it."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
 
 
@@ -84,11 +93,13 @@ class Deed:
         verbs, things = _names(name)
         told = words_of(tool.description)[:1] if tool is not None else []
         verbs += [word for word in told if word not in _NO_VERBS]
+        self._main = frozenset(stem for verb in verbs for stem in _family(verb))
         verbs += [word for word in things if VERBS.get(word) == "write" and word not in beside]
         also = tuple(each.lower() for each in tool.also_called) if tool is not None else ()
         self.verbs = frozenset({stem for verb in verbs for stem in _family(verb)} | {_stem(each) for each in also})
         self.own = frozenset(_stem(each) for each in things if each not in beside)
         """Stems of what it is done to, where no other tool is named by it."""
+        self._main |= frozenset(_stem(each) for each in also)
         self._is_generic = verb_of(name) in _GENERIC
         mine = set(things)
         shared = {word for each in rivals for word in things_of(each)}
@@ -106,6 +117,15 @@ class Deed:
             return True
         parts = [each for each in _PART.split(words) if _any(self.verbs, each)]
         return any(_any(self._things, each) or not _any(self._theirs, each) for each in parts)
+
+    def is_requested_in(self, words: str) -> bool:
+        """Whether somebody asks in these words that it be done: "where is order 7?" asks for no cancelling."""
+        for part in _SENTENCE.split(_QUOTED.sub(" ", words)):
+            if part.rstrip().endswith("?") and (_WONDERS.match(part) or not _REQUEST.search(part)):
+                continue
+            if (self._is_generic or _any(self._main, part)) and self.stands_in(part):
+                return True
+        return False
 
     def is_asked_in(self, words: str, heads: Sequence[str]) -> bool:
         """Whether a sentence that would have something done would have this done."""
