@@ -113,7 +113,6 @@ def main() -> int:
         filled = {
             "steps": steps,
             "ranks": ranks,
-            "rounds": str(given.rounds),
             **{name: str(len(book.drafts)) for name, book in books.items()},
         }
         page = (HERE / "algorithm2.md").read_text(encoding="utf-8")
