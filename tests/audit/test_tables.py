@@ -1,6 +1,7 @@
 """Tables of an audit: the same rows as its lines, however the work was shared out, cut short and taken up again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bylaw.audit.run import audit
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from tests.audit.desk import SECRETS, everything, secretive, spellings, write_desk
-from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, call, look, record, ship, user
+from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, call, look, record, ship, user, write_logs
 from tests.audit.sharded import LINES, Inline, Killed, rows, sharded, table, written
 from tests.command import bylaw
 
@@ -177,6 +178,20 @@ def test_tables_are_typed_versioned_and_by_day_and_agent(shop: Shop, logs: list[
         assert all(f.type == found.field(f.name).type for f in want if f.name != "agent")
     assert (out / "tables" / "calls" / "day=2025-05-07").is_dir()
     assert {row["agent"] for row in rows(out, "calls")} == {"ann", "bob", "bob/2 (x)", "one", "two"}
+
+
+def test_the_page_says_how_to_open_tables_without_days_and_with_agents_that_are_numbers(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks = [record(*HASTY, id=f"t{n}", agent=name) for n, name in enumerate(("7", "007"))]
+    sharded([write_logs(shop.root / "log.jsonl", talks)], str(shop.pack), shop.root / "out", world=shop.world)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```python\n(import pyarrow as pa\n.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(shop.root)
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    assert sorted(names["calls"].column("agent").to_pylist()) == ["007", "7"]
+    assert set(names["calls"].column("day").to_pylist()) == {None}
 
 
 def test_an_audit_without_findings_has_tables_that_open(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 """Outputs that nightly runs add to: the same as one audit of what there is in the end, whatever came when."""
 
+import errno
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from bylaw.audit.output import alone_in
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.errors import UsageError
+from bylaw.trace import source
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, write_logs
 from tests.audit.sharded import Inline, Killed, rows, sharded
 from tests.command import PROCESS, bylaw
@@ -65,12 +67,13 @@ def told(out: Path) -> dict[str, Any]:
     return found | {"summary": {name: value for name, value in summary.items() if name not in UNLIKE}}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_any_nights_come_to_one_audit_of_what_there_is_in_the_end(shop: Shop, seed: int) -> None:
     draw = random.Random(seed)
     logs: dict[str, Log] = {}
-    held: dict[str, tuple[str, str, int]] = {}
-    for night in range(1, 5):
+    held: dict[str, tuple[str, int]] = {}
+    came: list[str] = []
+    for night in range(1, 6):
         changed = [f"log-{number}" for number in range(night) if number == night - 1 or draw.random() < 0.3]
         for name in changed:
             ids = [
@@ -79,14 +82,12 @@ def test_any_nights_come_to_one_audit_of_what_there_is_in_the_end(shop: Shop, se
             logs[name] = Log([(id, draw.choice(list(KINDS))) for id in ids], draw.randrange(1, 4))
             write_logs(shop.root / f"{name}.jsonl", logs[name].records())
             os.utime(shop.root / f"{name}.jsonl", ns=(night * 10**9, night * 10**9 + draw.randrange(10**6)))
-        for name in changed:
-            held = {id: talk for id, talk in held.items() if talk[0] != name}
-        for name in changed:
-            held |= {id: (name, kind, logs[name].day) for id, kind in logs[name].talks}
+        came = [name for name in came if name not in changed] + changed
+        held = {id: (kind, logs[name].day) for name in came for id, kind in logs[name].talks}
         added = add(shop, *(shop.root / f"{name}.jsonl" for name in logs))
-        assert added.read == len(changed)
+        assert len(changed) <= added.read <= len(logs)
         assert added.held == len(held)
-    whole = write_logs(shop.root / "whole.jsonl", [talk(id, kind, day) for id, (_, kind, day) in held.items()])
+    whole = write_logs(shop.root / "whole.jsonl", [talk(id, kind, day) for id, (kind, day) in held.items()])
     want = sharded([whole], str(shop.pack), shop.root / "want", world=shop.world).out
     assert told(shop.root / "state") == told(want)
 
@@ -104,6 +105,39 @@ def test_what_is_open_adds_up_over_shards_and_nights(clinic: Path, tmp_path: Pat
     assert want["calls"] > 1
     assert len(want["rules"]) > 0
     assert shards == nights == want
+
+
+def test_a_log_whose_correction_is_taken_back_is_read_again(shop: Shop) -> None:
+    day = write_logs(shop.root / "day.jsonl", [talk(id, "hasty", 1) for id in "abc"])
+    fix = write_logs(shop.root / "fix.jsonl", [talk("a", "careful", 1)])
+    assert add(shop, day, fix).held == 3
+    write_logs(fix, [talk("d", "careful", 1), talk("e", "careful", 1)])
+    added = add(shop, day, fix)
+    assert (added.read, added.held) == (2, 5)
+    assert sorted(row["conversation"] for row in rows(shop.root / "state", "conversations")) == list("abcde")
+    assert add(shop, day, fix).read == 0
+
+
+def test_a_log_that_cannot_be_opened_keeps_its_rows_and_is_tried_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = (write_logs(shop.root / f"{name}.jsonl", [talk(name, "hasty", 1)]) for name in ("one", "two"))
+    assert add(shop, one).held == 1
+    write_logs(one, [talk("one", "careful", 1), talk("more", "careful", 1)])
+    opened = source.open_bytes
+
+    def shut(path: Any, size: int) -> Any:
+        if Path(path).parent == shop.root:
+            raise PermissionError(errno.EACCES, "Permission denied")  # root is let in everywhere
+        return opened(path, size)
+
+    with monkeypatch.context() as while_shut:
+        while_shut.setattr(source, "open_bytes", shut)
+        added = add(shop, one, two)
+    assert added.held == 1
+    assert {fault.message for fault in added.report.skipped} == {"cannot read: permission denied"}
+    added = add(shop, one, two)
+    assert (added.read, added.held, added.report.skipped) == (2, 3, ())
 
 
 def test_a_log_that_was_read_is_not_read_again(shop: Shop) -> None:

@@ -1,10 +1,13 @@
 """What people see: 80 columns, plain when piped, and nothing of a log's own text taken as an order to the terminal."""
 
+import errno
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -84,6 +87,21 @@ def test_effects_are_written_once_and_read_back(tmp_path: Path) -> None:
     assert {tool.sure for tool in again.tools} == {1.0}
     with pytest.raises(UsageError, match="exists already"):
         scan_logs([log], write_effects=file, console=quiet)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    openai(tmp_path / "b.jsonl", visits(2))
+    look = os.scandir
+
+    def shut(path: Any) -> Any:
+        if Path(path).name == "inner":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))  # root is let in everywhere
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", shut)
+    with pytest.raises(UsageError, match=r"inner: cannot read: permission denied"):
+        log_files(tmp_path)
 
 
 def test_folders_are_searched_and_what_is_no_log_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The logs that a command was given: files, folders of them, or what comes through a pipe."""
 
+import os
 import shutil
 import stat
 import sys
@@ -132,8 +133,14 @@ def _matched(pattern: Path) -> list[Path]:
 
 
 def log_files(folder: Path) -> list[Path]:
-    """The files in a folder that may be logs, by name."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.lower().endswith(_SUFFIXES))
+    """The files in a folder that may be logs, by name; an error where a folder inside it cannot be looked into."""
+
+    def shut(error: OSError) -> None:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot read: {why}", place=str(error.filename), hint="logs inside would be left out")
+
+    inside = (Path(place, name) for place, _, names in os.walk(folder, onerror=shut) for name in names)
+    return sorted(path for path in inside if path.name.lower().endswith(_SUFFIXES) and path.is_file())
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:

@@ -18,6 +18,8 @@ from bylaw.trace.zstd import Unzstd
 T = TypeVar("T")
 
 CHUNK = 1 << 20
+UNOPENED = "cannot read: "
+"""How the fault of a log begins that could not be opened: another time it may be."""
 LONGEST_LINE = 128 << 20
 """Bytes of one record; a longer one is named and left out, and what follows it is read."""
 LARGEST_UNPACKED = 256 << 20
@@ -97,7 +99,7 @@ class Source(Struct, frozen=True, dict=True):
             plain.seek(0)
         except OSError as error:
             why = error.strerror or str(error)
-            raise FormatError(f"cannot read: {why.lower()}", place=str(self.path)) from error
+            raise FormatError(f"{UNOPENED}{why.lower()}", place=str(self.path)) from error
         if start.startswith(_GZIP):
             return io.BufferedReader(_Gunzip(plain), CHUNK)
         if start == _ZSTD:

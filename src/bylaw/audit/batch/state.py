@@ -34,6 +34,8 @@ class HeldLog(Struct):
     """Its conversations have the ordinals from `first` up to and without `end`."""
     faults: list[tuple[str, str, str]] = []
     """What of it could not be read: message, place, hint."""
+    over: list[str] = []
+    """The logs that it took the place of conversations of."""
 
 
 class Night(Struct):
@@ -75,6 +77,23 @@ class State(Struct):
         """Whether a log is in it as it is now."""
         held = self.files.get(name)
         return held is not None and held.stamp == stamp
+
+    def entangled(self, changed: set[str]) -> list[str]:
+        """The logs to read again beside these, in the order they came.
+
+        They are those that had to give way to one of these, whose conversations may be the last of their name now; and
+        those that such a log had to give way to, for its conversations must not take their place by being read again.
+        """
+        found, waiting = set[str](), list(changed)
+        while waiting:
+            name = waiting.pop()
+            beside = set(self.files[name].over) if name in self.files else set[str]()
+            if name not in changed:
+                beside |= {other for other, log in self.files.items() if name in log.over}
+            beside -= found | changed
+            found |= beside
+            waiting += beside
+        return sorted(found, key=lambda name: self.files[name].first)
 
     def begin_night(self, conversations: int, end: int) -> Night:
         """The record of a run, the last one, that ends with an ordinal."""

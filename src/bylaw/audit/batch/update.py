@@ -5,6 +5,7 @@ A conversation is known by its id: one that comes again, later or corrected, tak
 
 import os
 import shutil
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ from bylaw.audit.run import Report, check_tools, dump
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
-from bylaw.trace.log_file import log_file, stamp_of
+from bylaw.trace.log_file import LogFile, log_file, stamp_of
+from bylaw.trace.source import UNOPENED
 
 BY = PARTITIONED[:1]
 """Tables that are added to are partitioned by day alone: who the agents will be is not known beforehand."""
@@ -74,7 +76,9 @@ def update(
         # By their whole paths: tomorrow's run may be started elsewhere.
         files = [file.absolute() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
-        new = tuple(file for file, stamp in stamps.items() if not state.holds(str(file), stamp))
+        changed = tuple(file for file, stamp in stamps.items() if not state.holds(str(file), stamp))
+        again = _still_there(state.entangled({str(file) for file in changed}))
+        new = (*again, *changed)
         fresh = replace(request, files=new, adds=True)
         work = out / WORK
         begin(work, fresh, examiner)
@@ -83,12 +87,21 @@ def update(
         addition = _Addition(job, shards, aside, state)
         replaced = 0
         if new:
-            replaced = _merge(addition, request, examiner, {str(file): stamps[file] for file in new}, out)
+            known = {str(file): stamp for file, stamp in (stamps | again).items()}
+            replaced = _merge(addition, request, examiner, known, out)
         report = _tell(state, examiner, request, addition.skipped, out)
         if not aside:
             shutil.rmtree(work, ignore_errors=True)
-        known = len(stamps) - len(new)
-        return Added(report, len(new), known, addition.end - addition.first, replaced, state.conversations)
+        unread = sum(file not in again and file not in changed for file in stamps)
+        return Added(report, len(new), unread, addition.end - addition.first, replaced, state.conversations)
+
+
+def _still_there(names: Sequence[str]) -> dict[LogFile, tuple[int, str]]:
+    """Logs of these names with their stamps; none where one is gone: what gave way to it would take its place."""
+    try:
+        return {file: stamp_of(file)[1:] for file in map(log_file, names)}
+    except (OSError, UsageError):
+        return {}
 
 
 class _Addition:
@@ -115,10 +128,18 @@ class _Addition:
                 held.stamp = None
                 continue
             held.faults += [(message, place, hint) for message, place, hint in entry["faults"]]
+            if any(message.startswith(UNOPENED) for message, *_ in held.faults):
+                held.stamp = None
             self.parts.append(PlacedPart(job.part(shard), self.end, {}))
             self.counts.append(entry["counts"])
             self.end += entry["conversations"]
             held.end = self.end
+        for name, held in list(self.logs.items()):
+            before = state.files.get(name)
+            if before is not None and held.stamp is None and held.first == held.end:
+                # Nothing of it could be read: what was read before stays until something can.
+                before.stamp, before.faults = None, held.faults
+                del self.logs[name]
 
     def ids(self) -> Any:
         """Ids and ordinals of all its conversations."""
@@ -145,6 +166,24 @@ class _Addition:
         last = set(twice.column("ordinal_max").to_pylist())
         return pa.array(sorted(n for n in again.column("ordinal").to_pylist() if n not in last), pa.int64())
 
+    def note_over(self, ids: Any, repeated: Any, tables: Path) -> None:
+        """Keep with each log which ones had to give way to it: should it change, they are read again."""
+        pc, ds = arrow("compute"), arrow("dataset")
+        lost: list[dict[str, Any]] = ids.filter(pc.is_in(ids.column("ordinal"), value_set=repeated)).to_pylist()
+        if (tables / "conversations").is_dir():
+            names = _one(ids.column("conversation"))
+            for batch in ds.dataset(tables / "conversations").to_batches(columns=["conversation", "ordinal"]):
+                lost += batch.filter(pc.is_in(batch.column("conversation"), value_set=names)).to_pylist()
+        logs = {**{name: held for name, held in self.state.files.items() if name not in self.logs}, **self.logs}
+        spans = sorted((held.first, held.end, name) for name, held in logs.items() if held.first < held.end)
+        again = arrow().array({row["conversation"] for row in lost}, arrow().string())
+        rows = ids.filter(pc.is_in(ids.column("conversation"), value_set=again)).to_pylist()
+        last = {row["conversation"]: row["ordinal"] for row in sorted(rows, key=lambda row: row["ordinal"])}
+        for row in lost:
+            loser, winner = _log_at(spans, row["ordinal"]), _log_at(spans, last[row["conversation"]])
+            if winner in self.logs and loser and loser != winner and loser not in self.logs[winner].over:
+                self.logs[winner].over.append(loser)
+
     def replaced(self, ids: Any, tables: Path) -> Any:
         """The ordinals of earlier conversations whose log was read anew, or whose id has come again."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
@@ -170,6 +209,7 @@ def _merge(
     state, before = addition.state, out / FOLDER
     ids = addition.ids()
     repeated, replaced = addition.repeated(ids), addition.replaced(ids, before)
+    addition.note_over(ids, repeated, before)
     made = addition.work / "made"
     shutil.rmtree(made, ignore_errors=True)
     (made / STATE).mkdir(parents=True)
@@ -281,6 +321,12 @@ def _settle(folder: Path) -> None:
     for path in (*folder.rglob("*"), folder):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
+
+
+def _log_at(spans: list[tuple[int, int, str]], ordinal: int) -> str:
+    """The log whose conversation has an ordinal; empty where that log is being read anew."""
+    place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
+    return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
 
 def _one(column: Any) -> Any:
