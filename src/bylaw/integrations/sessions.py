@@ -41,7 +41,7 @@ class Sessions:
                     # It may have been opened with what is vouched for now, and the log says that it is somebody else's.
                     self._kept.pop(key, None)
             own = self.get(linked(key, context), context)
-            own.vouch(context)
+            own.vouch(context or {})
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
