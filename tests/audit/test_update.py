@@ -113,9 +113,28 @@ def test_a_log_whose_correction_is_taken_back_is_read_again(shop: Shop) -> None:
     assert add(shop, day, fix).held == 3
     write_logs(fix, [talk("d", "careful", 1), talk("e", "careful", 1)])
     added = add(shop, day, fix)
-    assert (added.read, added.held) == (2, 5)
+    assert (added.read, added.replaced, added.removed, added.held) == (2, 3, 0, 5)
     assert sorted(row["conversation"] for row in rows(shop.root / "state", "conversations")) == list("abcde")
     assert add(shop, day, fix).read == 0
+
+
+def test_what_is_in_no_log_any_more_and_logs_that_are_gone_are_told(shop: Shop) -> None:
+    day = write_logs(shop.root / "day.jsonl", [talk(id, "hasty", 1) for id in "abc"])
+    fix = write_logs(shop.root / "fix.jsonl", [talk("a", "careful", 1), talk("d", "careful", 1)])
+    assert add(shop, day, fix).held == 4
+    day.unlink()
+    write_logs(fix, [talk("d", "wrong", 1)])
+    added = add(shop, fix)
+    assert (added.replaced, added.removed, added.held) == (1, 1, 3)
+    (fault,) = added.report.skipped
+    assert (fault.place, fault.message.partition(";")[0]) == (str(day), "is gone")
+
+
+def test_another_criterion_is_refused(shop: Shop) -> None:
+    log = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
+    add(shop, log)
+    with pytest.raises(UsageError, match="goes by `determined`, not `strict`"):
+        add(shop, log, criterion="strict")
 
 
 def test_a_log_that_cannot_be_opened_keeps_its_rows_and_is_tried_again(

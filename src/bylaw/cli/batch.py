@@ -122,7 +122,8 @@ class Batch(Struct, frozen=True):
         if self.update and self.has_lines:
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
         if not self.has_lines and given:
-            raise UsageError(f"`{given[0]}` is made from lines", hint="give --format both")
+            hint = "leave it out; `bylaw report OUT` reads tables" if self.update else "give --format both"
+            raise UsageError(f"`{given[0]}` is made from lines", hint=hint)
         if self.address is not None and self.engine != "ray":
             raise UsageError("`--address` is that of a Ray cluster", hint="give --engine ray")
 
@@ -150,7 +151,9 @@ class Batch(Struct, frozen=True):
 
         added = update(request, out, engine, size=self.shard_size, progress=_Speedometer())
         logs = f"Read {added.read:,} new or changed logs ({added.known:,} were known)"
-        print(f"{logs}: {added.conversations:,} conversations, {added.replaced:,} replaced; {added.held:,} in all")
+        removed = f", {added.removed:,} in no log any more" if added.removed else ""
+        told = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in all"
+        print(f"{logs}: {told}")
         return added.report
 
     def findings(self, out: Path, criterion: Criterion) -> Iterator[Finding]:

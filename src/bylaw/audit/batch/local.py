@@ -5,6 +5,7 @@ import os
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from errno import EDQUOT, ENOSPC, EROFS
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
@@ -137,8 +138,14 @@ def _heard(workers: list[_Worker]) -> list[_Worker]:
 
 
 def _work(job: Job, pipe: Connection) -> None:
-    """A worker's life: load everything once, then judge what comes through the pipe until it is closed."""
+    """A worker's life, until the driver closes the pipe: between shards, or while a shard is judged."""
     threading.Thread(target=_end_with_driver, daemon=True).start()
+    with suppress(EOFError, ConnectionError):
+        _judge_all(job, pipe)
+
+
+def _judge_all(job: Job, pipe: Connection) -> None:
+    """Load everything once, then judge what comes through the pipe."""
     try:
         spare_pandas()
         judge = Judge(job)
@@ -148,10 +155,7 @@ def _work(job: Job, pipe: Connection) -> None:
     with rarely_collecting():
         pipe.send(("ready", 0))
         while True:
-            try:
-                shard = pipe.recv()
-            except EOFError:
-                return
+            shard = pipe.recv()
             try:
                 message: Message = ("done", judge.judge(shard))
             except Exception as error:

@@ -124,6 +124,11 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
             place=str(out),
             hint=hint,
         )
+    criterion = request.criterion or examiner.shelf.packs[-1].criterion
+    before = json.loads((out / TABLES / "schema.json").read_bytes())["criterion"]
+    if criterion != before:
+        hint = f"leave `--criterion` out, or give `--criterion {before}`"
+        raise UsageError(f"what lies here goes by `{before}`, not `{criterion}`", place=str(out), hint=hint)
     return state
 
 

@@ -51,6 +51,8 @@ class Added(Struct, frozen=True):
     """Conversations in the logs that were read."""
     replaced: int
     """Conversations that others have taken the place of."""
+    removed: int
+    """Conversations that are in no log any more."""
     held: int
     """Conversations in the tables now."""
 
@@ -77,7 +79,7 @@ def update(
         files = [file.absolute() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         changed = tuple(file for file, stamp in stamps.items() if not state.holds(str(file), stamp))
-        again = _still_there(state.entangled({str(file) for file in changed}))
+        again, gone = _again(state, {str(file) for file in changed})
         new = (*again, *changed)
         fresh = replace(request, files=new, adds=True)
         work = out / WORK
@@ -85,6 +87,7 @@ def update(
         job = Job(fresh, (work / "parts").resolve())
         shards, aside = judged(job, engine, size, progress) if new else ([], {})
         addition = _Addition(job, shards, aside, state)
+        addition.skipped += gone
         replaced = 0
         if new:
             known = {str(file): stamp for file, stamp in (stamps | again).items()}
@@ -93,15 +96,24 @@ def update(
         if not aside:
             shutil.rmtree(work, ignore_errors=True)
         unread = sum(file not in again and file not in changed for file in stamps)
-        return Added(report, len(new), unread, addition.end - addition.first, replaced, state.conversations)
+        read = addition.end - addition.first
+        return Added(report, len(new), unread, read, replaced - addition.removed, addition.removed, state.conversations)
 
 
-def _still_there(names: Sequence[str]) -> dict[LogFile, tuple[int, str]]:
-    """Logs of these names with their stamps; none where one is gone: what gave way to it would take its place."""
-    try:
-        return {file: stamp_of(file)[1:] for file in map(log_file, names)}
-    except (OSError, UsageError):
-        return {}
+def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
+    """The logs to read again beside those that have changed, with their stamps; and which of them are gone."""
+    names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
+    for name in names:
+        try:
+            stamps[name] = stamp_of(log_file(name))[1:]
+        except (OSError, UsageError):
+            hint = "put it back and run again with it"
+            faults.append(RecordError("is gone; what others took the place of is not known", place=name, hint=hint))
+    # What gave way to a log that is gone must not take its place by being read again.
+    left = set(names) - stamps.keys()
+    while more := {loser for name in left for loser in state.files[name].over} - left:
+        left |= more
+    return {log_file(name): stamp for name, stamp in stamps.items() if name not in left}, faults
 
 
 class _Addition:
@@ -116,6 +128,8 @@ class _Addition:
         self.logs: dict[str, HeldLog] = {}
         self.skipped: list[RecordError] = []
         """What was set aside in this run."""
+        self.removed = 0
+        """Earlier conversations that their log no longer has, nor any other that was read."""
         for shard in shards:
             file = job.request.files[shard.file]
             held = self.logs.setdefault(str(file), HeldLog((0, ""), self.end, self.end))
@@ -194,11 +208,12 @@ class _Addition:
             return pa.array(found, pa.int64())
         for batch in ds.dataset(tables / "conversations").to_batches(columns=["conversation", "ordinal"]):
             ordinal = batch.column("ordinal")
-            is_gone = pc.is_in(batch.column("conversation"), value_set=names)
+            is_again = is_gone = pc.is_in(batch.column("conversation"), value_set=names)
             for first, end in spans:
                 within = pc.and_(pc.greater_equal(ordinal, first), pc.less(ordinal, end))
                 is_gone = pc.or_(is_gone, within)
             found += ordinal.filter(is_gone).to_pylist()
+            self.removed += len(ordinal.filter(pc.and_(is_gone, pc.invert(is_again))))
         return pa.array(sorted(found), pa.int64())
 
 
