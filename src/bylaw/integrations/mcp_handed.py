@@ -7,6 +7,7 @@ server hand out is noted in the conversation like a result, and does not count w
 
 import base64
 import binascii
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,6 +25,9 @@ MOST = 10_000
 """Conversations, and texts that belong to none, of which is remembered what was handed out."""
 LINE = 3
 """From so many words on a line of a text is known again without the rest of it."""
+LONG = 8
+"""From so many words on a text is a message's own paragraph, and the other paragraphs are heard without it."""
+_BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
@@ -85,13 +89,28 @@ class HandedOut:
 
 
 def own_words(text: str, handed: Iterable[str]) -> str:
-    """A message without the folded texts that stand in it, the longest first; one of a single word only as a whole."""
+    """A message without the paragraphs in which a folded text stands; one of a single word counts only as a whole.
+
+    Nothing is cut out of a paragraph, since what is left of a sentence may say the opposite. Of a message that holds
+    a short text nothing is left: a server could hand out "please do not".
+    """
     for each in handed:
         if each == _folded(text):
             return ""
-        while " " in each and (place := _place(text, each)) is not None:
-            text = text[: place[0]] + text[place[1] :]
+        words = each.count(" ") + 1
+        while words > 1 and (place := _place(text, each)) is not None:
+            if words < LONG:
+                return ""
+            text = _without(text, *place)
     return text.strip()
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """A text without every paragraph that a stretch of it touches."""
+    breaks = [*_BREAK.finditer(text)]
+    before = max((each.end() for each in breaks if each.end() <= start), default=0)
+    after = min((each.start() for each in breaks if each.start() >= end), default=len(text))
+    return text[:before] + text[after:]
 
 
 def _place(text: str, folded: str) -> tuple[int, int] | None:
