@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bylaw.engine.wording import consent_words_for_agent, rule_words
 from bylaw.facts.value import key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
-from bylaw.pack.rules import MEMO, THE_CALL, ReadyRules
+from bylaw.pack.rules import THE_CALL, ReadyRules
 from bylaw.rule.act import Act, Turn
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.monitor import Family
@@ -33,6 +33,8 @@ RuleStanding = Literal["broken", "open", "waiting"]
 HEARD = frozenset(("said", "returned"))
 """Ways that search what came before the turn: the same for all its acts."""
 
+MEMO = 4096
+"""How many kinds of acts are remembered before they are forgotten together."""
 
 PUTTABLE = frozenset(
     ("never_put", "unnamed", "spent", "unrecorded", "unanswered", "unread", "untold", "no_card"),
@@ -237,7 +239,7 @@ class Conduct:
         if self.acts is not None:
             every = {name: self._value(ready.predicates[name], act) for name in ready.weighed}
             self.acts.append((act, every))
-        true = ready.bits(act)
+        true = self._told(act)
         unknown, lost = ready.untold, 0
         if not self._families and monitors.passes(true, unknown):
             return
@@ -258,6 +260,19 @@ class Conduct:
             self._each(family, act, values, broken, open)
         if broken or open:
             said.append(Said(act.step, self._turn.serial, tuple(broken), tuple(open)))
+
+    def _told(self, act: Act) -> int:
+        """The bits that the tool and the turn so far tell."""
+        # All that these predicates look at; turns are told by whether there is more than one.
+        kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
+        known = self._ready.bits
+        found = known.get(kind)
+        if found is None:
+            if len(known) >= MEMO:
+                known.clear()
+            told = ((bit, each.find) for bit, each in self._ready.told)
+            found = known[kind] = sum(bit for bit, find in told if find is not None and find(act))
+        return found
 
     def _each(
         self,

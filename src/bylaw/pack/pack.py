@@ -103,9 +103,10 @@ class Pack(Struct, frozen=True, dict=True):
     @cached_property
     def _bound(self) -> frozenset[str]:
         """The tools that an enforced guard, rule or limit names."""
-        guarded = [tool for tool, bound in self.by_tool.items() if any(self.is_enforced(each.id) for each, _ in bound)]
-        limited = [tool for limit in self.book.limits if self.is_enforced(limit.policy) for tool in limit.tools]
-        ruled = [tool for rule in self.book.rules if self.is_enforced(rule.policy) for tool in self._named_by(rule)]
+        free = self.held_back
+        guarded = [tool for tool, bound in self.by_tool.items() if any(each.id not in free for each, _ in bound)]
+        limited = [tool for limit in self.book.limits if limit.policy not in free for tool in limit.tools]
+        ruled = [tool for rule in self.book.rules if rule.policy not in free for tool in self._named_by(rule)]
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
@@ -123,10 +124,6 @@ class Pack(Struct, frozen=True, dict=True):
     def binds(self, tool: str) -> bool:
         """Whether any enforced policy has a say in calls of a tool: a guard of it, or a rule or limit that names it."""
         return tool in self._bound
-
-    def is_enforced(self, policy: str) -> bool:
-        """Whether live calls are held to a policy that has a check."""
-        return policy not in self.held_back
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:

@@ -16,7 +16,6 @@ from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
-from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import Always, Formula, atoms, is_propositional
 from bylaw.rule.inference import Inference
@@ -31,8 +30,6 @@ TOLD = frozenset(("tool", "effect", "message", "turn"))
 """Ways of predicates that the called tool and the turn so far decide."""
 THE_CALL = "the call"
 """Under this name a circuit of all rules speaks of the call that is being weighed."""
-MEMO = 4096
-"""How many kinds of acts are remembered before they are forgotten together."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -123,24 +120,14 @@ class ReadyRules:
         """The rules that ask how many calls a turn makes."""
         self.weighings: dict[Hashable, Assessment] = {}
         """What was said of calls alike, by all that it hangs on."""
-        self._bits: dict[tuple[Any, ...], int] = {}
+        self.bits: dict[tuple[Any, ...], int] = {}
+        """What `told` comes to, by kind of act."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
         """All rules, ready to be weighed against a call. Its action is the call itself."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
-
-    def bits(self, act: Act) -> int:
-        """The bits that the tool and the turn so far tell."""
-        # What `TOLD` predicates look at; turns are told by whether there is more than one.
-        kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
-        found = self._bits.get(kind)
-        if found is None:
-            if len(self._bits) >= MEMO:
-                self._bits.clear()
-            found = self._bits[kind] = sum(bit for bit, each in self.told if each.find is not None and each.find(act))
-        return found
 
 
 class RulesReader:

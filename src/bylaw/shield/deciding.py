@@ -88,7 +88,7 @@ class Decider:
     def _binding(self, grounds: Iterable[Ground]) -> bool:
         """Whether any of these is an enforced policy's; what is only noted binds nobody."""
         return any(
-            ground.kind not in ("call", "stop", "unguarded", "doubt") and self.pack.is_enforced(ground.policy)
+            ground.kind not in ("call", "stop", "unguarded", "doubt") and ground.policy not in self.pack.held_back
             for ground in grounds
         )
 
