@@ -4,13 +4,9 @@ With a log, a decision and all that led to it are on disk before its answer is g
 with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
 """
 
-import asyncio
-import contextvars
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,28 +18,15 @@ from bylaw.engine.conversation import Conversation
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.record.journal import Answers, LogError
-from bylaw.record.log import Log
-from bylaw.shield.call_decisions import Arguments, Attempt, Beside, Happening, Host, JudgeCall, Wanted
+from bylaw.shield.call_decisions import Arguments, Beside, Happening, Host, JudgeCall, Wanted
 from bylaw.shield.decision import Decision
+from bylaw.shield.event_loop import LoopSettling
 from bylaw.shield.history import Named, note_interruption
-from bylaw.shield.state import SessionState
+from bylaw.shield.state import TRIES, SessionState
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message
 from bylaw.trace.trajectory import Trajectory
 
-TRIES = 200
-"""How often a call is decided anew because others have gone on with the conversation."""
-
-ASKING = 200
-"""Conversations that wait for a model or the host's tools at once, at most."""
-
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
-
-
-@cache
-def _asking() -> ThreadPoolExecutor:
-    """The threads that wait for others; those of the event loop are few, and the log needs them."""
-    return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
 class LiveSession:
@@ -65,7 +48,7 @@ class LiveSession:
         """The agent that goes on with it here, whoever began it."""
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
-        self._queue: asyncio.Lock | None = None
+        self._loop = LoopSettling(shield, self._state, self._lock)
         self._handed_over = 0
 
     def apart(self, *, lacks: str) -> "LiveSession":
@@ -163,7 +146,7 @@ class LiveSession:
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
-        return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)], by=self._by)))[0]
+        return (await self._loop.settle(Wanted([self._asking(tool, arguments, id, time=time)], by=self._by)))[0]
 
     def confirm(self, card: Card | str, yes: bool, *, by: str = "", time: float | None = None) -> None:
         """The user answered the card of a decision, which the host showed them; on disk when this returns.
@@ -236,11 +219,10 @@ class LiveSession:
                 if decision is None:
                     return None
                 attempt = self._state.attempt(Wanted([], repeated=[decision]))
-                if self._log is None or self._state.is_written(attempt, self._append(attempt)):
+                if self._state.write(attempt):
                     note_interruption(self._state.interrupted, decision)
-                    self._rest()
                     return decision
-        raise self._overtaken()
+        raise self._state.overtaken()
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
@@ -258,7 +240,7 @@ class LiveSession:
         """The same, for a coroutine."""
         asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return await self._settle_async(Wanted(asked, beside, by=self._by))
+            return await self._loop.settle(Wanted(asked, beside, by=self._by))
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[JudgeCall], list[Beside]]:
         calls = door.calls(calls)
@@ -296,7 +278,7 @@ class LiveSession:
             happenings = [*happenings, hold]
         try:
             wanted = Wanted(asked, beside, happenings, named, by=by, whose=door.context(context))
-            return await self._settle_async(wanted)
+            return await self._loop.settle(wanted)
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
@@ -309,7 +291,7 @@ class LiveSession:
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
         """The same, for a coroutine."""
-        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by)))[0]
+        return (await self._loop.settle(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
         given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
@@ -435,7 +417,7 @@ class LiveSession:
                 self._state.unwritten.append(happening)
                 if self._state.has_news:
                     # What happened is written when the shield closes, even where nobody holds on to the session.
-                    self.shield.unwritten[id(self)] = self
+                    self.shield.unwritten[id(self._state)] = self
 
     def _spoken(self, happening: Happening) -> Happening:
         """The same, said by or to whoever is vouched for here."""
@@ -456,113 +438,9 @@ class LiveSession:
                     if not self._state.was_overtaken():
                         raise
                     continue
-                if self._log is None or self._state.is_written(attempt, self._append(attempt)):
-                    self._rest()
+                if self._state.write(attempt):
                     return attempt.decisions
-        raise self._overtaken()
-
-    async def _settle_async(self, wanted: Wanted) -> list[Decision]:
-        if self._log is None:
-            return (await self._attempt_async(wanted)).decisions
-        self._queue = self._queue or asyncio.Lock()
-        async with self._queue:
-            try:
-                return await self._settle_written(wanted, self._log)
-            finally:
-                if self._state.is_unsettled:
-                    await asyncio.to_thread(self._settle_read)
-
-    async def _settle_written(self, wanted: Wanted, log: Log) -> list[Decision]:
-        for _ in range(TRIES):
-            if not self._state.must_read:
-                self._ready()
-            elif self._may_ask_others or not self._begin():
-                await self._ready_async(log)
-            named = wanted.named
-            if named is not None and (before := self._taken_before(named, wanted)) is not None:
-                return before
-            try:
-                attempt = await self._attempt_async(wanted)
-            except UsageError:
-                if not await self._was_overtaken_async():
-                    raise
-                continue
-            try:
-                answers = await log.append_async(attempt.drafts)
-            except BaseException:
-                self._state.forget()
-                raise
-            with self._lock:
-                if self._state.is_written(attempt, answers, named):
-                    self._rest()
-                    return attempt.decisions
-        raise self._overtaken()
-
-    def _settle_read(self) -> None:
-        with self._lock:
-            self._state.settle()
-
-    def _rest(self) -> None:
-        """Everything that happened is written: the shield need not remember the session."""
-        if not self._state.unwritten:
-            self.shield.unwritten.pop(id(self), None)
-
-    def _ready(self) -> None:
-        with self._lock:
-            # What is decided now is written soon; a host's tools and models may take long.
-            self._state.catch_up(settled=self._may_ask_others)
-
-    async def _ready_async(self, log: Log) -> None:
-        if log.reads_at_once:
-            self._ready()
-        else:
-            await asyncio.to_thread(self._ready)
-
-    def _taken_before(self, named: Named, wanted: Wanted) -> list[Decision] | None:
-        with self._lock:
-            return self._state.taken_before(named, len(wanted.asked), wanted.by)
-
-    def _begin(self) -> bool:
-        with self._lock:
-            return self._state.take_for_new()
-
-    async def _was_overtaken_async(self) -> bool:
-        log = self._log
-        if log is None or log.reads_at_once:
-            return self._state.was_overtaken()
-        return await asyncio.to_thread(self._state.was_overtaken)
-
-    @property
-    def _may_ask_others(self) -> bool:
-        """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
-        return self._state.decider.resolves or self.shield.answers is not None or self.shield.requests is not None
-
-    async def _attempt_async(self, wanted: Wanted) -> Attempt:
-        if self._may_ask_others:
-            # Each may wait long for a model, and nobody who needs none is to wait for it.
-            context = contextvars.copy_context()
-            return await asyncio.get_running_loop().run_in_executor(
-                _asking(), lambda: context.run(self._attempt_alone, wanted)
-            )
-        reads_on = self._state.is_told_whole or bool(self.pack.book.limits)
-        if reads_on and self._log is not None and not self._log.reads_at_once:
-            return await asyncio.to_thread(self._attempt_alone, wanted)
-        return self._attempt_alone(wanted)
-
-    def _attempt_alone(self, wanted: Wanted) -> Attempt:
-        with self._lock:
-            return self._state.attempt(wanted)
-
-    def _overtaken(self) -> LogError:
-        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
-
-    def _append(self, attempt: Attempt) -> Answers:
-        assert self._log is not None
-        try:
-            return self._log.append(attempt.drafts)
-        except BaseException:
-            self._state.forget()
-            raise
+        raise self._state.overtaken()
 
     def __enter__(self) -> Self:
         return self

@@ -43,9 +43,10 @@ from bylaw.shield.stopping import told
 from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
 
+TRIES = 200
+"""How often a call is decided anew because others have gone on with the conversation."""
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
-
 
 OPENING = "opening:"
 """How the names of first entries begin."""
@@ -265,6 +266,21 @@ class SessionState(CallDecisions):
             attempt.drafts[0] = replace(attempt.drafts[0], id=wanted.named.id(self.id))
         return attempt
 
+    def write(self, attempt: Attempt) -> bool:
+        """Write an attempt to the log, where there is one; False where others were faster."""
+        if self._log is None:
+            return True
+        try:
+            answers = self._log.append(attempt.drafts)
+        except BaseException:
+            self.forget()
+            raise
+        return self.is_written(attempt, answers)
+
+    def overtaken(self) -> LogError:
+        """What is said where others have been faster each time."""
+        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
+
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
@@ -291,6 +307,9 @@ class SessionState(CallDecisions):
                 last = next(reversed(self._requests))
                 self._requests[last] = (self._requests[last][0], None)
             self._requests[named.name] = (named.digest, attempt.decisions)
+        if not self.unwritten:
+            # Everything that happened is written: the shield need not remember the session.
+            self._shield.unwritten.pop(id(self), None)
         return True
 
     def _refuse_misfit(self) -> None:
