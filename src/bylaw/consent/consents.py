@@ -169,7 +169,7 @@ class Consents:
 
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
-        lines = [line for each in reversed(standing) for line in each.put.lines]
+        lines = tuple(line for each in reversed(standing) for line in each.put.lines)
         asked = next((each.put.questions for each in standing if "leave" in each.put.asks), standing[0].put.questions)
         own: set[str] = set()
 
@@ -186,8 +186,8 @@ class Consents:
         sums = [each.number for each in given if each.number is not None]
         return not (
             is_no_proposal(lines)
-            or asks_for_more(lines, asked, is_of_call)
-            or any(is_vague(line.sentence.words, sums) for line in lines)
+            or asks_for_more(lines, tuple(asked), is_of_call)
+            or (sums and any(is_vague(line.sentence.words, sums) for line in lines))
         )
 
     def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:

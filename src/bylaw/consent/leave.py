@@ -6,7 +6,7 @@ something else.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 
@@ -67,20 +67,28 @@ _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more
 _NEAR = 20
 
 
-def asks_for_more(lines: Sequence[Line], asked: Sequence[Line], is_of_call: Callable[[str], bool]) -> bool:
+def asks_for_more(lines: tuple[Line, ...], asked: tuple[Line, ...], is_of_call: Callable[[str], bool]) -> bool:
     """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
+    put = _added(lines, asked)
+    return bool(put) and not any(added is not None and all(map(is_of_call, added)) for added in put)
+
+
+@lru_cache(maxsize=1024)
+def _added(lines: tuple[Line, ...], asked: tuple[Line, ...]) -> list[list[str] | None]:
+    """By question for leave, its words that are neither of asking nor told; None for one that would undo something."""
     telling = (line.sentence.words for line in lines if line not in asked or _TAG.search(line.sentence.words))
     told = frozenset[str]().union(*map(stems, telling))
     put = [line.sentence.words for line in asked if line.asks == "leave"]
-    return bool(put) and all(_UNDOING.search(each) or not all(map(is_of_call, _added(each, told))) for each in put)
+    return [None if _UNDOING.search(each) else _unknown(each, told) for each in put]
 
 
-def _added(question: str, told: frozenset[str]) -> list[str]:
+def _unknown(question: str, told: frozenset[str]) -> list[str]:
     left = _WORD.findall(_NUMBERED.sub(" ", _ELSE.sub("", question)))
     return [each for each in left if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))]
 
 
-def is_no_proposal(lines: Sequence[Line]) -> bool:
+@lru_cache(maxsize=1024)
+def is_no_proposal(lines: tuple[Line, ...]) -> bool:
     """Whether what was told is reported as done, hangs on something, is one of two, or is taken back afterwards."""
     last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
     before = lines[last - 1].sentence.words if last > 0 else ""
@@ -88,7 +96,6 @@ def is_no_proposal(lines: Sequence[Line]) -> bool:
     return _is_no_offer(before) or any(map(_RETRACTED.search, after))
 
 
-@lru_cache(maxsize=2048)
 def _is_no_offer(words: str) -> bool:
     return any(each.search(words) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
 

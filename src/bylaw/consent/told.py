@@ -261,16 +261,13 @@ class Hearing:
             return False
         entries = reversed(self._records.of(each.key, self._before))
         shown = next((entry.record for entry in entries if entry.record.is_shown), None)
-        if shown is None or (target := self._target) is None:
+        if shown is None or not any(_due(shown.fields)) or (target := self._target) is None:
             return False
         # What is part of the thing at hand was paid for before.
         is_paid = any(other.is_means for other in self._given)
         is_had = bool(self._steps(each.key) & self._steps(target.key)) and not is_paid
-        wanted = _FEES if is_had else _FEES | _PRICES
-        due = [figure(key) for name, key in shown.fields if wanted & set(words_of(name))]
-        if not any(due):
-            return False
-        return any(sum is not None and sum > 0 and sum not in self._every_number for sum in due)
+        fees, prices = _due(shown.fields)
+        return not (fees if is_had else fees | prices) <= self._every_number
 
     @once
     def _every_number(self) -> set[Decimal]:
@@ -325,9 +322,11 @@ class Hearing:
     # Ids
 
     def _id(self, each: Argument) -> Why | None:
+        if self._is_plain(each):
+            return None
         is_seen_alone = self._records.of(each.key, self._before) and not self._beside(each)
         is_alone = is_seen_alone or (self._is_of_user(each) and not self._beside(each))
-        if each.is_person and is_alone and not any(self._rivals(each, passage) for passage in self._near):
+        if each.is_person and is_alone and not any(self._rivals(each, near) for near in (self._near[0], self._near[-1])):
             return None
         for passage in self._regions(each):
             found = self._id_in(each, passage)
@@ -344,6 +343,23 @@ class Hearing:
             if found != "never":
                 return found
         return "never"
+
+    def _is_plain(self, each: Argument) -> bool:
+        """Whether an id stands in what was put with none that could be meant instead, and neither the answer nor the
+        question calls a thing by anything else: nothing need be read passage by passage."""
+        if len(self._near) < 3 or not self._is_bare_answer:
+            return False
+        asked, put, key = self._near[1], self._near[2], each.key
+        if put.place_of(key) < 0 or self._rivals(each, put):
+            return False
+        if asked.place_of(key) < 0:
+            return not (asked.marks or asked.endings) and self._in_order(each, put) is None
+        return self._in_order(each, asked) is None
+
+    @once
+    def _is_bare_answer(self) -> bool:
+        answer = self._near[0]
+        return not (answer.marks or answer.ids or answer.endings)
 
     def _is_called_otherwise(self, each: Argument) -> bool:
         """Whether the agent spoke of somebody's thing, or of one with a number, that the thing's records do not hold:
@@ -628,6 +644,20 @@ class Hearing:
                     return "another"
                 return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
         return None if is_current else "never"
+
+
+@lru_cache(maxsize=4096)
+def _due(fields: frozenset[tuple[str, str]]) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
+    """The fees in a record, and the prices."""
+    fees, prices = (
+        frozenset(
+            due
+            for name, key in fields
+            if not wanted.isdisjoint(words_of(name)) and (due := figure(key)) is not None and due > 0
+        )
+        for wanted in (_FEES, _PRICES)
+    )
+    return fees, prices
 
 
 def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
