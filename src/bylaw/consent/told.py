@@ -326,7 +326,8 @@ class Hearing:
             return None
         is_seen_alone = self._records.of(each.key, self._before) and not self._beside(each)
         is_alone = is_seen_alone or (self._is_of_user(each) and not self._beside(each))
-        if each.is_person and is_alone and not any(self._rivals(each, near) for near in (self._near[0], self._near[-1])):
+        said = (self._near[0], self._near[-1])
+        if each.is_person and is_alone and not any(self._rivals(each, passage) for passage in said):
             return None
         for passage in self._regions(each):
             found = self._id_in(each, passage)
