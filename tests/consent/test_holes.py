@@ -21,6 +21,8 @@ PACK = Pack.from_files(
         ),
         "tools.yaml": """
 tools:
+  get_member: {effect: read, parameters: {member_id: string}}
+  close_membership: {effect: write, parameters: {member_id: string}, changes: []}
   get_order: {effect: read, parameters: {order_id: string}}
   cancel_order: {effect: write, parameters: {order_id: string}, changes: []}
   transfer: {effect: write, parameters: {to: string, amount: string}, changes: []}
@@ -154,3 +156,25 @@ def test_cents_are_hundredths_and_a_line_break_is_no_currency() -> None:
 def test_what_stands_before_a_card_must_not_take_it_back(before: str, is_card: bool) -> None:
     card = "Please confirm: pay. Shall I do this? Please answer yes or no."
     assert misleads(f"{before} {card} {card}", [card]) is not is_card
+
+
+@pytest.mark.parametrize(
+    ("said", "context", "is_allowed"),
+    [
+        (None, {}, False),
+        ("Close it.", {}, False),
+        ("I'm Mallory Quay.", {}, True),
+        ("It's member M-9.", {}, True),
+        (None, {"signed_in_as": "m-9"}, True),
+        (None, {"signed_in_as": "M-8"}, False),
+    ],
+)
+def test_nobodys_membership_is_yours(said: str | None, context: dict[str, Any], is_allowed: bool) -> None:
+    session = Shield(PACK).session(context=context)
+    if said is not None:
+        session.user(said)
+    session.decide("get_member", {"member_id": "M-9"})
+    session.result({"member_id": "M-9", "name": "Mallory Quay"})
+    session.agent("I would close your membership. Shall I go ahead?")
+    session.user("Yes.")
+    assert session.decide("close_membership", {"member_id": "M-9"}).allowed is is_allowed

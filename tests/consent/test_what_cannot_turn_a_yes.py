@@ -55,6 +55,8 @@ def test_thanks_and_sighs_beside_a_yes_leave_it_plain(answer: str) -> None:
         "Yes, I'd like a full refund.",
         "Yes. Room 14 is nicer.",
         "Correct the room please.",
+        "Great.. thanks for explaining",
+        "Perfect, thank you for checking.",
     ],
 )
 def test_whatever_else_is_said_beside_a_yes_leaves_it_open(answer: str) -> None:

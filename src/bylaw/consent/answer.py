@@ -110,6 +110,8 @@ _PHRASE = re.compile(
     r"(?:(?:help|check|explain|sort|look|clarify|ask)ing(?: this| that| it)?(?: out| up| first)?|"
     r"being(?: so)? (?:kind|quick|nice|patient|decent|helpful|honest)(?: about it)?|(?:the|(?:all )?your) \w+)\b)"
 )
+_INFORMED = re.compile(r"\b(?:thanks?|appreciate)\b.*?\b(?:explain|clarify|check|look|ask)ing\b")
+"""Thanks for being told something: with no more than "great" before it they agree to nothing."""
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
 _PASSING = re.compile(
     r"as|(?:out|above-)?(?:lined|mentioned|described|listed|proposed|discussed|detailed|stated|suggested|specified)|"
@@ -161,7 +163,8 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     first = _WORD.match(_skip_courtesy(whole))
     is_told_back = first is not None and first[0] in VERBS and first[0] in put
     is_new = bool(figures(whole) - figures(put))
-    return "echo" if (_is_assent(whole) or is_told_back) and not is_new else "plain"
+    is_assent = _is_assent(whole) and not _INFORMED.search(whole)
+    return "echo" if (is_assent or is_told_back) and not is_new else "plain"
 
 
 def _without_pictures(text: str) -> str:

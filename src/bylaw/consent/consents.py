@@ -22,6 +22,7 @@ from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import Hearing, target_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.stem import stem
 from bylaw.trace.event import Event
@@ -49,6 +50,7 @@ class Consents:
         self._cards = Cards(events, self._words)
         self._talk = Talk(events)
         self._records = Records(events)
+        self._ledger = ledger
         self._writes = Writes(ledger)
         self._deeds = deeds or Deeds(ledger.schema.tools)
 
@@ -251,7 +253,16 @@ class Consents:
             raw="\n".join(each.raw for each in standing),
             now=call.call.time,
             bracketed=last.bracketed if not wider else Passage(each.bracketed.words for each in standing),
+            is_met=lambda key: self._is_met(key, call.start),
         )
+
+    def _is_met(self, key: str, before: int) -> bool:
+        """Whether the host vouches for a person, or anybody has called them by what a record of theirs holds."""
+        if any(loose(str(value)) == key for value in self._ledger.vouched.values()):
+            return True
+        marks = self._records.marks_of(key, before)
+        said = (each.whole for each in self._talk.exchanges)
+        return any(each.place_of(key) >= 0 or not marks.isdisjoint(each.marks) for each in said)
 
     def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
         """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""

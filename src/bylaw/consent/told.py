@@ -94,6 +94,7 @@ class Hearing:
         raw: str = "",
         bracketed: Passage | None = None,
         now: float | None = None,
+        is_met: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._near = near
         """The answer, the question, all that was put; then the same with what was put before it and still stands."""
@@ -111,6 +112,8 @@ class Hearing:
         self._now = now
         """When the call is made, in seconds; None where nobody knows."""
         self._deed = deed
+        self._is_met = is_met
+        """Whether anybody has called a person by anything that the person's records hold."""
         self._numbers = {each.number for each in given if each.number is not None} | {Decimal(0)}
         self._found_beside: dict[tuple[str, str], list[str]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
@@ -328,7 +331,8 @@ class Hearing:
         is_alone = is_seen_alone or (self._is_of_user(each) and not self._beside(each))
         said = (self._near[0], self._near[-1])
         if each.is_person and is_alone and not any(self._rivals(each, passage) for passage in said):
-            return None
+            # "Your membership" is that of somebody who has said who they are.
+            return None if self._is_of_user(each) or self._is_met(each.key) else "never"
         for passage in self._regions(each):
             found = self._id_in(each, passage)
             if found is None and passage is self._near[0] and not each.is_means:

@@ -101,6 +101,7 @@ class Session:
         """Nothing was seen, said or done yet, for whoever is vouched for."""
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema)
+        self.ledger.vouch(context)
         self.requests: Requests | None = None
         """What the user's words allow, where the pack asks for it."""
         if pack.reads_requests:

@@ -80,6 +80,8 @@ class Ledger:
         """Steps that bear a time, with it."""
         self._events: list[Event] = []
         self._provenance: Provenance | None = None
+        self.vouched: Mapping[str, Any] = {}
+        """What the host vouches for."""
         self._lost: list[int] = []
         """Steps of results that were not captured, as far as was looked."""
         self._looked_for_lost = 0
@@ -207,6 +209,7 @@ class Ledger:
 
     def vouch(self, context: Mapping[str, Any]) -> None:
         """What the host vouches for by now."""
+        self.vouched = context
         if self._provenance is not None:
             self._provenance.vouch(context)
 
