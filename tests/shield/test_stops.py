@@ -12,7 +12,7 @@ import pytest
 from bylaw.record import Log
 from bylaw.record.stop import Target
 from bylaw.record.verify import verify
-from bylaw.shield import LiveSession, Shield
+from bylaw.shield import Decision, LiveSession, Shield
 from tests.command import environment
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.shield.test_decisions import looked_up
@@ -92,6 +92,44 @@ def test_a_stop_that_asks_lets_a_person_make_exceptions_and_only_for_itself(tmp_
         assert again.approval != asked.approval
         log.approve(again.approval, by="bo")
         assert session.decide("extend_rental", EXTEND).allowed
+
+
+@pytest.mark.parametrize("lifted", ["before the answer", "after it"])
+@pytest.mark.parametrize("keeps_history", [False, True])
+def test_a_persons_no_holds_when_the_stop_is_lifted(lifted: str, keeps_history: bool, tmp_path: Path) -> None:
+    with Log(str(tmp_path / "log.db")) as log, desk(tmp_path, log=log) as shield:
+        stop = log.stop("tool", "extend_rental", by="ann", reason="odd", until=time.time() + HOUR, answer="ask")
+        session = agreed(shield)
+        messages = [
+            {"role": "user", "content": "Extend R1 to 2026-11-20."},
+            {"role": "assistant", "tool_calls": [asked_for("get_rental", {"rental_id": "R1"})]},
+            {"role": "tool", "tool_call_id": "1", "content": json.dumps(Rentals().rental)},
+            {"role": "assistant", "content": PUT_EXTEND},
+            {"role": "user", "content": "Yes, please."},
+        ]
+
+        def decided() -> Decision:
+            if keeps_history:
+                return shield.decide(messages, "extend_rental", EXTEND, context=CUSTOMER)
+            return session.decide("extend_rental", EXTEND)
+
+        waits = decided()
+        assert waits.answer == "ask"
+        if lifted == "before the answer":
+            log.lift(stop.id, by="bo")
+        log.reject(waits.approval, by="cy", note="not this one")
+        if lifted == "after it":
+            assert decided().answer == "deny"
+            log.lift(stop.id, by="bo")
+        after = decided()
+        assert (after.answer, after.allowed, after.approval) == ("deny", False, waits.approval)
+        assert "a person said no: not this one" in after.feedback
+        # Another call is none that they said no to.
+        assert agreed(shield, "other").decide("extend_rental", EXTEND).allowed
+
+
+def asked_for(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
 
 
 def test_a_call_that_was_interrupted_does_not_go_on_under_a_stop(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Approvals of one conversation: what waits for a person, and what a person's answer does to a later decision.
 
 An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
-person can answer, once; it never lifts a denial. A caller that keeps the history itself has another conversation each
-time: its approvals are found again by the call, the facts and who is signed in.
+person can answer, once; it never lifts a denial. A no holds for as long as policies say the same on the same facts,
+also where the stop that it was asked for is lifted. A caller that keeps the history itself has another conversation
+each time: its approvals are found again by the call, the facts and who is signed in.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -89,19 +90,22 @@ class Approvals:
     ) -> str:
         """Take up what was asked before of the same call, under the same pack, on the same facts and for the same
         principal, in another conversation; the name under which it is to be asked for next."""
-        if not needs_person(grounds):
+        if _is_denied(grounds):
             return ""
-        made, whose = judgement.made.call, dict(context or {})
-        digest = fingerprint(
-            [[made.tool, made.arguments], facts_of(judgement, grounds), whose.get(PRINCIPAL, whose), pin],
-        )
+        made, whose, facts = judgement.made.call, dict(context or {}), fingerprint(facts_of(judgement, grounds))
+        whom, apart = whose.get(PRINCIPAL, whose), _policy_facts(judgement, grounds)
+        digest = fingerprint([[made.tool, made.arguments], apart, whom, pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
             known = find(name)
             if known is None:
                 return name
-            has_lapsed = known.status == "rejected" and now >= known.answered + terms.timeout
-            if known.status in ("waiting", "approved", "rejected") and not has_lapsed:
+            if known.status == "rejected":
+                counts = now < known.answered + terms.timeout
+            else:
+                # Elsewhere the same call may wait for another reason: that is left to wait.
+                counts = known.status in ("waiting", "approved") and known.request.facts == facts
+            if counts:
                 self.homes[name] = known.conversation
                 self.take([known.request, *([known.answer] if known.answer is not None else [])])
         return ""
@@ -124,7 +128,9 @@ class Approvals:
             return Ruling(grounds)
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments])
-        facts = fingerprint(facts_of(judgement, grounds))
+        apart, facts = fingerprint(_policy_facts(judgement, grounds)), fingerprint(facts_of(judgement, grounds))
+        if (no := self._no(call, apart)) is not None and not _is_denied(grounds):
+            return Ruling([_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval)
         changes: list[Change] = []
         found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
         status: Status | None = self._last[found.approval].status if found is not None else None
@@ -143,10 +149,9 @@ class Approvals:
             ruling = self._answered(ruling, found, facts, status, terms, ran_out=bool(changes))
             if not ruling.approval and needs_person(ruling.grounds):
                 expires = now + terms.timeout
-                asked = Change(name, "waiting", expires=expires, call=call, facts=facts, question=question(grounds))
-                asked = replace(
-                    asked, decision=decision or name, tool=made.tool, arguments=made.arguments, lifetime=terms.lifetime
-                )
+                asked = Change(name, "waiting", expires=expires, call=call, facts=facts, apart=apart)
+                told = {"decision": decision or name, "tool": made.tool, "arguments": made.arguments}
+                asked = replace(asked, question=question(grounds), lifetime=terms.lifetime, **told)
                 ruling = replace(ruling, approval=name, changes=[*changes, asked])
         for change in ruling.changes[len(changes) :]:
             self._note(change)
@@ -173,16 +178,25 @@ class Approvals:
             is_used = firmest(lifted).get("enforce", "allow") == "allow"
             used = [Change(found.approval, "used")] if is_used else []
             return Ruling(lifted, found.approval, [*ruling.changes, *used])
-        no = ""
-        if status == "rejected":
-            no = f"a person said no{': ' + last.note if last.note else ''}"
-        elif status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
+        if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
             # Said once; made again after that, the call is asked about again.
             no = "nobody answered in time whether it may be done; to ask once more, make the call again"
-        if no:
-            refusal = Ground("", "person", "deny", "enforce", no)
-            return replace(ruling, grounds=[refusal, *ruling.grounds], approval=found.approval)
+            return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
+
+    def _no(self, call: str, apart: str) -> Change | None:
+        """A person's no to a call, said when policies said the same of it."""
+        # Earlier versions did not write what they said: that no holds.
+        asked = (each.approval for each in self._requests.values() if each.call == call and each.apart in ("", apart))
+        return next((self._last[each] for each in asked if self._last[each].status == "rejected"), None)
+
+
+def _refusal(because: str) -> Ground:
+    return Ground("", "person", "deny", "enforce", because)
+
+
+def _is_denied(grounds: Iterable[Ground]) -> bool:
+    return firmest(grounds).get("enforce") == "deny"
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
@@ -240,3 +254,8 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
         if ground.answer != "allow"
     )
     return [seen, objections]
+
+
+def _policy_facts(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
+    """The same without stops, doubts and limits, which come and go."""
+    return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")])
