@@ -52,7 +52,7 @@ def events_of(written: Sequence[Mapping[str, Any]]) -> Iterator[Event]:
             if "result" in body:
                 result = body["result"]
                 content = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-                yield Result(step - 1, content, tool=body["call"])
+                yield Result(step - 1, content, body.get("error"), tool=body["call"])
                 step += 1
         else:
             by = "user" if "user" in body else "agent"

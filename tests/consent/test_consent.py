@@ -33,7 +33,8 @@ def test_no_case_without_consent_is_agreed_and_no_clear_yes_is_accused(case: dic
     found = ask(events, last_call(events), case.get("basis", "told"))
     never = {"yes": False, "no": True, "open": NEITHER}[case["want"]]
     assert found.value is not never, found
-    assert (found.value is None) is (found.question("tool", {}) is not None)
+    is_asked = found.value is None and found.reason != "perhaps_spent"
+    assert is_asked is (found.question("tool", {}) is not None)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["note"] for case in CASES])
@@ -126,20 +127,25 @@ def test_asked_as_events_arrive_the_answers_are_the_same(events: list[Event]) ->
             assert consents.find(ledger.calls[step]) == ask(events, step)
 
 
-@given(st.lists(st.sampled_from(("accepted", "pending", "unrecorded", "refused")), min_size=1, max_size=5))
+@given(st.lists(st.sampled_from(("accepted", "pending", "unrecorded", "refused", "says so")), min_size=1, max_size=5))
 def test_a_consent_is_spent_by_the_first_call_that_may_have_been_accepted(fates: list[str]) -> None:
+    """A call that the host says was refused gives it back; where only the tool's own text does, nobody knows."""
     written: list[dict[str, Any]] = [{"agent": "I would cancel R-1001. Shall I go ahead?"}, {"user": "Yes."}]
-    results = {"accepted": {"status": "cancelled"}, "refused": "Error: no", "unrecorded": None, "pending": None}
+    results = {"accepted": {"status": "cancelled"}, "refused": "no", "says so": "Error: no"}
     for number, fate in enumerate(fates):
         body: dict[str, Any] = {"call": "cancel_order", "args": {"order_id": "R-1001"}}
         body["turn"] = "same" if fate == "pending" else f"t{number}"
-        written.append(body | ({} if results[fate] is None else {"result": results[fate]}))
+        error = {"error": True} if fate == "refused" else {}
+        written.append(body | ({"result": results[fate]} | error if fate in results else {}))
     events = list(events_of(written))
     calls = [step for step, event in enumerate(events) if isinstance(event, Call)]
-    spent = False
+    agreed: bool | None = True
     for step, fate in zip(calls, fates, strict=True):
-        assert ask(events, step).value is not spent
-        spent = spent or fate != "refused"
+        assert ask(events, step).value is agreed
+        if fate == "says so":
+            agreed = agreed and None
+        elif fate != "refused":
+            agreed = False
 
 
 @given(st.permutations(ORDERS), st.integers(1, 3))

@@ -333,3 +333,35 @@ def test_live_is_as_audited(tmp_path: Path, way: str) -> None:
 def _unnamed(event: Event) -> Event:
     """An event without the id that an export makes up for a call."""
     return replace(event, id="") if isinstance(event, Call) else event
+
+
+@pytest.mark.parametrize("agreed", ["{consented: card}", "{consented: told}"])
+@pytest.mark.parametrize(
+    ("answer", "error", "gives_back"),
+    [
+        ("Error: no such recipient", None, False),
+        ({"error": "no such recipient"}, None, False),
+        ("Error: no such recipient", True, True),
+    ],
+)
+def test_a_yes_is_given_back_by_the_host_not_by_what_a_tool_writes(
+    tmp_path: Path, agreed: str, answer: Any, error: bool | None, gives_back: bool
+) -> None:
+    """The tool may tell back the note that it was given, and the money has moved."""
+    with Shield(write(tmp_path, agreed)).session("c") as session:
+        session.user("Please send AC-22 250.")
+        if "card" in agreed:
+            first = session.decide("transfer", WANTED)
+            assert first.card is not None
+            session.confirm(first.card.id, yes=True)
+        else:
+            session.agent("Shall I transfer 250 to AC-22?")
+            session.user("Yes.")
+        assert session.decide("transfer", WANTED).allowed
+        session.result(answer, error=error)
+        again = session.decide("transfer", WANTED)
+        assert again.allowed is gives_back, again.feedback
+        if not gives_back:
+            assert again.card is not None
+            session.confirm(again.card.id, yes=True)
+            assert session.decide("transfer", WANTED).allowed, "a second yes is for a second call"

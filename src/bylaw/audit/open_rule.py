@@ -9,6 +9,7 @@ OPEN_REASONS: Mapping[str, str] = {
     "untold": "a value was not surely told before the yes",
     "unanswered": "the answer is no plain yes to one question",
     "unread": "what was put may be another deed",
+    "perhaps_spent": "a call like it may have been carried out before",
     "no_card": "no answer to a card",
     "unrecorded": "what was said was not recorded",
     "question": "a question that only a reader can answer",
@@ -16,7 +17,7 @@ OPEN_REASONS: Mapping[str, str] = {
     "elsewhere": "something earlier in the conversation is open",
 }
 """In words, what leaves a rule open."""
-CONSENT = frozenset(("untold", "unanswered", "unread", "no_card"))
+CONSENT = frozenset(("untold", "unanswered", "unread", "perhaps_spent", "no_card"))
 """Reasons that are about whether the user agreed."""
 
 

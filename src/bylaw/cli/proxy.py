@@ -3,6 +3,9 @@
 import ipaddress
 import shutil
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +21,8 @@ from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
 
 SECRET = 32
+AT_ONCE = 3.0
+"""Seconds that a client waits at most for the pack; from then on only what it asks does."""
 UNNAMED = (
     "calls that do not name their conversation are refused where a policy binds them: give --conversation NAME where "
     "this proxy serves one chat"
@@ -100,28 +105,49 @@ def proxy_command(
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
     with open_answers(llm, memory, operations, embedder) as models:
-        older = [load_pack(each) for each in earlier]
-        firmness = Postures(posture) if posture else None
-        shield = Shield(
-            load_pack(pack),
-            postures=firmness,
-            log=log,
-            answers=models.answers,
-            requests=models.requests,
-            earlier=older,
-        )
-        if hide and not shield.pack.reads_requests:
-            hint = "a guard asks `requested()` for it, as in the pack `agentdojo`"
-            raise UsageError("`--hide` needs a pack that holds calls to the user's request", hint=hint)
-        unnamed = "" if address or conversation or key_argument else UNNAMED
-        for note in filter(
-            None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
-        ):
-            print(f"bylaw: {note}", file=sys.stderr, flush=True)
+
+        def load() -> Shield:
+            shield = Shield(
+                load_pack(pack),
+                postures=Postures(posture) if posture else None,
+                log=log,
+                answers=models.answers,
+                requests=models.requests,
+                earlier=[load_pack(each) for each in earlier],
+            )
+            if hide and not shield.pack.reads_requests:
+                hint = "a guard asks `requested()` for it, as in the pack `agentdojo`"
+                raise UsageError("`--hide` needs a pack that holds calls to the user's request", hint=hint)
+            unnamed = "" if address or conversation or key_argument else UNNAMED
+            notes = (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
+            for note in filter(None, notes):
+                print(f"bylaw: {note}", file=sys.stderr, flush=True)
+            return shield
+
+        loading = _begun(load)
+        # Whoever waits at the other end of a pipe waits for an answer; what goes wrong at once is said at once.
+        wait([loading], None if address else AT_ONCE)
+        shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)
         # Who stops a proxy breaks nothing off.
-        with shield, suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):
             run(server, address, hosts=allow_host)
+        if loading.done():
+            loading.result().close()
+
+
+def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
+    """What `load` will give, from a thread that nobody waits for at the end."""
+    loading: Future[Shield] = Future()
+
+    def fill() -> None:
+        try:
+            loading.set_result(load())
+        except BaseException as error:
+            loading.set_exception(error)
+
+    threading.Thread(target=fill, daemon=True).start()
+    return loading
 
 
 def _taken_up(shield: Shield, name: str) -> str:

@@ -87,7 +87,11 @@ class Consents:
         if spent:
             # "Three vouchers of 25 each": one yes may be for several calls that are alike.
             is_more = len(spent) < times(last.raw, dict(call.call.arguments))
-            return self._found(None if is_more else False, "unread" if is_more else "spent", last, spent_by=spent[0])
+            sure = next((each for each in spent if each.counts_at(call.step)), None)
+            if is_more or sure is None:
+                reason = "unread" if is_more else "perhaps_spent"
+                return self._found(None, reason, last, spent_by=spent[0].step)
+            return self._found(False, "spent", last, spent_by=sure.step)
         given = arguments(call.tool, call.call.arguments, self._terms)
         return self._weighed(call, given, last, basis)
 
@@ -102,8 +106,13 @@ class Consents:
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
-        spent = self._writes.spent_by(call, answer.step - 1)
-        return Consent(spent is None, "confirmed" if spent is None else "spent", None, answer.step, spent)
+        spent = self._writes.spending(call, answer.step - 1)
+        if not spent:
+            return Consent(True, "confirmed", None, answer.step)
+        sure = next((each for each in spent if each.counts_at(call.step)), None)
+        if sure is None:
+            return Consent(None, "perhaps_spent", None, answer.step, spent[0].step)
+        return Consent(False, "spent", None, answer.step, sure.step)
 
     def card_text(self, call: CallRecord) -> str:
         """The call in plain words for the user; empty where it is too long to be read."""

@@ -12,11 +12,11 @@ Basis = Literal["card", "told", "requested"]
 Reason = Literal[
     "confirmed", "agreed", "requested",
     "never_put", "unnamed", "spent", "declined",
-    "unrecorded", "unanswered", "unread", "untold", "no_card",
+    "unrecorded", "unanswered", "unread", "untold", "perhaps_spent", "no_card",
 ]  # fmt: skip
 """Agreed: by a card, a plain yes, or a request. Not agreed: nothing was put, the thing was never named, the yes was
 spent, a bare no. Open: something was not recorded; no plain yes; what was put cannot be read; a value was not surely
-told; no card was answered."""
+told; a call like it may have been carried out; no card was answered."""
 
 
 class Quote(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Consent(Struct, frozen=True):
     answered_at: int | None = None
     """Step of the user's answer."""
     spent_by: int | None = None
-    """Step of the accepted call that the agreement was spent on."""
+    """Step of the call that the agreement was spent on, or may have been."""
     untold: tuple[Untold, ...] = ()
     put: tuple[Quote, ...] = ()
     answered: tuple[Quote, ...] = ()
@@ -74,6 +74,7 @@ class Consent(Struct, frozen=True):
 
     def question(self, tool: str, arguments: dict[str, Any]) -> OpenConsent | None:
         """What to ask a model or a person; None where nothing is open."""
-        if self.value is not None:
+        if self.value is not None or self.reason == "perhaps_spent":
+            # What was agreed to is known; whether it was done then, no reader of the talk can tell.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, self.untold)

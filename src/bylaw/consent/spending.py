@@ -1,4 +1,4 @@
-"""What became of an agreement: spent by the accepted write it was given for, given back by a refusal."""
+"""What became of an agreement: spent by the accepted write it was given for, given back by a sure refusal."""
 
 from typing import Any, cast
 
@@ -15,12 +15,11 @@ class Writes:
         self._done: dict[Any, list[CallRecord]] = {}
         self._counted = 0
 
-    def spent_by(self, call: CallRecord, since: int) -> int | None:
-        """The step of a call, perhaps accepted, that did the same after a step and before this one."""
-        return next(iter(self.spending(call, since)), None)
+    def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
+        """The calls that did the same after a step and before this one, as far as anybody can tell.
 
-    def spending(self, call: CallRecord, since: int) -> list[int]:
-        """The steps of all such calls."""
+        Where nothing but a tool's own text says that it refused, it is among them: it may tell back what it was told.
+        """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
             return []
@@ -28,7 +27,7 @@ class Writes:
             self._done.setdefault(_sameness(write), []).append(write)
         self._counted = len(writes)
         alike = self._done.get(_sameness(call), ())
-        return [each.step for each in alike if since < each.step < call.step and each.counts_at(call.step)]
+        return [each for each in alike if since < each.step < call.step and _may_be_done(each, call.step)]
 
     def are_made(self, after: int, call: CallRecord) -> bool:
         """Whether a write of another kind may have been done after a step and before a call."""
@@ -38,6 +37,10 @@ class Writes:
             if write.step < call.start and write.counts_at(call.start):
                 return True
         return False
+
+
+def _may_be_done(write: CallRecord, step: int) -> bool:
+    return write.counts_at(step) or not write.is_surely_refused()
 
 
 def _sameness(call: CallRecord) -> Any:

@@ -113,6 +113,9 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"the user's answer at step {answered} was no"
         case "spent":
             return f"the yes at step {answered} was spent by the call at step {why.get('spent_by')}"
+        case "perhaps_spent":
+            earlier = f"that the call at step {why.get('spent_by')} was refused, nothing but its own answer says"
+            return f"whether the yes at step {answered} was spent is open: {earlier}"
         case "unanswered":
             return f"whether the user agreed is open: the answer at step {answered} is no plain yes to one question"
         case "unread":
@@ -134,6 +137,7 @@ _TO_AGENT = {
     "unnamed": "you have not told the user what this call does",
     "declined": "the user said no to it",
     "spent": "the user's yes was used by an earlier call",
+    "perhaps_spent": "this call was made before, and nothing but its answer says that it failed",
     "unanswered": "the user's answer is no plain yes to this",
     "unread": "what you put to the user may be something else",
     "no_card": "the user must answer a card that shows this call",
@@ -143,6 +147,7 @@ _STEPS = {
     "unnamed": "tell the user what this call does, and make it once they say yes",
     "declined": "make the call only if the user agrees to it after all",
     "spent": "put this call to the user, too, and make it once they say yes",
+    "perhaps_spent": "tell the user so, with what this call does, and make it once they say yes again",
     "unanswered": "ask the user for a plain yes or no to this call",
     "unread": "ask the user for a plain yes or no to this call",
     "no_card": "show the user the card and wait for the answer",

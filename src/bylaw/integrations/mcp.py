@@ -10,6 +10,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from fastmcp.exceptions import McpError, ToolError
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
 from fastmcp.server.mixins import transport
-from fastmcp.server.providers.proxy import FastMCPProxy
+from fastmcp.server.providers.proxy import FastMCPProxy, ProxyMetadataMiddleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.server.request_state import RequestStateSecurity
+from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import TextContent
 from mcp_types import Tool as McpTool
 from msgspec import Struct
@@ -35,6 +37,7 @@ from bylaw.integrations.mcp_asking import can_ask, elicited, take
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_handed import PROMPT, RESOURCE, HandedOut, embedded, prompt_parts, resource_parts
+from bylaw.integrations.mcp_handshake import CONTEXT_HEADER, NO_SERVER, Gate, Introduction, request_of
 from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.mcp_links import Links, by_url
@@ -49,10 +52,6 @@ from bylaw.shield import Decision, LiveSession, Shield
 
 HEADER = "bylaw-conversation"
 """The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
-CONTEXT_HEADER = "bylaw-context"
-"""What the gateway vouches for, as JSON: it wins over what the client says."""
-NO_SERVER = -32000
-"""What the client is told by number, of those that JSON-RPC leaves to servers."""
 ANSWER = 15.0
 """Seconds in which a server that is asked whether it is there must answer."""
 
@@ -100,7 +99,7 @@ class ShieldMiddleware(Middleware):
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
         """Note who asks, for as long as it takes: what the server asks meanwhile is asked of them."""
-        request = _request(context)
+        request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
         if self._links is not None:
@@ -115,7 +114,7 @@ class ShieldMiddleware(Middleware):
         try:
             return await call_next(context)
         except McpError as error:
-            request = _request(context)
+            request = request_of(context)
             if self._links is None or request is None or not await self._links.is_begun_anew(request.session, error):
                 raise
         return await call_next(context)
@@ -123,7 +122,7 @@ class ShieldMiddleware(Middleware):
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         """Let the call pass, or answer in the server's place."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
-        request, round, id, agent = _request(context), Round(), self._new_id(), ""
+        request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
         try:
             meta = (request.meta if request is not None else None) or {}
@@ -235,7 +234,7 @@ class ShieldMiddleware(Middleware):
         return answer
 
     async def _hand_out(self, context: Any, way: str, parts: list[dict[str, str]]) -> None:
-        request, session = _request(context), None
+        request, session = request_of(context), None
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is not None:
@@ -259,7 +258,7 @@ class ShieldMiddleware(Middleware):
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
-        hidden = await self._hidden(self._hiding, _request(context)) if self._hiding is not None else ()
+        hidden = await self._hidden(self._hiding, request_of(context)) if self._hiding is not None else ()
         declared = self.shield.pack.schema.tools
         told = [
             each if shows_all(declared.get(each["name"])) else {**each, "outputSchema": None}
@@ -321,16 +320,6 @@ class ShieldMiddleware(Middleware):
         header = header | context_in(get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER), "the header")
         claimed = began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`")
         return (header or claimed) | self._context
-
-    async def on_initialize(self, context: Any, call_next: Any) -> Any:
-        """Keep what is vouched for as a session of MCP begins."""
-        request = _request(context)
-        state = getattr(connection(request.session), "state", None) if request is not None else None
-        if request is not None and state is not None:
-            told = context_in((request.meta or {}).get(CONTEXT), f"`{CONTEXT}`")
-            given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
-            state[CONTEXT] = (told, context_in(given, f"the header `{CONTEXT_HEADER}`"))
-        return await call_next(context)
 
     def _session(self, key: str | None, context: dict[str, Any]) -> LiveSession:
         """The conversation of whoever speaks under a key: another principal has one of their own."""
@@ -416,13 +405,8 @@ def told_of(tool: Tool) -> McpTool:
     return tool.to_mcp_tool(title=tool.title, _meta=tool.meta)
 
 
-def _request(context: Any) -> Any:
-    """The request as the client sent it, with the session that it can be asked back in."""
-    return context.fastmcp_context.request_context if context.fastmcp_context is not None else None
-
-
 def proxy(
-    shield: Shield,
+    shield: "Shield | Future[Shield]",
     upstream: Any,
     *,
     context: Mapping[str, Any] | None = None,
@@ -433,6 +417,8 @@ def proxy(
     hides: bool = False,
 ) -> Any:
     """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
+
+    Where the shield is still being made, all but a client's handshake waits for it.
 
     A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
     there; `conversation` is the one that all calls belong to which name none. `state_key`, the same for several
@@ -446,19 +432,25 @@ def proxy(
     server = FastMCPProxy(
         client_factory=links.client, name="bylaw", identity="upstream", request_state_security=security
     )
-    hiding = Hiding(shield.pack.schema.tools)
-    pass_upwards(server, links, hiding.listeners)
-    middleware = ShieldMiddleware(
-        shield,
-        context=context,
-        fronts=fronts,
-        links=links,
-        catalogue=Catalogue(tools),
-        hiding=hiding if hides else None,
-        key_argument=key_argument,
-        conversation=conversation,
-    )
-    server.add_middleware(middleware)
+    before = server.middleware[-1]
+    assert isinstance(before, ProxyMetadataMiddleware)
+    server.middleware[-1] = Introduction(before.provider, identity="upstream")
+    listeners: set[InMemorySubscriptionBus] = set()
+    pass_upwards(server, links, listeners)
+
+    def made(shield: Shield) -> ShieldMiddleware:
+        return ShieldMiddleware(
+            shield,
+            context=context,
+            fronts=fronts,
+            links=links,
+            catalogue=Catalogue(tools),
+            hiding=Hiding(shield.pack.schema.tools, listeners) if hides else None,
+            key_argument=key_argument,
+            conversation=conversation,
+        )
+
+    server.add_middleware(Gate(shield, made, fronts))
     return server
 
 

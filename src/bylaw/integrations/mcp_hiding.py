@@ -25,10 +25,10 @@ Hidden = frozenset[str]
 class Hiding:
     """What each conversation's client was last told, and what it would be told now."""
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, tools: Mapping[str, Tool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
-        self.listeners: set[InMemorySubscriptionBus] = set()
+        self.listeners = listeners
         """In the protocol without sessions, those who listen for changes."""
 
     def hidden(self, session: LiveSession) -> Hidden:

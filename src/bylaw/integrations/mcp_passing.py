@@ -75,6 +75,8 @@ class PassingClient(ProxyClient):
         self.fronts = fronts
         self.is_shared = isinstance(transport, StdioTransport)
         """One server process, and one session with it, for all clients."""
+        self._greeting = anyio.Lock()
+        """Held while the one session that all share begins: it is begun once."""
         self.connection: Any = None
         """That of the client in front, where the session with the server is its own for as long as it stays."""
         super().__init__(transport, **settings)
@@ -93,6 +95,13 @@ class PassingClient(ProxyClient):
         if self.connection is not None and not self.is_connected():
             self._offer_what_the_front_has()
         return await super().__aenter__()
+
+    async def _negotiate(self, timeout: Any = None) -> None:
+        if not self.is_shared:
+            await super()._negotiate(timeout)
+            return
+        async with self._greeting:
+            await super()._negotiate(timeout)
 
     def _offer_what_the_front_has(self) -> None:
         """Leave out what the client in front cannot be asked, so that the server does not count on it."""

@@ -12,7 +12,6 @@ from msgspec.structs import force_setattr, replace
 from bylaw.consent import digest as card_digest
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
-from bylaw.facts.call_record import CallRecord
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change
@@ -268,7 +267,7 @@ class CallDecisions:
             yield "event", event_body(event), ""
             if isinstance(event, Result) and event.call is not None and event.call in self._uses:
                 made = conversation.ledger.calls.get(event.call)
-                if made is not None and made.result is event and _is_surely_refused(made):
+                if made is not None and made.result is event and made.is_surely_refused():
                     for use in self._uses[event.call]:
                         yield "use", *use_entry(replace(use, status="returned"))
 
@@ -279,14 +278,6 @@ class CallDecisions:
             return None
         stops, now = self._log.stops(self._shield.tenant), self._shield.clock()
         return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
-
-
-def _is_surely_refused(made: CallRecord) -> bool:
-    """Whether a call was not carried out by the word of the host or of the pack; a text that begins as errors do may be
-    one that the tool was given."""
-    told = made.result is not None and made.result.error is True
-    is_declared = made.tool is not None and bool(made.tool.refused or made.tool.surely_refused)
-    return made.accepted is False and (told or is_declared)
 
 
 def _comes_first(ground: Ground) -> bool:

@@ -1,0 +1,99 @@
+"""The handshake with a client is answered at once, while the pack is read and the server behind the proxy starts.
+
+Clients wait ten seconds for it, and some then never get on. All else waits: nothing is done before the shield is there.
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from fastmcp.exceptions import McpError
+from fastmcp.server.dependencies import get_http_headers
+from fastmcp.server.middleware import Middleware
+from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
+
+from bylaw.errors import BylawError
+from bylaw.integrations.mcp_fronts import Fronts, connection
+from bylaw.integrations.mcp_meta import CONTEXT, context_in
+from bylaw.integrations.undecided import log
+from bylaw.shield import Shield
+
+PATIENCE = 4.0
+"""Seconds that a handshake waits for what the server says of itself."""
+CONTEXT_HEADER = "bylaw-context"
+"""What the gateway vouches for, as JSON: it wins over what the client says."""
+NO_SERVER = -32000
+"""What the client is told by number, of those that JSON-RPC leaves to servers."""
+_HANDSHAKES = ("initialize", "server/discover")
+
+
+class Gate(Middleware):
+    """What every request passes through: a handshake at once, all else by way of the shield, once it is there."""
+
+    def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
+        self._shield, self._make, self._fronts = shield, make, fronts
+        self._made = make(shield) if isinstance(shield, Shield) else None
+
+    async def __call__(self, context: Any, call_next: Any) -> Any:
+        if context.method in _HANDSHAKES:
+            return await super().__call__(context, call_next)
+        return await (await self._shielded())(context, call_next)
+
+    async def on_request(self, context: Any, call_next: Any) -> Any:
+        """Note who shakes hands: the server may ask them something as its own session begins."""
+        request = request_of(context)
+        if request is None:
+            return await call_next(context)
+        with self._fronts.taking(request):
+            return await call_next(context)
+
+    async def on_initialize(self, context: Any, call_next: Any) -> Any:
+        """Keep what is vouched for as a session of MCP begins."""
+        request = request_of(context)
+        state = getattr(connection(request.session), "state", None) if request is not None else None
+        if request is not None and state is not None:
+            told = context_in((request.meta or {}).get(CONTEXT), f"`{CONTEXT}`")
+            given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
+            state[CONTEXT] = (told, context_in(given, f"the header `{CONTEXT_HEADER}`"))
+        return await call_next(context)
+
+    async def _shielded(self) -> Middleware:
+        if isinstance(self._shield, Future) and self._made is None:
+            try:
+                shield = await asyncio.shield(asyncio.wrap_future(self._shield))
+            except Exception as error:
+                reason = str(error) if isinstance(error, BylawError) else type(error).__name__
+                log.error("the proxy could not start: %s", reason)
+                raise McpError(code=NO_SERVER, message=f"the proxy could not start: {reason}") from error
+            # Another request may have waited as well.
+            self._made = self._made or self._make(shield)
+        assert self._made is not None
+        return self._made
+
+
+class Introduction(ProxyMetadataMiddleware):
+    """What the server says of itself goes along with a handshake where it says so in time."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self._reading: set[asyncio.Task[Any]] = set()
+
+    async def _read_upstream(self, client: Any, context: Any) -> Any:
+        reading = asyncio.ensure_future(super()._read_upstream(client, context))
+        # Broken off, the server would be greeted a second time.
+        self._reading.add(reading)
+        reading.add_done_callback(self._done)
+        await asyncio.wait({reading}, timeout=PATIENCE)
+        return reading.result() if reading.done() else None
+
+    def _done(self, reading: "asyncio.Task[Any]") -> None:
+        self._reading.discard(reading)
+        if not reading.cancelled() and (error := reading.exception()) is not None:
+            log.error("the server behind this proxy does not answer (%s)", str(error) or type(error).__name__)
+
+
+def request_of(context: Any) -> Any:
+    """The request as the client sent it, with the session that it can be asked back in."""
+    return context.fastmcp_context.request_context if context.fastmcp_context is not None else None
