@@ -50,3 +50,23 @@ def test_what_cannot_be_stopped_is_said_and_nothing_is_written(tmp_path: Path) -
         assert (ran.returncode, message in ran.stderr) == (2, True), ran.stderr
     with Log(str(log)) as opened:
         assert opened.every_stop("default") == []
+
+
+def test_a_stop_of_what_the_log_has_never_seen_says_so_and_stands(tmp_path: Path) -> None:
+    log = tmp_path / "log.sqlite"
+    with desk(tmp_path, log=log) as shield:
+        session = agreed(shield, agent="Night")
+        assert session.decide("extend_rental", EXTEND).allowed
+        session.flush()
+    asked = ("--log", log, "--reason", "why", "--for", "1h")
+    for what, wrong, right in (
+        ("agent", "nihgt", "Night"), ("tool", "extend_rentl", "extend_rental"), ("policy", "own-rentals", "own-rental"),
+    ):  # fmt: skip
+        made = bylaw(tmp_path, "stop", what, wrong, *asked)
+        assert made.returncode == 0, made.stderr
+        assert (
+            f"`{wrong}` is in the log: the stop stands, and may stop nothing (did you mean `{right}`?)" in made.stderr
+        )
+        assert bylaw(tmp_path, "stop", what, right.upper(), *asked).stderr == ""
+    with Log(str(log)) as opened:
+        assert len(opened.every_stop("default")) == 6

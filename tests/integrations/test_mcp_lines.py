@@ -1,5 +1,6 @@
 """`bylaw proxy` over pipes, by the lines that a client writes: those that no client of MCP would, too."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
+from bylaw.integrations.mcp_lines import SaysWhere
 from tests.integrations.mcp_place import KEY, Place
 
 pytestmark = pytest.mark.process
@@ -54,6 +56,77 @@ def test_a_line_that_cannot_be_read_is_answered_and_the_next_one_too(place: Plac
             assert json.loads(process.stdout.readline())["id"] == number, line
         process.stdin.close()
     assert process.returncode == 0
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"method": "tools/call", "params": {"name": 5}}, "`params.name` of `tools/call`: Input should be a valid string"),
+    ({"method": "tools/call", "params": {}}, "`params.name` of `tools/call`: Field required"),
+    (
+        {"method": "tools/call", "params": {"name": "refund", "arguments": [1]}},
+        "`params.arguments` of `tools/call`: Input should be a valid dictionary",
+    ),
+    ({"method": "resources/read", "params": {"uri": 5}}, "`params.uri` of `resources/read`"),
+    ({"method": "tools/call", "params": []}, "`params` is not an object"),
+    ({"method": 5}, "`method` is not a text"),
+    ({}, "`method` is missing"),
+    ({"jsonrpc": "1.0", "method": "ping"}, '`jsonrpc` is not "2.0"'),
+]
+
+
+def test_what_is_wrong_with_a_request_is_told_with_its_place(place: Place) -> None:
+    version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    command = [*place.proxy("--conversation", "c1"), "--", *place.server()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for id, (wrong, said) in enumerate([({"method": "initialize", "params": version}, ""), *WRONG]):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, **wrong}).encode() + b"\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer["id"] == id
+            assert not said or answer["error"]["message"].startswith(said), answer
+        process.stdin.close()
+    assert place.ran() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "id", "said"),
+    [
+        (b"[1]", None, "a message is one object of JSON-RPC 2.0"),
+        (b'{"jsonrpc":"2.0","id":5,"method":5}', 5, "`method` is not a text"),
+        (b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":[]}', "a", "`params` is not an object"),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', None, "`id` is neither"),
+        (b'{"jsonrpc":"2.0","id":6,"method":"tools/call"}', 6, ""),
+        (b'{"jsonrpc":"2.0","id":7,"result":5}', 7, ""),
+        (b"{", None, ""),
+    ],
+)
+def test_over_http_too_and_what_is_right_goes_on_as_it_came(body: bytes, id: Any, said: str) -> None:
+    reached: list[bytes] = []
+
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        reached.append(b"".join([(await receive())["body"] for _ in range(2)]))
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+
+    parts = iter(
+        [{"type": "http.request", "body": body[:1], "more_body": True}, {"type": "http.request", "body": body[1:]}]
+    )
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> Any:
+        return next(parts)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(SaysWhere(app)({"type": "http", "method": "POST"}, receive, send))
+    if not said:
+        assert (reached, sent[0]["status"]) == ([body], 202)
+        return
+    assert (reached, sent[0]["status"]) == ([], 400)
+    answer = json.loads(sent[1]["body"])
+    assert answer["id"] == id
+    assert answer["error"]["message"].startswith(said)
 
 
 ODD_META: list[Any] = [

@@ -88,3 +88,20 @@ def test_a_wrong_request_is_refused(bank: Pack, log: Log, wrong: dict[str, Any])
     body = {"conversation": "c", "card": card, "answer": "yes"} | wrong
     assert post(app, "/v1/confirm", body).status == 400
     assert not decide(app)["allowed"]
+
+
+def test_an_answer_comes_with_the_context_of_whoever_gives_it(bank: Pack, log: Log) -> None:
+    """A host that sends the same context with every request is not refused here; another principal's yes is."""
+    app = Service(Desk(bank, log), {})
+    ann, bob = {"signed_in_as": "C1"}, {"signed_in_as": "C2"}
+    card = decide(app, events=[{"user": "Send 250 to AC-22."}], context=ann, agent="bot")["card"]["id"]
+    other = confirm(app, card, context=bob)
+    assert (other.status, "by somebody else" in other.json["error"]["message"]) == (422, True)
+    assert not decide(app, context=ann)["allowed"]
+    assert confirm(app, card, context=ann, agent="bot").status == 200
+    assert decide(app, context=ann)["allowed"]
+    # In the same conversation, another principal has one of their own.
+    linked = decide(app, events=[{"user": "Send 250 to AC-22."}], context=bob)["card"]["id"]
+    assert linked.rpartition("/")[0] != "c"
+    assert confirm(app, linked, context=bob).status == 200
+    assert decide(app, context=bob)["allowed"]

@@ -31,7 +31,16 @@ def agreed(shield: Shield, name: str = "c", agent: str = "") -> LiveSession:
 
 
 @pytest.mark.parametrize(
-    ("what", "name"), [("tool", "extend_rental"), ("agent", "night"), ("policy", "own-rental"), ("all", "")]
+    ("what", "name"),
+    [
+        ("tool", "extend_rental"),
+        ("agent", "night"),
+        ("policy", "own-rental"),
+        ("all", ""),
+        ("tool", "Extend_Rental"),
+        ("agent", " NIGHT "),
+        ("policy", "OWN-rental"),
+    ],
 )
 def test_a_write_that_was_stopped_is_not_made_and_is_made_once_that_is_lifted(
     what: Target, name: str, where: str, tmp_path: Path

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -135,8 +136,10 @@ def _stop(what: Target, name: str, *, where: str, tenant: str, reason: str, span
             answer="ask" if ask else "deny",
             tenant=tenant,
         )
-    told = f"{stop.id}: {_told(Stopped(stop), time.time())}"
-    open_console().print(Text(told), soft_wrap=True)
+        told = f"{stop.id}: {_told(Stopped(stop), time.time())}"
+        open_console().print(Text(told), soft_wrap=True)
+        if warning := _unheard_of(log, tenant, what, name):
+            print(f"bylaw: {visible(warning)}", file=sys.stderr, flush=True)
 
 
 def _told(each: Stopped, now: float) -> str:
@@ -157,6 +160,12 @@ def _check(pack: str | None, what: Target, name: str) -> None:
         from bylaw.shield.stopping import check_target
 
         check_target(load_pack(pack), what, name)
+
+
+def _unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
+    from bylaw.shield.stopping import unheard_of
+
+    return unheard_of(log, tenant, what, name)
 
 
 def _at(moment: float) -> str:

@@ -15,7 +15,7 @@ from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.record.stop import Target
 from bylaw.shield.history import read_opening
-from bylaw.shield.stopping import check_target
+from bylaw.shield.stopping import check_target, unheard_of
 from bylaw.text.duration import read_duration
 
 TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "Whatever a policy binds", "all": "Every write"}
@@ -65,7 +65,9 @@ class StopPages:
             answer="ask" if asked.form.get("answer") == "ask" else "deny",
             tenant=asked.visitor.tenant,
         )
-        return self._page(asked, f"{made.id}: {made.stopped} is stopped until {made.end}.")
+        warning = unheard_of(self._service.log, asked.visitor.tenant, made.what, made.name)
+        told = f"{made.id}: {made.stopped} is stopped until {made.end}."
+        return self._page(asked, f"{told} Mind: {warning}." if warning else told)
 
     def lift(self, asked: Asked) -> Response:
         """End a stop before its time."""

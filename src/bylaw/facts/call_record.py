@@ -37,9 +37,9 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_surely_refused(self) -> bool:
-        """Whether the call was not carried out by the word of the host or of the pack; a text that begins as errors do
-        may be one that the tool was given."""
-        told = self.result is not None and self.result.error is True
+        """Whether the call was not carried out by the word of a shield, of the host or of the pack; a text that begins
+        as errors do may be one that the tool was given."""
+        told = self.call.refused or (self.result is not None and self.result.error is True)
         is_declared = self.tool is not None and bool(self.tool.refused or self.tool.surely_refused)
         return self.accepted is False and (told or is_declared)
 

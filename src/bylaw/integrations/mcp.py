@@ -30,6 +30,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import TextContent
 from mcp_types import Tool as McpTool
 from msgspec import Struct
+from starlette.middleware import Middleware as StarletteMiddleware
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
@@ -39,7 +40,7 @@ from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_handed import PROMPT, RESOURCE, HandedOut, embedded, prompt_parts, resource_parts
 from bylaw.integrations.mcp_handshake import CONTEXT_HEADER, NO_SERVER, Gate, Introduction, request_of
 from bylaw.integrations.mcp_hiding import Hidden, Hiding
-from bylaw.integrations.mcp_lines import answering_stdio_server
+from bylaw.integrations.mcp_lines import SaysWhere, answering_stdio_server, saying_where
 from bylaw.integrations.mcp_links import Links, by_url
 from bylaw.integrations.mcp_meta import CONTEXT, CONVERSATION, agent_in, context_in, name_in, said_in, turn_in
 from bylaw.integrations.mcp_result import for_agent, returned, with_note
@@ -450,6 +451,7 @@ def proxy(
             conversation=conversation,
         )
 
+    server._mcp_server.middleware.append(saying_where)
     server.add_middleware(Gate(shield, made, fronts))
     return server
 
@@ -474,6 +476,7 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
         return
     host, port = address
     allowed = {
+        "middleware": [StarletteMiddleware(SaysWhere)],
         "host_origin_protection": True,
         "allowed_hosts": [*hosts],
         "allowed_origins": [f"{scheme}://{each}" for each in hosts for scheme in ("http", "https")],

@@ -1,4 +1,6 @@
-"""A line on standard input that cannot be read is answered with an error: whoever sent it would wait for ever."""
+"""What a client sends and nobody can read is answered with an error that says where it is wrong: a line on standard
+input, whose sender would wait for ever, a body over HTTP, the parameters of a method.
+"""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -7,10 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import msgspec
+from fastmcp.exceptions import McpError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
+
+LIST = "a message is one object of JSON-RPC 2.0; messages come one by one, not in a list"
 
 
 @asynccontextmanager
@@ -44,12 +50,78 @@ def refusal(fault: Exception) -> JSONRPCError | None:
     else:
         # Of each kind of message that it might have been, something is missing in the whole.
         request = next((each["input"] for each in found if each["type"] == "missing" and len(each["loc"]) == 2), None)
-        code, why = INVALID_REQUEST, "the line is no request of JSON-RPC 2.0; requests come one by one, not in a list"
+        code, why = INVALID_REQUEST, fault_in(request) or LIST
     if isinstance(request, dict) and ("result" in request or "error" in request):
         return None
+    return JSONRPCError(jsonrpc="2.0", id=_id_of(request), error=ErrorData(code=code, message=why))
+
+
+def fault_in(request: Any) -> str:
+    """Where a message is no request of JSON-RPC 2.0; nothing where it is one."""
+    if not isinstance(request, dict):
+        return LIST
+    if request.get("jsonrpc") != "2.0":
+        return '`jsonrpc` is not "2.0"'
+    if not isinstance(request.get("method"), str):
+        return "`method` is not a text" if "method" in request else "`method` is missing"
+    if not isinstance(request.get("params", {}), dict):
+        return "`params` is not an object"
+    is_named = "id" not in request or _id_of(request) is not None
+    return "" if is_named else "`id` is neither a plain text nor a whole number"
+
+
+def _id_of(request: Any) -> int | str | None:
     id = request.get("id") if isinstance(request, dict) else None
     is_named = id.isprintable() if isinstance(id, str) else isinstance(id, int) and not isinstance(id, bool)
-    return JSONRPCError(jsonrpc="2.0", id=id if is_named else None, error=ErrorData(code=code, message=why))
+    return id if is_named else None
+
+
+async def saying_where(context: Any, call_next: Any) -> Any:
+    """Answer a request whose parameters cannot be read with their place."""
+    try:
+        return await call_next(context)
+    except ValidationError as error:
+        first: Any = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(["params", *(str(each) for each in first["loc"] if each != "params")])
+        raise McpError(code=INVALID_PARAMS, message=f"`{place}` of `{context.method}`: {first['msg']}") from error
+
+
+class SaysWhere:
+    """Before a server that is reached by HTTP: a body that is JSON and no message of JSON-RPC never gets there."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        messages: list[Any] = []
+        while not messages or (messages[-1]["type"] == "http.request" and messages[-1].get("more_body")):
+            messages.append(await receive())
+        request, why = _decoded(b"".join(each.get("body", b"") for each in messages)), ""
+        is_answer = isinstance(request, dict) and ("result" in request or "error" in request)
+        if request is not None and not is_answer and (why := fault_in(request)):
+            error = {"code": INVALID_REQUEST, "message": why}
+            body = msgspec.json.encode({"jsonrpc": "2.0", "id": _id_of(request), "error": error})
+            head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            await send({"type": "http.response.start", "status": 400, "headers": head})
+            await send({"type": "http.response.body", "body": body})
+            return
+        waiting = iter(messages)
+
+        async def again() -> Any:
+            return next(waiting, None) or await receive()
+
+        await self.app(scope, again, send)
+
+
+def _decoded(body: bytes) -> Any:
+    """What a body holds; None where it is no JSON, of which the SDK tells well enough."""
+    try:
+        return msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read(line: str) -> Any:

@@ -64,11 +64,13 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
     """When its entry was written."""
 
 
-class Stopped(Struct, frozen=True):
+class Stopped(Struct, frozen=True, omit_defaults=True):
     """A stop, and what ended it, if somebody did."""
 
     stop: Stop
     lift: Lift | None = None
+    warning: str = ""
+    """Said once, as it is made: nothing that ever ran falls under it."""
 
     def stands(self, now: float) -> bool:
         """Whether it holds."""

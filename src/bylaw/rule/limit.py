@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from bylaw.facts.value import loose
 from bylaw.text.duration import told_duration
 
 Over = Literal["deny", "ask"]
@@ -37,7 +38,8 @@ class Limit(Struct, frozen=True):
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        return str(found).strip() if is_told else None
+        # As ids are compared: another spelling is not another customer.
+        return loose(str(found)) or None if is_told else None
 
     @property
     def whom(self) -> str:

@@ -39,6 +39,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.shield.linking import linked
 from bylaw.shield.session import AskedCall
 from bylaw.shield.shield import PinnedPack, Shield
+from bylaw.shield.stopping import unheard_of
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
@@ -131,10 +132,14 @@ class Desk:
         """The user's answer to a card, on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
-        session = self._session(tenant, request.conversation or _home("", request.card), None, "")
+        name, context = request.conversation or request.home, request.context
+        if context and request.home == linked(name, context):
+            # Whoever answers has a conversation of their own, which their host need not know by name.
+            name = request.home
+        session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
             is_yes, named = request.answer == "yes", request.named()
-            await session.confirm_async(request.card, is_yes, by=request.by, named=named)
+            await session.confirm_async(request.card, is_yes, by=request.by, named=named, context=context or {})
         # Where the host keeps the history, other conversations use the card, and tell the log alone.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
@@ -162,7 +167,8 @@ class Desk:
             if given.what is None:
                 return self.log.lift(given.lift, **told)
             until = time.time() + given.seconds
-            return Stopped(self.log.stop(given.what, given.name, answer=given.answer, until=until, **told))
+            made = self.log.stop(given.what, given.name, answer=given.answer, until=until, **told)
+            return Stopped(made, warning=unheard_of(self.log, tenant, given.what, given.name))
 
         return await asyncio.to_thread(done)
 

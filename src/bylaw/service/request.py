@@ -215,14 +215,22 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """That of the decision; a host that sends `messages` may leave it out."""
     by: str = ""
     """How it was given, such as the button that was pressed."""
+    context: dict[str, Any] | None = None
+    """As for a decision: who is said to answer. Another principal's answer is refused."""
+    agent: str = ""
     request: str = ""
     """As for a decision."""
 
     def check(self) -> None:
         """A card must be named."""
-        if not self.card.rpartition("/")[0]:
+        if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
-        _check(self.conversation or self.card.rpartition("/")[0], (), (), self.request)
+        _check(self.conversation or self.home, (), (), self.request, self.agent)
+
+    @property
+    def home(self) -> str:
+        """The conversation that the card was put in."""
+        return self.card.rpartition("/")[0]
 
     def named(self) -> Named | None:
         """As for a decision."""

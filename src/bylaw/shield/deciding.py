@@ -15,6 +15,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.contradiction import may_be_settled
 from bylaw.facts.entity import Fact, Key, ReadTool, is_known
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
@@ -249,15 +250,9 @@ class Decider:
         return _unique(found)
 
     def _question(self, fact: Fact, whom: Whom) -> Question:
-        entity = self.pack.schema.entities.get(fact.entity)
-        field = entity.fields.get(fact.field) if entity is not None else None
-        asked = f"what is {fact}?"
         if fact.entity == "request":
-            asked = "Nothing shows that you asked for this. Should it be done?"
-        if fact.entity == "context":
-            named = fact.field.replace("_", " ")
-            asked = f"what is the {named}? The host did not say: it belongs in the `context` of the session."
-        return Question(str(fact), (field.question if field is not None else "") or asked, whom)
+            return Question(str(fact), "Nothing shows that you asked for this. Should it be done?", whom)
+        return Question(str(fact), question_about(fact, self.pack.schema.entities.get(fact.entity)), whom)
 
     def _of_rule(self, finding: RuleFinding, tool: str, answer: Answer, questions: tuple[Question, ...] = ()) -> Ground:
         name = finding.rule.policy

@@ -166,9 +166,11 @@ class LiveSession:
         by: str = "",
         time: float | None = None,
         named: Named | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> None:
-        """The same, for a coroutine; a request with a name is taken once."""
-        await self.take_async([self._confirming(card, yes, by, time)], named=named)
+        """The same, for a coroutine; a request with a name is taken once. `context` is what the host vouches for of
+        whoever answers."""
+        await self.take_async([self._confirming(card, yes, by, time)], named=named, context=context)
 
     def _confirming(self, card: Card | str, yes: bool, by: str, time: float | None) -> Happening:
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")

@@ -2,11 +2,35 @@
 
 from collections.abc import Collection, Iterable
 
+import msgspec
+from msgspec import Struct
+
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import UsageError, meant
+from bylaw.facts.value import loose
 from bylaw.pack import Pack
+from bylaw.record import Log
 from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
+
+LOOKED_AT = 5000
+"""Entries of the log that are looked through for a name at most."""
+
+
+class _NamedPolicy(Struct):
+    policy: str = ""
+
+
+class _Named(Struct):
+    """What an entry names that can be stopped."""
+
+    tool: str = ""
+    agent: str = ""
+    grounds: tuple[_NamedPolicy, ...] = ()
+
+
+def _read_name(body: bytes | None) -> _Named:
+    return msgspec.json.decode(body or b"{}", type=_Named)
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
@@ -28,13 +52,18 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
         case "all":
             return True
         case "tool":
-            return stop.name == tool
+            return _is_called(stop, (tool,))
         case "agent":
-            return stop.name in agents
+            return _is_called(stop, agents)
         case "policy":
-            policy = pack.policies.get(stop.name)
+            named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
             # A rule that names no tools binds whatever the agent does.
-            return policy is not None and (not policy.tools or tool in policy.tools)
+            return any(not policy.tools or tool in policy.tools for policy in named)
+
+
+def _is_called(stop: Stop, names: Collection[str]) -> bool:
+    """Whether a stop means one of these, case and blanks aside, as ids are compared: better one too many is stopped."""
+    return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
 def check_target(pack: Pack, what: Target, name: str) -> None:
@@ -42,6 +71,30 @@ def check_target(pack: Pack, what: Target, name: str) -> None:
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
         raise UsageError(f"the pack knows no {what} `{name}`", hint=meant(name, known))
+
+
+def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
+    """What to warn of where nothing in the log falls under such a stop: the name may be mistyped. Empty where something
+    does; the last decisions and conversations are looked at."""
+    if what == "all":
+        return ""
+    known = {each for each in _names_in(log, tenant, what) if each}
+    if loose(name) in map(loose, known):
+        return ""
+    some = {"agent": "conversation of agent", "tool": "decision on tool", "policy": "decision under policy"}[what]
+    return f"no {some} `{name}` is in the log: the stop stands, and may stop nothing ({meant(name, known)})"
+
+
+def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
+    if what == "agent":
+        yield from (_read_name(entry.body).agent for entry in log.latest(tenant, "opening", limit=LOOKED_AT))
+    for entry in log.latest(tenant, "decision", limit=LOOKED_AT):
+        decision = _read_name(entry.body)
+        yield from (
+            (ground.policy for ground in decision.grounds)
+            if what == "policy"
+            else (decision.tool if what == "tool" else decision.agent,)
+        )
 
 
 def told(stop: Stop) -> str:
