@@ -1,4 +1,5 @@
 """`bylaw log`: what a policy owner does with a decision log, typed as they would."""
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 
 import json
 import re

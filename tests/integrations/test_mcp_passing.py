@@ -1,5 +1,6 @@
 """What a server asks of its client and tells it, and what the client asks and tells, goes through the proxy both ways,
 over pipes and over HTTP, in the protocol with sessions and in the one without."""
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 
 import contextlib
 from collections.abc import AsyncIterator, Callable

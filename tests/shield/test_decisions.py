@@ -1,4 +1,5 @@
 """From evidence to decision: allow, deny, look this up first, ask; and never allow where nobody can tell."""
+# pyright: basic
 
 from typing import Any
 

@@ -76,14 +76,14 @@ def _id_of(request: Any) -> int | str | None:
     return id if is_named else None
 
 
-async def saying_where(context: Any, call_next: Any) -> Any:
+async def saying_where(ctx: Any, call_next: Any) -> Any:
     """Answer a request whose parameters cannot be read with their place."""
     try:
-        return await call_next(context)
+        return await call_next(ctx)
     except ValidationError as error:
         first: Any = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(["params", *(str(each) for each in first["loc"] if each != "params")])
-        raise McpError(code=INVALID_PARAMS, message=f"`{place}` of `{context.method}`: {first['msg']}") from error
+        raise McpError(code=INVALID_PARAMS, message=f"`{place}` of `{ctx.method}`: {first['msg']}") from error
 
 
 class SaysWhere:
