@@ -1,5 +1,5 @@
 """From evidence to decision: allow, deny, look this up first, ask; and never allow where nobody can tell."""
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 
 from typing import Any
 
