@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from bylaw.facts.entity import Fact
+from bylaw.facts.entity import Fact, Field
+from bylaw.facts.value import coerce
 from bylaw.guard import NO_ASSUMPTIONS, Completion
 
 from .asking import EXISTS, outcome, said, wrapped
@@ -153,6 +154,27 @@ class TestRule4Arithmetic:
             outcome("round(r.price / 3, 2) == money('6.66') and -r.price < 0 and abs(-r.price) == r.price", price)
             == "permit"
         )
+
+    def test_amounts_in_two_currencies_do_not_go_together(self) -> None:
+        pounds = order(price=coerce(Field("price", "money"), "£19.99"))
+        for condition in (
+            *("r.price == money('£19.99')", "r.price == 19.99", "r.price > 19", "r.price in [money('19.99')]"),
+            *("r.price * 2 == money('39.98 GBP')", "r.price / money('£1') == money('€19.99') / money('€1')"),
+            *("abs(-r.price) == round(r.price, 2)", "min(r.price, money('£50')) == r.price"),
+        ):
+            assert outcome(condition, pounds) == "permit", condition
+        for condition in (
+            *("r.price == money('€19.99')", "r.price != money('€5')", "r.price < money('$50')"),
+            *("r.price + money('€1') > 0", "r.price / 2 < money('€50')", "r.price in [money('€19.99')]"),
+            *(
+                "max(r.price, money('€5')) == r.price",
+                "abs(-r.price) == money('€1')",
+                "round(r.price, 1) == money('€1')",
+            ),
+        ):
+            completion = said(wrapped(condition), pounds)
+            assert completion.outcome == "failed", condition
+            assert "do not go together; convert one of them first" in completion.because
 
     def test_money_does_not_depend_on_the_hosts_context(self) -> None:
         import decimal

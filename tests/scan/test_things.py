@@ -40,6 +40,18 @@ def test_records_in_an_envelope_are_found() -> None:
     assert "  Tag:\n    key: tag_id\n    read: get_tags\n" in entities
 
 
+def test_amounts_in_one_currency_are_money() -> None:
+    made = Talk("t").user("hi")
+    for one, other, room, sum_ in (("£96.00", "9,00 €", "R2", "£5"), ("£1,120.00", "$9.00", "R3", "£7.50")):
+        found = {"booking_id": room, "price": one, "paid": other, "room": room, "deposit": sum_}
+        made.call("get_booking", found, booking_id=room)
+    entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "price: money" in entities
+    assert "deposit: money" in entities
+    assert "paid: string" in entities, "amounts in two currencies"
+    assert "room: string" in entities, "ids are no amounts"
+
+
 def test_a_list_shows_what_it_is_named_after_not_what_it_was_asked_with() -> None:
     invoice = {"account_id": "A1", "invoice_id": "I1", "amount": "9.00"}
     made = Talk("t").user("hi").call("get_account", {"account_id": "A1", "seats": 4}, account_id="A1")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from bylaw.facts.entity import UNSEEN, Field, FieldType, Key, OneOf
+from bylaw.facts.money import read_amount, written_number
 from bylaw.trace.contradicted import Contradicted, holds_contradiction
 
 _TRUE = frozenset({"true", "yes", "y", "1"})
@@ -19,8 +20,6 @@ _DIGITS = 100
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
-_WRITTEN = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _BLANKS = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 _BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 """Characters that count as letters or marks and show nothing."""
@@ -126,19 +125,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def written_number(text: str) -> str:
-    """A number as everybody reads it, without commas between thousands; ValueError for any other text.
-
-    `20,00` is twenty to some and two thousand to others; `4_0` and full-width digits are numbers to Python alone.
-    """
-    text = text.strip()
-    if _WRITTEN.fullmatch(text):
-        return text
-    if _GROUPED.fullmatch(text):
-        return text.replace(",", "")
-    raise ValueError(f"`{text[:40]}` is not a number that can be read in one way only")
-
-
 def _integer(raw: Any) -> int:
     if isinstance(raw, bool):
         raise ValueError(f"`{raw}` is not a whole number")
@@ -168,10 +154,10 @@ def _money(raw: Any) -> Decimal:
     if isinstance(raw, Decimal):
         amount = raw
     else:
-        text = str(raw).strip().lstrip("$")
+        text = str(raw).strip()
         try:
-            amount = Decimal(written_number(text)) if len(text) <= _DIGITS else _NO_AMOUNT
-        except (InvalidOperation, ValueError):
+            amount = read_amount(text) if len(text) <= _DIGITS else _NO_AMOUNT
+        except InvalidOperation:
             amount = _NO_AMOUNT
     if not amount.is_finite() or abs(amount.adjusted()) > _DIGITS:
         raise ValueError(f"`{_text(raw)[:40]}` is not an amount")

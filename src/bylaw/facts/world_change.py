@@ -7,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Field, Key
+from bylaw.facts.money import amount_in, shared_currency
 from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import coerce, key_of, names_several
 
@@ -85,9 +86,11 @@ def moved(field: Field, before: Any, how: str, value: Any) -> Any:
     try:
         match how:
             case "plus":
-                return coerce(field, before or 0) + coerce(field, value)
+                held, more = coerce(field, before or 0), coerce(field, value)
+                return amount_in(held + more, shared_currency(held, more))
             case "minus":
-                return coerce(field, before or 0) - coerce(field, value)
+                held, less = coerce(field, before or 0), coerce(field, value)
+                return amount_in(held - less, shared_currency(held, less))
             case "append":
                 return [*coerce(field, before or []), value]
             case "extend":

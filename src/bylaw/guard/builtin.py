@@ -6,11 +6,11 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cmp_to_key
 from typing import Any
 
+from bylaw.facts.money import amount_in, currency_of, read_amount
 from bylaw.facts.unknown import Stuck, Unknown, derive, expression_text, gathered, kind_of, length, opaque_bool
-from bylaw.facts.value import written_number
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
-from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
+from bylaw.guard.operation import AMOUNTS, MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
 
 
 class BuiltIns(Operations):
@@ -230,8 +230,8 @@ class BuiltIns(Operations):
     def do_abs(self, value: Any) -> Any:
         if isinstance(value, Unknown):
             return derive("abs", (value,), value.kind)
-        if value.__class__ is Decimal:
-            return MONEY.abs(value)
+        if value.__class__ in AMOUNTS:
+            return amount_in(MONEY.abs(value), currency_of(value))
         return abs(value) if value.__class__ in NUMBERS or value.__class__ is timedelta else fail("abs needs a number")
 
     def do_round(self, value: Any, digits: Any = None) -> Any:
@@ -241,9 +241,9 @@ class BuiltIns(Operations):
             fail("round needs a number, and a whole number of digits")
         if digits is not None and not -20 <= digits <= 20:
             fail("round keeps at most 20 digits")
-        if value.__class__ is Decimal:
+        if value.__class__ in AMOUNTS:
             rounded = value.quantize(Decimal(1).scaleb(-(digits or 0)), rounding=ROUND_HALF_EVEN, context=MONEY)
-            return int(rounded) if digits is None else rounded
+            return int(rounded) if digits is None else amount_in(rounded, currency_of(value))
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
@@ -294,13 +294,17 @@ class BuiltIns(Operations):
         """An amount from text, a number, or an amount."""
         if isinstance(value, Unknown):
             return value if value.kind == "number" else derive("money", (value,), "number")
-        if value.__class__ in (int, float, Decimal):
+        if value.__class__ in AMOUNTS:
+            return value
+        if value.__class__ in (int, float):
             return admit(Decimal(repr(value)) if value.__class__ is float else Decimal(value))
         if value.__class__ is str and len(value) <= 60:
             try:
-                return admit(Decimal(written_number(value)))
-            except (InvalidOperation, ValueError):
+                return admit(read_amount(value))
+            except InvalidOperation:
                 pass
+            except ValueError as error:
+                return fail(str(error))
         shown = f" `{value[:40]}`" if value.__class__ is str else ""
         return fail(f"{name_of(value)}{shown} is not an amount of money")
 

@@ -239,7 +239,7 @@ _UNLIKE = re.compile(
 )
 _KINDS = {
     "str": "a text",
-    **dict.fromkeys(("int", "float", "Decimal"), "a number"),
+    **dict.fromkeys(("int", "float", "Decimal", "Amount"), "a number"),
     "bool": "a boolean",
     "NoneType": "nothing",
     "list": "a list",

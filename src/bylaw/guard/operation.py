@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any, NoReturn
 
+from bylaw.facts.money import Amount, amount_in, currency_of, shared_currency
 from bylaw.facts.unknown import (
     Stuck,
     Unknown,
@@ -44,8 +45,9 @@ MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "divide_floor": MONEY.divide_int,
     "remainder": MONEY.remainder,
 }
-NUMBERS = frozenset((int, float, Decimal, bool))
-PLAIN = frozenset((int, float, Decimal, bool, str, date, datetime, timedelta))
+AMOUNTS = frozenset((Decimal, Amount))
+NUMBERS = frozenset((int, float, bool)) | AMOUNTS
+PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, datetime, timedelta))
 TIMES = frozenset((date, datetime))
 
 
@@ -76,11 +78,11 @@ def admit(value: Any) -> Any:
         return value
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
-    if cls is int or cls is float or cls is Decimal:
+    if cls is int or cls is float or cls is Decimal or cls is Amount:
         # Written so that a float that is not a number fails too; a Decimal NaN raises by itself.
         if -LARGEST <= value <= LARGEST:
             # Places are exact: an amount of 10**-999999999 would take all memory there is.
-            if cls is Decimal and value.adjusted() < -SMALLEST:
+            if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
         fail("a number is beyond plus or minus 10**18")
@@ -110,9 +112,9 @@ def weight(value: Any) -> int:
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
     """Two known values of different types made comparable where they are meant to be."""
     left, right = one.__class__, other.__class__
-    if left is float and right is Decimal:
+    if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other
-    if left is Decimal and right is float:
+    if left in AMOUNTS and right is float:
         return one, Decimal(repr(other))
     if left is date and right is datetime:
         return datetime(one.year, one.month, one.day), other
@@ -141,6 +143,8 @@ class Operations:
             self.spend(1)
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
+        elif one.__class__ is Amount:
+            shared_currency(one, other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
             self.spend(1 + weight(one) // 8)
         return ORDERS[order](one, other)
@@ -243,15 +247,18 @@ class Operations:
     def arithmetic(self, name: str, one: Any, other: Any) -> Any:
         left, right = one.__class__, other.__class__
         if left in NUMBERS and right in NUMBERS:
-            if left is not Decimal and right is not Decimal:
+            if left not in AMOUNTS and right not in AMOUNTS:
                 return admit(ARITHMETIC[name](one, other))
             one, other = alike(one, other)
-            return admit(MONEY_ARITHMETIC[name](_whole(one), _whole(other)))
+            made = MONEY_ARITHMETIC[name](_whole(one), _whole(other))
+            currency = shared_currency(one, other)
+            is_ratio = name.startswith("divide") and currency_of(other) is not None
+            return admit(made if is_ratio else amount_in(made, currency))
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             self.spend(1)
             return self.unknown_arithmetic(name, one, other)
         kinds = (kind_of(one), kind_of(other))
-        if _is_meant(name, kinds) and Decimal not in (left, right):
+        if _is_meant(name, kinds) and AMOUNTS.isdisjoint((left, right)):
             return ARITHMETIC[name](*_moments(one, other))
         return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
 
@@ -296,8 +303,8 @@ class Operations:
         return self.arithmetic("remainder", one, other)
 
     def negative(self, value: Any) -> Any:
-        if value.__class__ is Decimal:
-            return MONEY.minus(value)
+        if value.__class__ in AMOUNTS:
+            return amount_in(MONEY.minus(value), currency_of(value))
         if value.__class__ in NUMBERS or value.__class__ is timedelta or isinstance(value, Unknown):
             return -value
         return fail(f"cannot negate {name_of(value)}")
