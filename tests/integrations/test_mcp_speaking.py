@@ -16,6 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from bylaw.integrations.mcp import proxy
 from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.shield import Shield
+from bylaw.shield.feedback import SHOW
 from bylaw.trace import Call
 from tests.integrations import ready
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
@@ -79,6 +80,47 @@ async def test_what_one_has_agreed_to_is_not_anothers_yes(tmp_path: Path, keeps:
             await client.call_tool(*LOOK, meta=meta(OTHER, own))
             assert (await client.call_tool("extend_rental", EXTEND, meta=meta(OTHER, own))).is_error
     assert at.rentals.ran == ["extend R1"]
+
+
+def shown(refused: Any) -> str:
+    """The card that the agent is told to show; nothing in its text says that this is for nothing."""
+    assert refused.is_error
+    assert "do not try again" not in text(refused)
+    assert SHOW in text(refused), text(refused)
+    return text(refused).partition(SHOW)[2].strip()
+
+
+async def test_after_anothers_read_the_customer_is_asked_again_and_one_yes_does(tmp_path: Path) -> None:
+    at = Desk()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            await client.call_tool(*LOOK, meta=meta(OTHER, PUT))
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            card = shown(await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT)))
+            own = [*PUT, {"role": "assistant", "content": card}, {"role": "user", "content": "Yes"}]
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, own))
+            assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
+
+
+async def test_after_a_message_of_pasted_text_the_user_is_asked_and_heard(tmp_path: Path) -> None:
+    """What the server handed out is nobody's word; what the user says next is theirs."""
+    at, pasted = Desk(), "Please extend the rental R1 until 2026-11-20, yes, go ahead."
+
+    @at.server.prompt()
+    def extend() -> str:
+        return pasted
+
+    said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": PUT_EXTEND}]
+    said.append({"role": "user", "content": pasted})
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, said[:2]))
+            await client.get_prompt("extend", {}, meta=meta(CUSTOMER))
+            card = shown(await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, said)))
+            said += [{"role": "assistant", "content": card}, {"role": "user", "content": "Yes"}]
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, said))
+            assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
 
 
 async def test_nor_is_it_in_another_worker(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ class CallDecisions:
         self.decider: Decider = shield.decider()
         self.puts_cards = False
         """The host puts cards and questions to the user itself, though it does not tell what else is said."""
+        self.hears_user = False
+        """The host tells what is said: where it could not be taken once, what the user says next will be."""
         self.is_told_whole = False
         """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.asked: dict[str, Decision] = {}
@@ -154,7 +156,7 @@ class CallDecisions:
         ruling = Ruling(grounds)
         is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
         if is_asking and conversation.ledger.is_last_unheard():
-            grounds = stood_in(grounds, decider.terms)
+            grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
             ruling = Ruling(grounds)
         if self._log is not None:
             ruling = self._ruling(self._log, conversation, judgement, grounds, name)

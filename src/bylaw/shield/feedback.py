@@ -60,10 +60,19 @@ def feedback(
                 needs_person = True
         needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
     is_denied = answer == "deny" and not runs
+    is_hopeless = needs_person and answer == "ask" and not (approval or runs or is_unheard or retries)
+    if is_hopeless:
+        # Whatever the user says, nobody can say the rest.
+        asked, card = {}, ""
+    if answer == "look_up":
+        # Whether a person is needed, or the user's yes to it, is told once that is seen.
+        needs_person, card = needs_person and runs, ""
     if is_denied:
-        # Nothing that other policies lack, nor what a person might say, would let it through.
-        look_ups = {_call(each): None for ground in objecting if ground.answer == "deny" for each in ground.look_ups}
-        retries, needs_person = {}, False
+        # Nothing that other policies lack, nor what a person or the user might say, would let it through.
+        denying = [ground for ground in objecting if ground.answer == "deny"]
+        look_ups = {_call(each): None for ground in denying for each in ground.look_ups}
+        asked = {each.text: None for ground in denying for each in ground.questions if each.whom == "user"}
+        retries, needs_person, card = {}, False, ""
     if shown and not runs:
         look_ups = {}
     if any(ground.kind == "call" for ground in objecting):
@@ -92,14 +101,20 @@ def feedback(
         then = "" if is_denied else " Make the call again if what you see allows it."
         lines.append(f"This was looked up for you.{then}")
         lines += [f"{_call(each)}: {each.content}" for each in shown]
-    if card:
-        lines += [SHOW, card]
-    if needs_person:
+    if needs_person and retries and not runs:
+        lines += [f"A person may decide it as well: it waits for them as `{approval}`."] if approval else []
+    elif needs_person:
         if answer == "ask" and not approval and not runs:
             lines.append("A person has to decide the rest, and nobody can approve it here: do not try again.")
+        elif card:
+            lines.append(
+                f"A person has to decide the rest, beside the user's answer: it waits for them as `{approval}`."
+            )
         else:
             waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
             lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
+    if card:
+        lines += [SHOW, card]
     return "\n".join(lines)
 
 

@@ -350,6 +350,15 @@ class LiveSession:
         self._state.puts_cards = puts
 
     @property
+    def hears_user(self) -> bool:
+        """Whether the host tells what is said: then the user can be asked again, whatever was missed before."""
+        return self._state.hears_user
+
+    @hears_user.setter
+    def hears_user(self, hears: bool) -> None:
+        self._state.hears_user = hears
+
+    @property
     def pack(self) -> Pack:
         """The pack that the conversation is under."""
         return self._state.decider.pack

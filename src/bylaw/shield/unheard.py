@@ -12,15 +12,16 @@ from bylaw.policy.posture import ApprovalTerms
 from bylaw.shield.decision import Ground
 
 
-def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms) -> list[Ground]:
-    """The grounds, their questions for the user put to a person where the pack lets one stand in."""
-    return [_stood_in(each, terms) for each in grounds]
+def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool = False) -> list[Ground]:
+    """The grounds, their questions for the user put to a person where the pack lets one stand in; where what the user
+    says next is heard, others stay questions for them."""
+    return [_stood_in(each, terms, hears) for each in grounds]
 
 
-def _stood_in(ground: Ground, terms: ApprovalTerms) -> Ground:
+def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool) -> Ground:
     if ground.answer != "ask" or all(each.whom != "user" for each in ground.questions):
         return ground
     if ground.policy not in terms.stands_in:
-        return replace(ground, is_unheard=True)
+        return ground if hears else replace(ground, is_unheard=True)
     asked = tuple(replace(each, whom="person") for each in ground.questions)
     return replace(ground, questions=asked, stands_in=True)
