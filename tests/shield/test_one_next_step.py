@@ -38,7 +38,9 @@ def test_no_line_of_a_refusal_makes_another_pointless(found: list[Ground], appro
     again = "make the call again" in text.lower() or SHOW in text
     asks = "Ask the user:" in text
     if "do not try again:" in text or text.endswith("do not try again."):
-        assert not (again or asks or "Look up" in text), text
+        assert not again, text
+        assert not asks, text
+        assert "Look up" not in text, text
     if "do not try again until somebody has" in text:
         assert not again, text
     if answer == "deny":

@@ -107,9 +107,7 @@ def feedback(
         if answer == "ask" and not approval and not runs:
             lines.append("A person has to decide the rest, and nobody can approve it here: do not try again.")
         elif card:
-            lines.append(
-                f"A person has to decide the rest, beside the user's answer: it waits for them as `{approval}`."
-            )
+            lines.append(f"Beside the user's answer, a person has to decide: it waits for them as `{approval}`.")
         else:
             waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
             lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
