@@ -3,10 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.shield.decision import GRAVEST, Ground, LookUp, Question, gravest
+from bylaw.shield.decision import Answer, Ground, LookUp, Question, gravest
 from bylaw.shield.feedback import SHOW, feedback
 from tests.shield.test_decisions import shop
 
+REFUSING: tuple[Answer, ...] = ("deny", "look_up", "ask")
 CARD = "Please confirm: refund\nShall I do this? Please answer yes or no."
 PACK = shop()
 LOOK = (LookUp("get_order", {"order_id": "7"}, ("Order[7].returned",)),)
@@ -14,7 +15,7 @@ LOOK = (LookUp("get_order", {"order_id": "7"}, ("Order[7].returned",)),)
 
 @st.composite
 def grounds(draw: st.DrawFn) -> Ground:
-    answer = draw(st.sampled_from([each for each in GRAVEST if each != "allow"]))
+    answer = draw(st.sampled_from(REFUSING))
     whom = draw(st.sampled_from(("user", "person", None)))
     questions = (Question("fact", f"Is it so, {whom}?", whom),) if whom and answer != "look_up" else ()
     return Ground(
