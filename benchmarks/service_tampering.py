@@ -45,7 +45,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "the kind of an entry changed": (f"UPDATE entries SET kind = 'note' WHERE {_ONE} AND kind = 'decision'",),
     "an entry in the middle taken out": (f"DELETE FROM entries WHERE {_ONE} AND position = 1",),
     "the last entry taken out": (
-        "DELETE FROM entries WHERE tenant = 'north' AND number = (SELECT MAX(number) FROM entries WHERE tenant='north')",
+        "DELETE FROM entries WHERE tenant = 'north' AND number = (SELECT number FROM heads WHERE tenant = 'north')",
     ),
     "the count of entries taken out": ("DELETE FROM heads WHERE tenant = 'north'",),
     "the count of a conversation changed": ("UPDATE conversations SET length = length - 1 WHERE name = 'a'",),
