@@ -18,7 +18,7 @@ from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
-from bylaw.engine.request import Allowance, Delegating, Granted, ReadRequest
+from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.unbelieved import Doubts, disown, doubt
@@ -217,26 +217,9 @@ class Conversation:
         return self._session.weigh(self._judged.made.call) if self._judged is not None else None
 
     @property
-    def granted(self) -> Sequence[Granted]:
-        """What a model said that the user's words allow, in the order it was asked."""
-        requests = self._session.requests
-        return requests.granted if requests is not None else ()
-
-    @property
-    def allowance(self) -> Allowance | None:
-        """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
-        requests = self._session.requests
-        return requests.allowance(self.ledger.step) if requests is not None and self.ledger.said else None
-
-    def request_digest(self, judgement: Judgement) -> str:
-        """By what the log names what the request allows that a call was held to; empty where none was."""
-        requests = self._session.requests
-        return requests.digest(judgement.made.start) if requests is not None else ""
-
-    def request_told(self, judgement: Judgement) -> list[str]:
-        """What the request was read to allow that a call was held to, in lines for people."""
-        requests = self._session.requests
-        return requests.told(judgement.made.start) if requests is not None else []
+    def requests(self) -> Requests | None:
+        """What the user's words allow; None where the pack holds no call to them."""
+        return self._session.requests
 
     @property
     def answered(self) -> tuple[Answered, ...]:

@@ -129,7 +129,7 @@ class Session:
                 self._values.prepare()
             if self.requests is not None:
                 with suppress(Exception):
-                    self.requests.prepare()
+                    self.requests.latest()
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""

@@ -2,7 +2,7 @@
 stopped and limited, and what the user is to be shown."""
 
 import time as clocks
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,28 +12,25 @@ from msgspec.structs import force_setattr, replace
 from bylaw.consent import digest as card_digest
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.request import Requests
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change
-from bylaw.record.entry import Draft, Kind
+from bylaw.record.entry import Draft
 from bylaw.record.log import Log
 from bylaw.record.stop import Stop, Stops
-from bylaw.record.use import Use, use_entry
+from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
 from bylaw.shield.for_person import line
-from bylaw.shield.history import (
-    Named,
-    Opening,
-    event_body,
-)
+from bylaw.shield.history import Named, Opening
 from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.recalled_card import Recalled, recalled
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.shield.unheard import stood_in
-from bylaw.trace.event import Card, Event, LookedUp, Result
+from bylaw.trace.event import Card, LookedUp
 
 Arguments = Mapping[str, Any] | str
 Beside = Sequence[tuple[str, Arguments]]
@@ -174,8 +171,8 @@ class CallDecisions:
         if answered := conversation.answered[self._told :]:
             self._told += len(answered)
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
-        if self.decider.pack.reads_requests:
-            decision = self._requested(conversation, judgement, decision)
+        if conversation.requests is not None:
+            decision = self._requested(conversation.requests, judgement, decision)
         if decision.is_put:
             self.asked[judgement.made.call.id] = decision
         # Nobody has seen it yet.
@@ -237,16 +234,16 @@ class CallDecisions:
         found, card = self._recalled, decision.card
         return found.name if found is not None and card is not None and card.id == decision.id else ""
 
-    def _requested(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
+    def _requested(self, requests: Requests, judgement: Judgement, decision: Decision) -> Decision:
         """A decision with what the request allows that the call was held to."""
-        granted = tuple(conversation.granted[self._granted :])
+        granted = tuple(requests.granted[self._granted :])
         self._granted += len(granted)
         queries = decision.model_queries + len(granted)
         person = decision.to_person
         if decision.answer == "ask":
-            lines, first = conversation.request_told(judgement), person
+            lines, first = requests.told(judgement.made.start), person
             person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
-        digest = conversation.request_digest(judgement)
+        digest = requests.digest(judgement.made.start)
         return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
 
     def _ruling(
@@ -262,16 +259,6 @@ class CallDecisions:
         ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
         left = self._approvals.left_behind()
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
-
-    def event_bodies(self, conversation: Conversation, events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
-        """What is to be written of events, and of the places that calls give back which their tools refused."""
-        for event in events:
-            yield "event", event_body(event), ""
-            if isinstance(event, Result) and event.call is not None and event.call in self._uses:
-                made = conversation.ledger.calls.get(event.call)
-                if made is not None and made.result is event and made.is_surely_refused():
-                    for use in self._uses[event.call]:
-                        yield "use", *use_entry(replace(use, status="returned"))
 
     def stop_on(self, tool: str, agent: str = "") -> Stop | None:
         """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""

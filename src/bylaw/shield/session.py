@@ -85,7 +85,8 @@ class LiveSession:
     def allowance(self) -> Allowance | None:
         """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
         with self._lock:
-            return self._state.open().allowance
+            requests = self._state.open().requests
+            return None if requests is None else requests.latest()
 
     def unheard(self) -> None:
         """Agent and user may have talked, and nobody told: rules about their words are open from here on."""

@@ -13,30 +13,20 @@ from msgspec.structs import replace
 
 from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import draft
-from bylaw.record.entry import Conflict, Draft, Entry, Kind
+from bylaw.record.entry import Conflict, Entry
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS
-from bylaw.record.use import Use, use_entry
+from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals
 from bylaw.shield.call_decisions import Attempt, CallDecisions, Happening, Host, Wanted
 from bylaw.shield.decision import Decision
-from bylaw.shield.history import (
-    History,
-    Named,
-    Opening,
-    decision_body,
-    encode,
-    marked,
-    note_interruption,
-    opening_of,
-    read_history,
-)
+from bylaw.shield.drafting import Drafting
+from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
 from bylaw.shield.lost import is_lost
 from bylaw.shield.recalled_card import confirmation_of
 from bylaw.shield.stopping import told
@@ -48,8 +38,6 @@ TRIES = 200
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
 
-OPENING = "opening:"
-"""How the names of first entries begin."""
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What is told of a call whose request comes again after its result."""
 
@@ -358,7 +346,8 @@ class SessionState(CallDecisions):
             conversation.resume(history.events)
             if self._unvouched and not self.decider.postures.handover:
                 conversation.vouch(self._unvouched)
-        self._told, self._granted = len(conversation.answered), len(conversation.granted)
+        requests = conversation.requests
+        self._told, self._granted = len(conversation.answered), 0 if requests is None else len(requests.granted)
         self._repeat(conversation)
         self.live = conversation
         return conversation
@@ -400,7 +389,7 @@ class SessionState(CallDecisions):
             raise wrong
 
     def _tried(self, wanted: Wanted) -> Attempt:
-        conversation, beside = self.open(), wanted.beside
+        conversation, beside, log, tenant = self.open(), wanted.beside, self._log, self._shield.tenant
         self._recalled = None
         if wanted.whose is not None:
             conversation.vouch(wanted.whose)
@@ -408,16 +397,12 @@ class SessionState(CallDecisions):
             self.speak(conversation)
         for happening in wanted.first:
             happening(conversation)
-        bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
-        elsewhere: list[Draft] = []
         taking: list[Use] = []
-        tenant = self._shield.tenant
-        stops = self._log.stops(tenant) if self._log is not None else NO_STOPS
-        if self._log is not None and self._length == 0:
-            opening = encode(opening_of(self.decider.pack, self.context, self.by))
-            bodies.append(("opening", opening, f"{OPENING}{uuid.uuid4().hex}"))
-        written = self._written
+        stops = log.stops(tenant) if log is not None else NO_STOPS
+        drafting = Drafting(conversation, self.id, self._written, self._uses) if log is not None else None
+        if drafting is not None and self._length == 0:
+            drafting.open(self.decider.pack, self.context, self.by)
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
@@ -431,46 +416,25 @@ class SessionState(CallDecisions):
                 again = conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
                 decision, more, uses = self.decide_call(conversation, again, *given)
                 changes = [*changes, *more]
-                if decision.allowed:
-                    elsewhere.append(found.used(tenant, call, decision.id))
+                if decision.allowed and drafting is not None:
+                    drafting.add(found.used(tenant, call, decision.id))
             taking += uses
             decisions.append(decision)
-            if self._log is not None:
-                events = conversation.since(written)
-                bodies.extend(self.event_bodies(conversation, events))
-                written += len(events)
-                bodies.append(("decision", decision_body(decision), self._card_name(decision)))
-                bodies.extend(("use", *use_entry(use)) for use in uses)
+            if drafting is not None:
+                drafting.decide(decision, self._card_name(decision), uses)
                 for change in changes:
                     step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
-                    if self.is_told_whole:
-                        # Others may say the same of it at this moment, and that is not this once more.
-                        step = replace(step, id=f"{step.id}:{self.id}")
-                    if step.conversation == self.id:
-                        bodies.append((step.kind, step.body, step.id))
-                    else:
-                        elsewhere.append(step)
+                    # Others may say the same of it at this moment, and that is not this once more.
+                    drafting.add(replace(step, id=f"{step.id}:{self.id}") if self.is_told_whole else step)
+        if drafting is None:
+            self._decided += len(decisions) + len(wanted.repeated)
+            return Attempt(conversation, 0, [*decisions, *wanted.repeated], [], 0)
         for decision in wanted.repeated:
             decisions.append(decision)
-            events = conversation.since(written)
-            bodies.extend(self.event_bodies(conversation, events))
-            written += len(events)
-            bodies.append(("decision", decision_body(decision), ""))
-        if self._log is None:
-            self._decided += len(decisions)
-            return Attempt(conversation, 0, decisions, [], 0)
-        rest = conversation.since(written)
-        bodies.extend(self.event_bodies(conversation, rest))
-        for kind, body, _ in bodies:
-            if kind in ("opening", "event"):
-                _refuse_deep(body)
-        drafts = [
-            Draft(tenant, self.id, kind, body, name, place, stops.revision if kind == "decision" else None)
-            for place, (kind, body, name) in enumerate(bodies, self._length)
-        ]
-        if drafts and self._length:
-            drafts[0] = replace(drafts[0], first=self._first)
-        return Attempt(conversation, len(self.unwritten), decisions, [*drafts, *elsewhere], written + len(rest))
+            drafting.decide(decision)
+        drafting.take_events()
+        drafts = drafting.drafts(tenant, self._length, self._first, stops)
+        return Attempt(conversation, len(self.unwritten), decisions, drafts, drafting.written)
 
 
 def _is_of(call: Call, decision: Decision) -> bool:
@@ -480,13 +444,3 @@ def _is_of(call: Call, decision: Decision) -> bool:
 def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:
     """The requests of a history by name, each with its digest and what was answered from it on."""
     return {name: (digest, history.decisions[start:]) for name, (digest, start) in history.requests.items()}
-
-
-def _refuse_deep(body: bytes) -> None:
-    """What messages or a context hold may be nested so deep that it could be written, and not be read again."""
-    try:
-        # The entry itself is a little deeper than what it tells of.
-        refuse_deep(body, DEEPEST + 10)
-    except ValueError as error:
-        hint = "give the part of it that matters, or its text"
-        raise UsageError(f"what the log is to keep is {error}", hint=hint) from None

@@ -57,9 +57,9 @@ class Requests:
         self._found: dict[int, tuple[Objection, ...]] = {}
         """By step of a call, what speaks against it."""
 
-    def prepare(self) -> None:
-        """Work out what the user's words so far allow, before anything else is read."""
-        self.allowance(self._ledger.step)
+    def latest(self) -> Allowance | None:
+        """What the user's words so far allow; None where nobody said anything."""
+        return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
         """What the user's words before a step allow. Later words may widen it, and nothing else does."""
