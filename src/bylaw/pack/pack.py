@@ -1,49 +1,31 @@
 """A pack, compiled: policies with their sentences, tools, facts and guards, ready to judge calls."""
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from msgspec import Struct, ValidationError, convert
-from msgspec.structs import replace
+from msgspec import Struct
 
-from bylaw.errors import BylawError, PackError, UsageError, meant
-from bylaw.facts.schema import FieldSearch, Schema
+from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.guard import (
-    Guard,
-    Vocabulary,
-    compared_with_none,
-    compile_expression,
-    parse_guards,
-    parse_lookups,
-    run_lookup,
-    seen_from,
-)
+from bylaw.guard import Guard, compared_with_none, compile_expression
 from bylaw.pack.causes import causes
 from bylaw.pack.citing import Ambiguous
-from bylaw.pack.pinned import Pinned
+from bylaw.pack.code import predicate_code, read_guards, unenforced, with_lookups
+from bylaw.pack.manifest import is_the_packs, manifest_faults, moment, read_postures, title_of
+from bylaw.pack.pinned import Pinned, pinned_of
 from bylaw.pack.review import Standing, unaccepted
 from bylaw.pack.rules import ReadyRules, Rules, RulesReader
 from bylaw.pack.statements import PolicyReader, read_tools
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
-from bylaw.policy.folder import (
-    Manifest,
-    ManifestError,
-    NothingEnforces,
-    PackFolder,
-    WrittenDocument,
-    find_folder,
-    named_documents,
-    read_folder,
-)
+from bylaw.policy.folder import PackFolder, find_folder, read_folder
 from bylaw.policy.posture import Postures
-from bylaw.policy.reading import Read, Scalar
+from bylaw.policy.reading import Read
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 from bylaw.rule.formula import atoms
@@ -215,32 +197,32 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest
-    faults.extend(_manifest_faults(manifest, folder.manifest_source))
+    faults.extend(manifest_faults(manifest, folder.manifest_source))
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
     reader = SchemaReader(
         folder.parts.get("entities"),
         tools,
         folder.parts.get("tools"),
         compile_expression,
-        compared_with_none({**folder.guards, **folder.lookups}.values(), _predicate_code(folder.parts.get("rules"))),
+        compared_with_none({**folder.guards, **folder.lookups}.values(), predicate_code(folder.parts.get("rules"))),
     )
     schema = reader.read()
     faults += tool_faults + reader.faults
-    title = _title(manifest, text)
+    title = title_of(manifest, text)
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
     policies = policy_reader.read()
     faults += policy_reader.faults
-    if text is not None and (document is None or _is_the_packs(text, manifest)):
+    if text is not None and (document is None or is_the_packs(text, manifest)):
         faults += policy_reader.lost
     rule_reader = RulesReader(folder.parts.get("rules"), schema, policies, folder.parts.get("weights"))
     book = rule_reader.read()
     faults += rule_reader.faults
-    guards, guard_faults = _guards(folder, schema, policies)
+    guards, guard_faults = read_guards(folder, schema, policies)
     faults += guard_faults
-    schema, search_faults = _searches(folder, schema)
+    schema, search_faults = with_lookups(folder, schema)
     faults += search_faults
-    faults += _unguarded(policies, guards, book, policy_reader.places, folder if guard_faults else None)
-    postures, posture_faults = _postures(folder, policies, schema)
+    faults += unenforced(policies, guards, book, policy_reader.places, folder if guard_faults else None)
+    postures, posture_faults = read_postures(folder, policies, schema)
     faults += posture_faults
     cases = {name: read_case_file(source) for name, source in folder.cases.items()}
     faults += [fault for read in cases.values() for fault in read.faults]
@@ -266,7 +248,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         guards,
         {tool: tuple(bound) for tool, bound in by_tool.items()},
         cases,
-        _time(manifest.now),
+        moment(manifest.now),
         cast(Criterion, manifest.criterion),
         book,
         str(manifest.world),
@@ -274,158 +256,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         postures,
         policy_reader.digests,
         unaccepted(folder.root),
-        _pinned(folder),
+        pinned_of(folder),
         tuple(policy_reader.lost),
         tuple(policy_reader.ambiguous),
     )
-
-
-def _predicate_code(rules: Located | None) -> list[str]:
-    """The expressions of a pack's predicates, as they stand in rules.yaml."""
-    data: Any = rules.data if rules is not None else {}
-    predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
-    written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
-    told = [cast("Mapping[str, Any]", each) for each in written if isinstance(each, Mapping)]
-    return [each[name] for each in told for name in ("code", "when") if isinstance(each.get(name), str)]
-
-
-def _pinned(folder: PackFolder) -> Pinned:
-    manifest = folder.manifest
-    records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
-    named = [str(manifest.name), str(manifest.version)]
-    told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
-    return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})
-
-
-def _guards(
-    folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
-) -> tuple[dict[str, Guard], list[BylawError]]:
-    guards: dict[str, Guard] = {}
-    faults: list[BylawError] = []
-    vocabulary = _vocabulary(schema)
-    by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
-    others = seen_from(folder.guards, by_function)
-    for file, text in folder.guards.items():
-        found, wrong = parse_guards(
-            text, file=file, vocabulary=vocabulary, policies=by_function, elsewhere=others[file]
-        )
-        faults.extend(wrong)
-        for function, guard in found.items():
-            policy = by_function.get(function)
-            if policy is None:
-                hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
-                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
-            elif policy.kind != "guard":
-                faults.append(
-                    ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=guard.place)
-                )
-            elif policy.id in guards and not _is_laid_over(file, guards[policy.id].file):
-                hint = f"it has one at {guards[policy.id].place}"
-                faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
-            else:
-                guards[policy.id] = guard
-    return guards, faults
-
-
-def _is_laid_over(file: str, below: str) -> bool:
-    """Whether a file of the pack itself stands over one of its base."""
-    return file.startswith("guards/") and not below.startswith("guards/")
-
-
-def _searches(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """The schema with the pack's look-up functions."""
-    if not folder.lookups:
-        return schema, []
-    searches: dict[tuple[str, str], FieldSearch] = {}
-    faults: list[BylawError] = []
-    for file, text in folder.lookups.items():
-        found, wrong = parse_lookups(text, file=file, vocabulary=_vocabulary(schema))
-        faults.extend(wrong)
-        for lookup in found.values():
-            searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
-    return replace(schema, searches=searches), faults
-
-
-def _vocabulary(schema: Schema) -> Vocabulary:
-    arguments = schema.arguments(tuple(schema.tools))
-    return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
-
-
-def _unguarded(
-    policies: Mapping[str, Policy],
-    guards: Mapping[str, Guard],
-    book: Rules,
-    places: Mapping[str, str],
-    faulty: PackFolder | None,
-) -> list[BylawError]:
-    """Promise 5: what nothing enforces must be accepted by name."""
-    ruled = book.enforced
-    # A guard that is there but did not compile has been reported already.
-    texts = faulty.guards.values() if faulty is not None else ()
-    written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
-    guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
-    faults: list[BylawError] = []
-    for policy in policies.values():
-        enforced = {"guard": policy.id in guarded, "rule": policy.id in ruled}.get(policy.kind, True)
-        if not enforced and policy.unenforced is None:
-            hint = (
-                f"write its {policy.kind}, or accept that by name: `bylaw review --unenforced {policy.id}`,"
-                " or `unenforced: {accepted_by: ..., reason: ...}`"
-            )
-            message = f"nothing enforces policy `{policy.id}`"
-            faults.append(NothingEnforces(message, place=places[policy.id], hint=hint))
-    return faults
-
-
-def _postures(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
-    """`shield:` of the manifest: how firmly policies are held to while an agent runs."""
-    place = folder.manifest_source.place("shield")
-    try:
-        postures = convert(folder.manifest.shield, Postures)
-    except ValidationError as error:
-        hint = "postures are enforce, advise and shadow; on_error is deny or ask"
-        return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
-    unknown = [("policy", name, meant(name, policies)) for name in postures.policies if name not in policies]
-    unknown += [("tool", name, meant(name, schema.tools)) for name in postures.tools if name not in schema.tools]
-    return postures, [
-        ManifestError(
-            f"`shield` names {kind} `{name}`, which is not known", place=place, hint=hint, lacks=f"{kind} {name}"
-        )
-        for kind, name, hint in unknown
-    ]
-
-
-def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
-    faults: list[BylawError] = []
-    if manifest.format != 1:
-        faults.append(ManifestError(f"format `{manifest.format}` is not 1", place=source.place("format")))
-    if not manifest.name:
-        faults.append(ManifestError("the pack has no name", place=source.file))
-    if not manifest.document:
-        hint = "name the policy document, several, or a folder of them; or give its title and sha256"
-        faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
-    if manifest.criterion not in ("strict", "determined"):
-        faults.append(ManifestError("criterion is strict or determined", place=source.place("criterion")))
-    if manifest.now is not None and _time(manifest.now) is None:
-        hint = "write it like 2025-03-12T09:00:00"
-        faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
-    return faults
-
-
-def _is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a document that was given is the very one that the pack was written for, and no other version."""
-    return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
-
-
-def _title(manifest: Manifest, text: Document | None) -> str:
-    if text is not None:
-        return text.name
-    named = manifest.document
-    return str(named.title) if isinstance(named, WrittenDocument) else ", ".join(named_documents(manifest)) or "policy"
-
-
-def _time(value: Scalar | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(value)) if value is not None else None
-    except ValueError:
-        return None

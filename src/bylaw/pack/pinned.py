@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.policy.folder import PackFolder
 from bylaw.policy.python import parse_python
 
 
@@ -24,3 +25,12 @@ class Pinned(Struct, frozen=True):
         code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
         told = json.dumps([self.records, code], sort_keys=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
+
+
+def pinned_of(folder: PackFolder) -> Pinned:
+    """What of the files of a pack decides."""
+    manifest = folder.manifest
+    records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
+    named = [str(manifest.name), str(manifest.version)]
+    told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
+    return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})

@@ -1,0 +1,106 @@
+"""The code of a pack: its guards and look-up functions, compiled, and the policies that nothing enforces."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from bylaw.errors import BylawError
+from bylaw.facts.schema import FieldSearch, Schema
+from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup, seen_from
+from bylaw.pack.rules import Rules
+from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import Located
+
+
+def read_guards(
+    folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
+) -> tuple[dict[str, Guard], list[BylawError]]:
+    """The guards of a pack, by policy, and the faults met."""
+    guards: dict[str, Guard] = {}
+    faults: list[BylawError] = []
+    vocabulary = _vocabulary(schema)
+    by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
+    others = seen_from(folder.guards, by_function)
+    for file, text in folder.guards.items():
+        found, wrong = parse_guards(
+            text, file=file, vocabulary=vocabulary, policies=by_function, elsewhere=others[file]
+        )
+        faults.extend(wrong)
+        for function, guard in found.items():
+            policy = by_function.get(function)
+            if policy is None:
+                hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
+                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
+            elif policy.kind != "guard":
+                faults.append(
+                    ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=guard.place)
+                )
+            elif policy.id in guards and not _is_laid_over(file, guards[policy.id].file):
+                hint = f"it has one at {guards[policy.id].place}"
+                faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
+            else:
+                guards[policy.id] = guard
+    return guards, faults
+
+
+def _is_laid_over(file: str, below: str) -> bool:
+    """Whether a file of the pack itself stands over one of its base."""
+    return file.startswith("guards/") and not below.startswith("guards/")
+
+
+def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
+    """The schema with the pack's look-up functions."""
+    if not folder.lookups:
+        return schema, []
+    searches: dict[tuple[str, str], FieldSearch] = {}
+    faults: list[BylawError] = []
+    for file, text in folder.lookups.items():
+        found, wrong = parse_lookups(text, file=file, vocabulary=_vocabulary(schema))
+        faults.extend(wrong)
+        for lookup in found.values():
+            searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
+    return replace(schema, searches=searches), faults
+
+
+def _vocabulary(schema: Schema) -> Vocabulary:
+    arguments = schema.arguments(tuple(schema.tools))
+    return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
+
+
+def predicate_code(rules: Located | None) -> list[str]:
+    """The expressions of a pack's predicates, as they stand in rules.yaml."""
+    data: Any = rules.data if rules is not None else {}
+    predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
+    written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
+    told = [cast("Mapping[str, Any]", each) for each in written if isinstance(each, Mapping)]
+    return [each[name] for each in told for name in ("code", "when") if isinstance(each.get(name), str)]
+
+
+def unenforced(
+    policies: Mapping[str, Policy],
+    guards: Mapping[str, Guard],
+    book: Rules,
+    places: Mapping[str, str],
+    faulty: PackFolder | None,
+) -> list[BylawError]:
+    """Promise 5: what nothing enforces must be accepted by name."""
+    ruled = book.enforced
+    # A guard that is there but did not compile has been reported already.
+    texts = faulty.guards.values() if faulty is not None else ()
+    written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
+    guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
+    faults: list[BylawError] = []
+    for policy in policies.values():
+        enforced = {"guard": policy.id in guarded, "rule": policy.id in ruled}.get(policy.kind, True)
+        if not enforced and policy.unenforced is None:
+            hint = (
+                f"write its {policy.kind}, or accept that by name: `bylaw review --unenforced {policy.id}`,"
+                " or `unenforced: {accepted_by: ..., reason: ...}`"
+            )
+            message = f"nothing enforces policy `{policy.id}`"
+            faults.append(NothingEnforces(message, place=places[policy.id], hint=hint))
+    return faults
