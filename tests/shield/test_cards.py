@@ -365,3 +365,17 @@ def test_a_yes_is_given_back_by_the_host_not_by_what_a_tool_writes(
             assert again.card is not None
             session.confirm(again.card.id, yes=True)
             assert session.decide("transfer", WANTED).allowed, "a second yes is for a second call"
+
+
+def test_a_yes_that_was_used_is_asked_for_again_in_words_that_do_not_say_no(tmp_path: Path) -> None:
+    with Shield(write(tmp_path, "{consented: told}")).session("c") as session:
+        session.user("Please send AC-22 250.")
+        session.agent("Shall I transfer 250 to AC-22?")
+        session.user("Yes.")
+        assert session.decide("transfer", WANTED).allowed
+        session.result("done")
+        again = session.decide("transfer", WANTED)
+        assert (again.answer, again.allowed) == ("deny", False)
+        assert again.feedback.startswith("Not done yet: ask first")
+        assert again.card is not None
+        assert again.feedback.endswith(again.card.text)

@@ -28,7 +28,7 @@ def grounds(draw: st.DrawFn) -> Ground:
         questions=questions,
         retries=LOOK if answer == "ask" and whom == "person" and draw(st.booleans()) else (),
         is_unheard=answer == "ask" and whom == "user" and draw(st.booleans()),
-        puts_card=answer == "ask" and whom == "user" and draw(st.booleans()),
+        puts_card=(answer == "deny" or (answer == "ask" and whom == "user")) and draw(st.booleans()),
     )
 
 
@@ -44,7 +44,10 @@ def test_no_line_of_a_refusal_makes_another_pointless(found: list[Ground], appro
         assert "Look up" not in text, text
     if "do not try again until somebody has" in text:
         assert not again, text
-    if answer == "deny":
+    if answer == "deny" and SHOW in text:
+        assert all(each.puts_card for each in found if each.answer == "deny"), text
+        assert not text.startswith("Not allowed"), "a card would be for nothing"
+    elif answer == "deny":
         assert not again, text
         of_denials = {q.text for each in found if each.answer == "deny" for q in each.questions if q.whom == "user"}
         assert asks <= bool(of_denials), text

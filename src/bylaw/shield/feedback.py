@@ -39,12 +39,19 @@ def feedback(
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
         return ""
+    is_unheard = any(ground.is_unheard for ground in objecting)
+    denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
+    if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
+        card = ""
+    is_denied_without_yes = answer == "deny" and bool(card)
+    if is_denied_without_yes:
+        # The user may give one; what a person has to decide is told after that.
+        answer = "ask"
     lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
     asked: dict[str, None] = {}
-    needs_person, is_unheard = False, any(ground.is_unheard for ground in objecting)
-    card = "" if is_unheard or runs else card
+    needs_person = False
     for ground in objecting:
         if why := _why(pack, ground, by_card=bool(card)):
             lines.append(f"- {why}")
@@ -59,20 +66,21 @@ def feedback(
             else:
                 needs_person = True
         needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
+    needs_person = needs_person and not is_denied_without_yes
     is_denied = answer == "deny" and not runs
     is_hopeless = needs_person and answer == "ask" and not (approval or runs or is_unheard or retries)
     if is_hopeless:
         # Whatever the user says, nobody can say the rest.
         asked, card = {}, ""
     if answer == "look_up":
-        # Whether a person is needed, or the user's yes to it, is told once that is seen.
-        needs_person, card = needs_person and runs, ""
+        # Whether a person is needed is told once that is seen.
+        needs_person = needs_person and runs
     if is_denied:
         # Nothing that other policies lack, nor what a person or the user might say, would let it through.
         denying = [ground for ground in objecting if ground.answer == "deny"]
         look_ups = {_call(each): None for ground in denying for each in ground.look_ups}
         asked = {each.text: None for ground in denying for each in ground.questions if each.whom == "user"}
-        retries, needs_person, card = {}, False, ""
+        retries, needs_person = {}, False
     if shown and not runs:
         look_ups = {}
     if any(ground.kind == "call" for ground in objecting):
