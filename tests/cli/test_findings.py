@@ -54,6 +54,23 @@ def test_where_no_finding_is_of_that_kind_it_says_how_many_there_are(audited: Pa
     assert "None of 3 findings is of that kind." in bylaw(audited, "explain", "out", "--policy", "no-gifts").stdout
 
 
+def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    guard = next((shop.pack / "guards").glob("*.py"))
+    said = guard.read_text().replace("if facts.Order(call.order_id).paid:", "if money(call.order_id) > 0:")
+    guard.write_text(said)
+    logs = shop.logs(record(*WRONG, id="wrong"), record(*HASTY, id="near"))
+    shown = bylaw(tmp_path, "audit", logs, "--pack", shop.pack, "--world", shop.world).stdout
+    assert "these calls were right: only-paid at guards/shop.py:" in " ".join(shown.split())
+    assert "(2 calls)" in " ".join(shown.split())
+    assert "2 calls have no verdict" in bylaw(tmp_path, "explain", "out").stdout
+    assert listed(tmp_path, "--verdict", "inconclusive") == ["wrong", "near"]
+    assert "`OPEN` is not an amount" in bylaw(tmp_path, "explain", "out", "--verdict", "inconclusive").stdout
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [*summary["failed_guards"]] == ["only-paid"]
+    assert "OPEN" not in json.dumps(summary)
+
+
 def test_a_filter_beside_an_id_is_an_error(audited: Path) -> None:
     ran = bylaw(audited, "explain", "out", "near", "--agent", "hasty")
     assert (ran.returncode, "leave out the id, or the filters" in ran.stderr) == (2, True)

@@ -106,12 +106,12 @@ class CallLine(Struct):
     finding: str = ""
     because: str = ""
 
-    def as_finding(self, criterion: Criterion) -> Finding:
-        """The finding it is, where it is flagged."""
+    def as_finding(self, criterion: Criterion, verdicts: Collection[str] = FLAGGED) -> Finding:
+        """The finding it is, with what the policies of these verdicts say."""
         charges = tuple(
             Charge(p.id, p.severity, getattr(p, criterion), p.because)
             for p in self.policies
-            if getattr(p, criterion) in FLAGGED
+            if getattr(p, criterion) in verdicts
         )
         verdict: str = getattr(self, criterion)
         head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
@@ -176,6 +176,16 @@ def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Fin
         yield from read_broken_rules(out)
     except msgspec.DecodeError as error:
         raise UsageError(f"a line of its files cannot be read: {error}", place=str(out), hint="audit again") from None
+
+
+def read_inconclusive(out: Path) -> Iterator[Finding]:
+    """The calls of an audit on which there is no verdict, with what each policy lacks; they are no findings."""
+    criterion = read_criterion(out)
+    needle = f'"{criterion}":"inconclusive"'.encode()
+    with (out / "calls.jsonl").open("rb") as lines:
+        for line in lines:
+            if needle in line and getattr(call := _calls.decode(line), criterion) == "inconclusive":
+                yield call.as_finding(criterion, {"inconclusive"})
 
 
 def read_broken_rules(out: Path) -> Iterator[Finding]:

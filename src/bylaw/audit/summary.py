@@ -53,6 +53,7 @@ def summarise(
         "by_rule": tally.by_rule(),
         "open": tally.open(),
         "answered": tally.answered(),
+        "failed_guards": tally.failed(),
         "limits": limits_record(packs, coverage.limited),
         "evidence": [_evidence(each) for each in coverage.lookups()],
         "outcome_from": tally.outcome_from(),

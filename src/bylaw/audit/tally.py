@@ -117,6 +117,10 @@ class Tally:
         }
         return {"calls": self.counts[("open_calls",)], "rules": rules}
 
+    def failed(self) -> dict[str, dict[str, int]]:
+        """Per policy whose guard failed, the lines of the guard with the executed calls it failed at."""
+        return {name: self._under("failed", name) for name in self._names("failed")}
+
     def add_answered(self, answers: Iterable[tuple[str, bool | None]]) -> None:
         """Count what a model answered in one conversation: predicates with the values it gave."""
         for name, value in answers:
@@ -164,6 +168,9 @@ class Tally:
             # The four figures of a policy in one count, taken apart when they are asked for.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
+            if policy.reason.kind == "failed":
+                # Only the place: what went wrong there quotes values of the log.
+                counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
             if not policy.missing:
                 continue
             for criterion in CRITERIA:

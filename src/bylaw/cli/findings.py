@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.audit.finding import SEVERITIES, Finding, read_findings
+from bylaw.audit.finding import SEVERITIES, Finding, read_findings, read_inconclusive
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.text.visible import clean
 
@@ -45,11 +45,13 @@ class Wanted(NamedTuple):
 def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
     """List the findings of the audit in `out` that are wanted, each with what explains it."""
     every = list(read_findings(out))
-    found = sorted(filter(wanted.holds, every), key=gravity)
+    unsettled = list(read_inconclusive(out))
+    found = sorted(filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every), key=gravity)
     print_about(out, console)
     if not found:
         said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
         console.print(said, markup=False)
+        _tell_unsettled(unsettled, wanted, console)
         return
     acts = _by_act(found)
     shown = acts if whole else acts[:_SHOWN]
@@ -62,7 +64,17 @@ def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), wh
         left = sum(map(len, acts)) - sum(map(len, shown))
         rest = f"and {left:,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
         console.print(rest, markup=False)
-    console.print(f"to explain one: bylaw explain {out} ID", markup=False, soft_wrap=True)
+    named = "ID" if any(finding.id for finding in found) else "CONVERSATION STEP"
+    console.print(f"to explain one: bylaw explain {out} {named}", markup=False, soft_wrap=True)
+    _tell_unsettled(unsettled, wanted, console)
+
+
+def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
+    """Calls without a verdict are no findings; a list of findings says that there are some."""
+    if calls and not wanted.verdicts:
+        one = len(calls) == 1
+        said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
+        console.print(said + ("it" if one else "them"), markup=False)
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
@@ -104,10 +116,13 @@ def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
     charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
     severity = charge.severity if charge is not None else ""
     start = (head or Text()) + Text(f"{severity:<7}", style=_STYLES.get(severity, ""))
-    yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".rstrip())
+    yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
     refused = ", refused" if finding.executed is False else ""
     place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}{refused}"
     yield Text(f"{'':{len(head) + 7 if head else 7}}{place}", style="dim")
+    if finding.verdict == "inconclusive":
+        reasons = dict.fromkeys(charge.because for charge in finding.charges) or [finding.because]
+        yield Text(f"{'':7}{clean('; '.join(reasons), 300)}", style="dim")
 
 
 def gravity(finding: Finding) -> tuple[bool, int, int]:

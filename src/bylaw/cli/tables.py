@@ -29,6 +29,8 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_rules(summary))
     if summary["open"]["rules"]:
         console.print(_open(summary))
+    for line in _failures(summary, out):
+        console.print(line, style="bold", markup=False)
     for line in _notes(summary):
         console.print(line, style="dim", markup=False)
     for line in summary.get("unanswered", ()):
@@ -204,6 +206,19 @@ def _settling(summary: dict[str, Any]) -> list[str]:
 
 def _calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
+
+
+def _failures(summary: dict[str, Any], out: Path) -> list[str]:
+    """Guards that failed, which left calls without a verdict."""
+    failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
+    if not failed:
+        return []
+    places = [f"{name} at {place} ({_calls(count)})" for name in failed for place, count in failed[name].items()]
+    more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
+    return [
+        f"Guards that failed, so that nobody knows whether these calls were right: {', '.join(places[:_MOST])}{more}.",
+        f"To see what went wrong: bylaw explain {shlex.quote(str(out))} --verdict inconclusive",
+    ]
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:

@@ -66,7 +66,9 @@ function story(finding, policy, conversation) {
   } else if (policy && policy.because) out.push(marked(sentence(policy.because), 240), ". ");
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
-  if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
+  const unsettled = finding.policies.some((other) => other.verdict === "uninformed" || other.verdict === "inconclusive");
+  if (verdict === "near_miss" && unsettled) out.push("By this policy it happened to be allowed; whether by the others, nothing recorded says.");
+  else if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
   else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", and the outcome check passed all the same." : ".");
   else if (verdict === "uninformed") out.push("Nothing recorded says whether it was allowed.");
   else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(marked(sentence((policy && policy.because) || finding.because), 240), ".");
