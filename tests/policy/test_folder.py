@@ -200,3 +200,11 @@ def test_ready_packs_are_found_by_name() -> None:
 def test_what_is_no_pack_is_said_to_be_none(name: str) -> None:
     with pytest.raises(UsageError, match="no pack"):
         find_folder(name)
+
+
+def test_the_pack_that_was_meant_is_named(tmp_path: Path) -> None:
+    write_pack(tmp_path / "lockwick")
+    with pytest.raises(UsageError, match="did you mean `lockwick`\\?"):
+        find_folder(str(tmp_path / "lockwik"))
+    with pytest.raises(UsageError, match="did you mean `clinic`\\?"):
+        find_folder("clinc")

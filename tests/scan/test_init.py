@@ -249,12 +249,14 @@ def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
     ]
     (tmp_path / "tools.json").write_text(msgspec.json.encode(definitions).decode())
     log = openai(tmp_path / "log.jsonl", visits(20))
-    init_pack([log], tmp_path / "policy.md", tmp_path / "desk", tools=tmp_path / "tools.json")
+    made = init_pack([log], tmp_path / "policy.md", tmp_path / "desk", tools=tmp_path / "tools.json")
+    assert made.undeclared == ("pay_fine",)
     tools = (tmp_path / "desk/tools.yaml").read_text()
     assert "from: tools.json" in tools
     assert "  get_loan, get_member, get_opening_hours: {effect: read}\n" in tools
     assert "close_account: {effect: write}" in tools, "never called, so guessed by its name"
     assert tools.count("parameters:") == 1, "only `pay_fine` is not in the catalogue"
+    assert tools.count("# Not in tools.json") == 1
     assert {*sound(tmp_path / "desk").schema.tools} >= {"pay_fine", "close_account"}
 
 

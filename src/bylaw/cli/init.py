@@ -74,6 +74,8 @@ def init_command(
             print(f"{each.tool}: of {each.results:,} results {each.readable:,} can be read; {each.cures[0]}")
     for path in made.files:
         print(f"  wrote {out / path}")
+    if made.undeclared:
+        print(f"not in {tools}, but called in the logs: {', '.join(made.undeclared)}; did the agent make them up?")
     print(f"things: {', '.join(made.things) or 'none that the results show'}")
     if world is not None:
         print(_world(out, world))

@@ -129,7 +129,10 @@ def _no_pack(path: Path) -> UsageError:
         hint = f"give its folder: {folder}" if folder is not None else "give the folder that holds the pack.yaml"
         return UsageError("a file, where a pack's folder is expected", place=str(path), hint=hint)
     if not _is_folder(path):
-        hint = f"give a folder with a pack.yaml, or one of those that come with Bylaw: {known}"
+        beside = (found.parent.name for found in path.parent.glob("*/pack.yaml")) if _is_folder(path.parent) else ()
+        close = meant(path.name, (*beside, *ready_packs()))
+        given = f"give a folder with a pack.yaml, or one of those that come with Bylaw: {known}"
+        hint = close if close.startswith("did you mean") else given
         return UsageError("no such folder, and no pack of that name", place=str(path), hint=hint)
     below = sorted(found.parent for found in path.glob("*/pack.yaml"))
     if below:

@@ -46,6 +46,8 @@ class Skeleton(Struct, frozen=True):
     """Ids of the rules that were drafted."""
     whole: frozenset[str] = frozenset()
     """Tools whose results, plain texts such as an id, are taken as they are."""
+    undeclared: tuple[str, ...] = ()
+    """Tools that the logs call and the catalogue, where there is one, does not have."""
 
 
 def skeleton(
@@ -94,7 +96,9 @@ def skeleton(
     names = (example.id, "") if example and live else ("", example.id) if example else ("", "")
     sights = [sight for thing in found.values() for sight in thing.sights]
     whole = frozenset(sight.tool for sight in sights if "$" in sight.fields.values())
-    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, tuple(rule.id for rule in rules), whole)
+    undeclared = tuple(each.tool for each in scan.tools if catalogue and each.tool not in catalogue)
+    drafted = tuple(rule.id for rule in rules)
+    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, drafted, whole, undeclared)
 
 
 def _manifest(name: str, document: Document, clock: Clock | None) -> str:
@@ -135,9 +139,13 @@ def _tools(
             changes = _changes(each.tool, shape, found, differences, compared)
             if changes or compared:
                 body["changes"] = changes
-        if each.effect != "write" and len(body) == 1:
+        if each.effect != "write" and len(body) == 1 and not (catalogue and each.tool not in catalogue):
             alike.setdefault(each.effect, []).append(each)
             continue
+        if catalogue and each.tool not in catalogue:
+            lines.append(
+                "  # Not in tools.json: the agent made it up, or the file lacks it. Take it out, or add it there."
+            )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         lines += [f"  # before and after it: {remark('; '.join(compared))}"] if compared else []
         lines += _entry(each.tool, body)
