@@ -144,7 +144,7 @@ def _tools(
             continue
         if catalogue and each.tool not in catalogue:
             lines.append(
-                "  # Not in tools.json: the agent made it up, or the file lacks it. Take it out, or add it there."
+                "  # Not in tools.json: the agent made it up, or the file lacks it. Take it out, or add it there"
             )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         lines += [f"  # before and after it: {remark('; '.join(compared))}"] if compared else []
