@@ -89,7 +89,7 @@ def test_what_is_open_is_settled_by_who_is_asked(pack: Pack) -> None:
                 "put": [{"step": 0, "start": 0, "end": 46}],
                 "answered": [{"step": 1, "start": 0, "end": 18}],
             },
-            "the answer at step 1 is no plain yes to one question",
+            "the answer at step 1 is not a plain yes to one question",
         ),
     ],
 )

@@ -298,7 +298,7 @@ def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(cli
     for line in broken:
         finding = told[line["finding"]]
         assert finding["tool"] == "confirm-before-change"
-        assert finding["because"] == "the act changes something; it is not so that the caller has just said yes"
+        assert finding["because"] == "the act changes something; not so: the caller has just said yes"
         assert finding["policies"][0]["severity"] == "medium"
         assert line["trajectory"] in kept
 

@@ -70,7 +70,7 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
     call = {"patient_id": "P121", "invoice_id": "I0255"}
     with clinic.session("c") as session:
         session.user("Please drop the bill I0255. I'm P121.")
-        assert "you have not put this to the user yet" in session.decide("waive_invoice", call).feedback
+        assert "you have not asked the user about this yet" in session.decide("waive_invoice", call).feedback
         session.agent("I can waive invoice I0256 for you. Shall I?")
         session.user("Yes, please.")
         assert "another `invoice_id` was told" in session.decide("waive_invoice", call).feedback

@@ -7,8 +7,8 @@ from bylaw.pack import Pack
 
 OPEN_REASONS: Mapping[str, str] = {
     "untold": "a value was not surely told before the yes",
-    "unanswered": "the answer is no plain yes to one question",
-    "unread": "what was put may be another deed",
+    "unanswered": "the answer is not a plain yes to one question",
+    "unread": "the agent may have asked for something else",
     "perhaps_spent": "a call like it may have been carried out before",
     "no_card": "no answer to a card",
     "unrecorded": "what was said was not recorded",

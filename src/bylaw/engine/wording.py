@@ -92,7 +92,7 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
         said[each["value"]].append(meanings.get(name.replace("_", " ")) or f"`{name}` holds")
     leads = {
         True: ("", ", "),
-        False: ("it is not so that ", ", nor that "),
+        False: ("not so: ", "; nor: "),
         None: ("nobody knows whether ", ", or "),
     }
     told = "; ".join(f"{leads[value][0]}{leads[value][1].join(parts)}" for value, parts in said.items() if parts)
@@ -106,20 +106,20 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "unrecorded":
             return "what was said was not recorded"
         case "never_put":
-            return "the agent had not put this to the user, who could not agree to it"
+            return "the agent had not asked the user about this, so the user could not agree to it"
         case "unnamed":
-            return "nothing that the agent had said names a value of this call or a thing that it acts on"
+            return "the agent had mentioned neither a value of this call nor anything that it acts on"
         case "declined":
             return f"the user's answer at step {answered} was no"
         case "spent":
-            return f"the yes at step {answered} was spent by the call at step {why.get('spent_by')}"
+            return f"the yes at step {answered} was used up by the call at step {why.get('spent_by')}"
         case "perhaps_spent":
             earlier = f"that the call at step {why.get('spent_by')} was refused, nothing but its own answer says"
             return f"whether the yes at step {answered} was spent is open: {earlier}"
         case "unanswered":
-            return f"whether the user agreed is open: the answer at step {answered} is no plain yes to one question"
+            return f"whether the user agreed is open: the answer at step {answered} is not a plain yes to one question"
         case "unread":
-            return f"whether the user agreed is open: what was put at step {why.get('told_at')} may be another deed"
+            return f"whether the user agreed is open: the agent may have asked for something else at step {why.get('told_at')}"
         case "untold":
             return f"whether the yes at step {answered} covers this call is open: {_untold(why)}"
         case "model":
@@ -133,20 +133,20 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 _TO_AGENT = {
     "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
-    "never_put": "you have not put this to the user yet",
+    "never_put": "you have not asked the user about this yet",
     "unnamed": "you have not told the user what this call does",
     "declined": "the user said no to it",
     "spent": "the user's yes was used by an earlier call",
     "perhaps_spent": "this call was made before, and nothing but its answer says that it failed",
-    "unanswered": "the user's answer is no plain yes to this",
-    "unread": "what you put to the user may be something else",
+    "unanswered": "the user's answer is not a plain yes to this",
+    "unread": "what you asked the user may have been something else",
     "no_card": "the user must answer a card that shows this call",
 }
 _STEPS = {
     "never_put": "tell the user what this call does, and make it once they say yes",
     "unnamed": "tell the user what this call does, and make it once they say yes",
     "declined": "make the call only if the user agrees to it after all",
-    "spent": "put this call to the user, too, and make it once they say yes",
+    "spent": "ask the user about this call as well, and make it once they say yes",
     "perhaps_spent": "tell the user so, with what this call does, and make it once they say yes again",
     "unanswered": "ask the user for a plain yes or no to this call",
     "unread": "ask the user for a plain yes or no to this call",

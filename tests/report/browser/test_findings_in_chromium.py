@@ -118,7 +118,7 @@ def test_a_conversation_that_only_broke_a_rule_has_a_row_its_sentence_and_its_st
     detail = page.locator("#detail")
     detail.locator(".event.broken").wait_for()
     assert (
-        "the act changes something; it is not so that the caller has just said yes"
+        "the act changes something; not so: the caller has just said yes"
         in detail.locator(".story").inner_text()
     )
     assert "Ask before you change anything, and wait." in detail.locator("blockquote").inner_text()
