@@ -86,9 +86,7 @@ def test_a_broken_rule_is_told_in_the_words_of_the_pack() -> None:
     policies = {"confirm": {"predicates": {"change": "the act changes something", "agreed": "the user has said yes"}}}
     explain(line, policies, [call("set_seats", account_id=7)], Console(file=out, width=80, highlight=False))
     assert "step 0 of t\n  set_seats" in out.getvalue()
-    assert "the act changes something; not so: the user has said yes (id 7)" in " ".join(
-        out.getvalue().split()
-    )
+    assert "the act changes something; not so: the user has said yes (id 7)" in " ".join(out.getvalue().split())
 
 
 def test_a_call_that_broke_a_rule_is_not_called_compliant() -> None:

@@ -119,7 +119,8 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "unanswered":
             return f"whether the user agreed is open: the answer at step {answered} is not a plain yes to one question"
         case "unread":
-            return f"whether the user agreed is open: the agent may have asked for something else at step {why.get('told_at')}"
+            asked = f"the agent may have asked for something else at step {why.get('told_at')}"
+            return f"whether the user agreed is open: {asked}"
         case "untold":
             return f"whether the yes at step {answered} covers this call is open: {_untold(why)}"
         case "model":
