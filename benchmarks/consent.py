@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from consent_trades import table
+from consent_trades import open_table, table
 
 from bylaw.consent import Consent, Consents
 from bylaw.facts.ledger import Ledger
@@ -138,10 +138,20 @@ these), and labelled their 226 writes: 143 agreed, 83 without consent. They were
 accused; all 47 writes taken for agreed were (.97); 73 % were left open (60), 33 % of the agreed were found (40), and
 18 % of those without consent (25).**
 
-Hostile answers and questions that nobody's labels hold are in `benchmarks/consent_hostile.py`
+Hostile answers and questions that nobody's labels hold are in `benchmarks/consent_hostile.py`: of 87, 1 is allowed
 ([370](../decisions/0370-reports-units-and-slang.md)). By `python benchmarks/consent_trades.py`:
 
 {trades}
+
+Why writes of these trades are left open:
+
+{opens}
+
+Most of what is missed is in the answers. Real people say more than yes ("Just rang them, 7001 is right. Yes to all
+three!"), and among answers of that kind more than one in three gives no consent ("ouch. ok let me talk to my partner
+first"). No list of words tells the two apart in a trade that nobody has read, so code leaves them to a card, a model or
+a person. **The goals of 40 % found and 60 % open before any model are not met, and we do not expect reading by code to
+meet them safely.**
 
 ## What is open, put to a model
 
@@ -319,6 +329,7 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
     names = {True: "consent", False: "none", None: "open"}
     return PAGE.format(
         trades=table(),
+        opens=open_table(),
         count=len(labelled),
         agree=sum(agree.values()),
         read=read,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw import Pack, read, verdicts
+from bylaw.audit.open_rule import OPEN_REASONS, open_reason
 from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.trace import Trajectory
 
@@ -45,6 +46,7 @@ FILES = {
 
 def main() -> None:
     print(table())
+    print(f"\n{open_table()}")
 
 
 def table() -> str:
@@ -58,8 +60,20 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def counted(folder: Path) -> Counter[tuple[str, str]]:
-    """By label and what is found, how many writes."""
+def open_table() -> str:
+    """Why writes of all trades are left open, by what readers call them."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for folder in TRADES.iterdir():
+        if folder.is_dir():
+            counted(folder, seen)
+    rows = ["| left open because | agreed | without consent |", "|---|---|---|"]
+    reasons = sorted({reason for _, reason in seen}, key=lambda each: -seen["kept", each])
+    rows += [f"| {OPEN_REASONS[each]} | {seen['kept', each]} | {seen['broken', each]} |" for each in reasons]
+    return "\n".join(rows)
+
+
+def counted(folder: Path, reasons: Counter[tuple[str, str]] | None = None) -> Counter[tuple[str, str]]:
+    """By label and what is found, how many writes; `reasons` counts by label why some are open."""
     lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
     catalogue = json.loads((folder / "tools.json").read_text())
     writes = {str(each["tool"]) for each in lines} if folder.name in WRITES_LABELLED else None
@@ -74,6 +88,8 @@ def counted(folder: Path) -> Counter[tuple[str, str]]:
                 assert label["tool"] == verdict.made.call.tool, (trajectory.id, index)
                 found = "broken" if verdict.rules else "open" if verdict.open_rules else "kept"
                 seen[label["consent"], found] += 1
+                if reasons is not None and found == "open":
+                    reasons[label["consent"], open_reason(pack, verdict.open_rules[0])] += 1
     assert sum(seen.values()) == len(labels)
     return seen
 
