@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +59,7 @@ class Model(NamedTuple):
         return self._replace(name=f"shield_{how}-{self.name}")
 
 
+@cache
 def lines(path: Path) -> list[dict[str, Any]]:
     """The records of a packed log."""
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]

@@ -23,6 +23,7 @@ from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
 from bylaw.guard import evaluate
 from bylaw.pack import Pack
+from bylaw.policy.yaml import LOADER
 
 ARGUMENTS = {
     "patient_id": "P1",
@@ -122,7 +123,7 @@ def read_questions(pack: Pack) -> dict[str, Any]:
     path = pack.root / "tasks" / "questions.yaml"
     if not Path(path).is_file():
         raise UsageError(f"pack `{pack.name}` comes with no questions", hint="`clinic` does")
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.load(path.read_text(encoding="utf-8"), LOADER)
 
 
 class Situation(Struct, frozen=True):

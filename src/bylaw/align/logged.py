@@ -1,6 +1,7 @@
 """Recorded conversations as lessons: one act a turn, whatever the log had side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bylaw.align.bearing import Span, next_write
 from bylaw.align.lesson import Lesson, LessonSeries
@@ -36,9 +37,30 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
     Calls made at once are told one after the other, each with its result; what an agent says beside a call is left out.
     Where a written thought was not good enough or is not there, the conversation ends before its turn.
     """
+    lessons: list[Lesson] = []
+    for turn in turns_of(trajectory):
+        thought: str | None = ""
+        if thoughts is not None and not (thought := thoughts.get(place_of(trajectory, turn.span))):
+            break
+        lessons.append(_lesson(pack, trajectory, turn, len(lessons), seed, thought))
+    return LessonSeries(trajectory.id, tuple(lessons))
+
+
+class Turn(NamedTuple):
+    """One act of an agent, as it was recorded."""
+
+    span: Span
+    heard: tuple[tuple[str, str], ...]
+    """Role and content of what the agent got since its last turn."""
+    answer: str
+    """The text, or the call as a model writes it."""
+    call: tuple[str, dict[str, Any]] | None
+
+
+def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
+    """What an agent did, and what it got before each; thoughts take far longer and are not made."""
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}
-    lessons: list[Lesson] = []
     heard: list[tuple[str, str]] = []
     step = 0
     for span in acts(events):
@@ -46,43 +68,31 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
             ("user", each.text) for each in events[step : span.start] if isinstance(each, Message) and each.by == "user"
         ]
         step = span.end
-        thought: str | None = ""
-        if thoughts is not None and not (thought := thoughts.get(place_of(trajectory, span))):
-            break
-        lessons.append(_lesson(pack, trajectory, span, heard, len(lessons), seed, thought))
+        act = events[span.start]
+        call = (act.tool, act.arguments) if isinstance(act, Call) else None
+        answer = write_call(*call) if call is not None else act.text if isinstance(act, Message) else ""
+        yield Turn(span, tuple(heard), answer, call)
         heard = []
-        if isinstance(events[span.start], Call):
+        if call is not None:
             result = results.get(span.start)
             heard = [("tool", _text(result) if result is not None else "")]
-    return LessonSeries(trajectory.id, tuple(lessons))
 
 
-def _lesson(
-    pack: Pack,
-    trajectory: Trajectory,
-    span: Span,
-    heard: Sequence[tuple[str, str]],
-    turn: int,
-    seed: int,
-    thought: str,
-) -> Lesson:
+def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: int, thought: str) -> Lesson:
     events = trajectory.events
-    act = events[span.start]
-    before = tuple(events[: span.start])
-    serving = next_write(pack, events, span.start)
-    found = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}", working=True)
-    call = (act.tool, act.arguments) if isinstance(act, Call) else None
-    answer = write_call(*call) if call is not None else act.text if isinstance(act, Message) else ""
+    before = tuple(events[: turn.span.start])
+    serving = next_write(pack, events, turn.span.start)
+    found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}", working=True)
     return Lesson(
-        turn,
+        place,
         found.bearing.purpose,
-        answer,
-        call,
+        turn.answer,
+        turn.call,
         thought or found.text,
         tuple(sorted(found.required)),
-        told_slots(answer, before, found.bearing) if call is None else (),
+        told_slots(turn.answer, before, found.bearing) if turn.call is None else (),
         before,
-        tuple(heard),
+        turn.heard,
         found.bearing,
     )
 

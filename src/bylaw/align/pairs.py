@@ -5,15 +5,14 @@ teach that there is one, and not which call is right.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw.align.dataset import Row, write_rows
-from bylaw.align.lesson import LessonSeries, messages_of
-from bylaw.align.logged import acts, lessons_of
+from bylaw.align.logged import Turn, turns_of
 from bylaw.align.manifest import write_manifest
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named, system_message
@@ -60,28 +59,32 @@ def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iter
     """The calls of a conversation that are flagged, and those that are right beyond doubt."""
     if not judged.calls:
         return
-    turns = {span.start: turn for turn, span in enumerate(acts(trajectory.events))}
-    talk: LessonSeries | None = None
+    made = list(turns_of(trajectory))
+    turns = {each.span.start: turn for turn, each in enumerate(made)}
     for call in judged.calls:
         verdict = _verdict(call, judged.criterion)
         turn = turns.get(call["step"])
-        if verdict is None or turn is None:
-            continue
-        talk = talk or lessons_of(pack_named(pack), trajectory)
-        lesson = talk.lessons[turn]
-        if lesson.call is None:
+        if verdict is None or turn is None or made[turn].call is None:
             continue
         against = [each for each in call["policies"] if each[judged.criterion] in FLAGGED]
         broken = [*(each["id"] for each in against), *(each["rule"] for each in call["rules"])]
-        prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=False, upto=turn)
         yield Marked(
             f"{trajectory.id}@{call['step']}",
             verdict,
             tuple(broken),
-            tuple(prompt),
-            lesson.answer,
+            tuple(_prompt(system_message(pack, "none"), made, turn)),
+            made[turn].answer,
             _lacked(against, judged.criterion) if verdict in FLAGGED else "",
         )
+
+
+def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, Any]]:
+    """The conversation before a turn, as chat messages."""
+    yield {"role": "system", "content": system}
+    for turn, each in enumerate(made[: upto + 1]):
+        yield from ({"role": role, "content": content} for role, content in each.heard)
+        if turn < upto:
+            yield {"role": "assistant", "content": each.answer}
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:

@@ -12,9 +12,11 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from bylaw.policy.yaml import LOADER
+
 
 def _read_words() -> dict[str, Any]:
-    return yaml.safe_load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"))
+    return yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
 
 
 WORDS = _read_words()

@@ -19,7 +19,7 @@ from bylaw.compile.span import first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.compile.weights import Weighed, learn_weights
 from bylaw.policy.document import Document
-from bylaw.policy.python import parse_python
+from bylaw.policy.python import parse_python, text_of
 from bylaw.scan.written import packed
 
 _VERSION = "0.1.0"
@@ -145,7 +145,7 @@ def _once_each(codes: Sequence[str]) -> str:
     for code in codes:
         functions = [each for each in parse_python(code).body if isinstance(each, ast.FunctionDef)]
         if any(each.name in seen for each in functions):
-            own = (f"{ast.get_source_segment(code, each)}\n" for each in functions if each.name not in seen)
+            own = (f"{text_of(code, each)}\n" for each in functions if each.name not in seen)
             code = "\n\n".join(own)
         seen |= {each.name for each in functions}
         kept.append(code)

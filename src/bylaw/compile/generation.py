@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Bench, Case, read_cases
 from bylaw.compile.identifier import function_name
 from bylaw.llm.chat import unfenced
-from bylaw.policy.python import parse_python
+from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError
 
@@ -98,4 +98,4 @@ def _functions(source: str) -> dict[str, str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    return {node.name: f"{ast.get_source_segment(source, node)}\n" for node in functions}
+    return {node.name: f"{text_of(source, node)}\n" for node in functions}

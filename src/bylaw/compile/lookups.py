@@ -22,7 +22,7 @@ from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
 from bylaw.guard.lookup import LookupFunction
 from bylaw.llm import Request
 from bylaw.llm.chat import unfenced
-from bylaw.policy.python import parse_python
+from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
@@ -176,7 +176,7 @@ def _judged(
     for node in nodes:
         if node.name not in names:
             continue
-        code = f"{ast.get_source_segment(source, node)}\n"
+        code = f"{text_of(source, node)}\n"
         made, faults = parse_lookups(code, file="guards/lookups.py", vocabulary=vocabulary)
         wrong = [f"`{node.name}`, {told(fault)}" for fault in faults]
         wrong += [each for lookup in made.values() for each in _failures(lookup, trajectories)]

@@ -16,7 +16,7 @@ from bylaw.compile.pipeline import Work
 from bylaw.errors import UsageError
 from bylaw.pack.review import Sides, read_signatures, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
-from bylaw.policy.python import parse_python
+from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
@@ -156,7 +156,7 @@ def _functions(folder: PackFolder) -> dict[str, str]:
     for text in folder.guards.values():
         for node in parse_python(text).body:
             if isinstance(node, ast.FunctionDef):
-                found[node.name] = f"{ast.get_source_segment(text, node)}\n"
+                found[node.name] = f"{text_of(text, node)}\n"
     return found
 
 

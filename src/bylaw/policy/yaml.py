@@ -18,7 +18,8 @@ YamlPath = tuple[str | int, ...]
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Reads what PyYAML's own reads, in a tenth of the time where libyaml is there."""
 _DEEPEST = 40
 _LARGEST = 1_000_000
 _COMPLETED = ("tools", "entities")
@@ -199,7 +200,7 @@ class _Builder:
     """Builds data straight from the parser's events, and notes the line of each value."""
 
     def __init__(self, text: str, file: str) -> None:
-        self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=_LOADER)
+        self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=LOADER)
         self._file = file
         self.places: dict[YamlPath, str] = {}
 

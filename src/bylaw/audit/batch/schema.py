@@ -1,6 +1,7 @@
 """The tables that an audit writes, and what their columns are; docs/reference/tables.md tells what they mean."""
 
 import importlib
+import sys
 from typing import Any, Final
 
 from bylaw.errors import UsageError
@@ -62,8 +63,10 @@ NESTED: Final[dict[str, tuple[str, ...]]] = {
 
 def arrow(part: str = "") -> Any:
     """pyarrow, or a part of it, or what to do without it."""
+    name = f"pyarrow.{part}" if part else "pyarrow"
     try:
-        return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
+        # Asked for with every column: `import_module` alone takes longer than looking it up.
+        return sys.modules.get(name) or importlib.import_module(name)
     except ModuleNotFoundError:
         raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`") from None
 

@@ -8,6 +8,8 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from bylaw.policy.yaml import LOADER
+
 Part = Literal["train", "development", "test"]
 Source = Literal["memory", "environment"]
 """What is poisoned: what the agent remembers, of which nothing shows, or what it reads."""
@@ -86,4 +88,4 @@ def words(part: Part) -> Words:
 
 
 def _read(file: str) -> Any:
-    return yaml.safe_load((Path(__file__).parent / file).read_text(encoding="utf-8"))
+    return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), LOADER)

@@ -10,6 +10,7 @@ import yaml
 
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.simulator.world import FIRST, LAST, Population, build
+from bylaw.policy.yaml import LOADER
 
 Part = Literal["training", "development", "test", "rl", "override"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -51,4 +52,4 @@ def grounds() -> dict[str, dict[str, Any]]:
 
 def read(file: str) -> dict[str, Any]:
     """A file beside this one."""
-    return yaml.safe_load((Path(__file__).parent / file).read_text(encoding="utf-8"))
+    return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), LOADER)
