@@ -13,10 +13,10 @@ recorded = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason="no
 
 @cache
 def runs() -> tuple[tuple[Path, Trajectory], ...]:
-    """Every ninth run, each with its file."""
+    """Every eighteenth run, each with its file."""
     return tuple(
         (file, run)
         for file in sorted(DATA.glob("tau*/runs/*"))
         for position, run in enumerate(read(file))
-        if position % 9 == 0 and isinstance(run, Trajectory)
+        if position % 18 == 0 and isinstance(run, Trajectory)
     )

@@ -130,7 +130,7 @@ def test_calls_alike_are_weighed_as_each_is_alone(monkeypatch: pytest.MonkeyPatc
     """Under rules for which it matters what came before, and under those of the clinic."""
     rng = random.Random(3)
     careful = till(PAID_TWICE)
-    talks = [(careful, talk(rng)) for _ in range(120)] + [(pack(), each.events) for each in conversations()[:60]]
+    talks = [(careful, talk(rng)) for _ in range(50)] + [(pack(), each.events) for each in conversations()[:25]]
     kept = [weighed(under, events) for under, events in talks]
     monkeypatch.setattr("bylaw.rule.monitors.MonitorSet.standing", None)
     alone = [weighed(under, events) for under, events in talks]

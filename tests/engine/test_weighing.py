@@ -94,7 +94,7 @@ def test_the_interval_spans_what_judge_says_under_every_answer() -> None:
     rng = random.Random(3)
     pack = till()
     tight = 0
-    for _ in range(60):
+    for _ in range(30):
         events = talk(rng)
         step = next(step for step, event in enumerate(events) if isinstance(event, Call))
         step += isinstance(events[step + 1], Call)
@@ -110,14 +110,14 @@ def test_the_interval_spans_what_judge_says_under_every_answer() -> None:
         assert found.interval[0] <= min(margins) + 1e-12
         assert max(margins) <= found.interval[1] + 1e-12
         tight += found.interval == pytest.approx((min(margins), max(margins)))
-    assert tight > 10
+    assert tight > 5
 
 
 def test_with_every_answer_given_the_margin_is_that_of_the_rules_that_break() -> None:
     rng = random.Random(4)
     pack = till()
     met = 0
-    for _ in range(80):
+    for _ in range(40):
         events = talk(rng)
         answers = {name: rng.random() < 0.5 for name in ("rude", "manager", "director")}
         session = Session(pack, answer=lambda name, act, answers=answers: answers.get(name))
@@ -131,12 +131,12 @@ def test_with_every_answer_given_the_margin_is_that_of_the_rules_that_break() ->
                 assert found.margin == pytest.approx(wanted, abs=1e-12), (step, events)
                 met += bool(judged)
             session.observe(event)
-    assert met > 40
+    assert met > 20
 
 
 def test_a_circuit_of_prohibitions_denies_what_breaks_one_asks_where_one_is_open_and_allows_the_rest() -> None:
     met: dict[str, int] = {}
-    for trajectory in conversations()[:60]:
+    for trajectory in conversations()[:40]:
         session = Session(pack())
         for event in trajectory.events:
             if isinstance(event, Call) and event.by == "agent":
@@ -147,7 +147,7 @@ def test_a_circuit_of_prohibitions_denies_what_breaks_one_asks_where_one_is_open
                 assert found.decision == wanted
                 met[wanted] = met.get(wanted, 0) + 1
             session.observe(event)
-    assert met["deny"] > 3
+    assert met["deny"] > 2
     assert met["allow"] > 50
 
 

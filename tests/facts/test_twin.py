@@ -25,7 +25,17 @@ def asked(source: Any) -> dict[tuple[str, str], Any]:
 
 
 @given(histories())
-def test_what_was_seen(events: list[Event]) -> None:
+def test_the_ledger_says_what_its_twin_says(events: list[Event]) -> None:
+    """Making a history takes longer than any of these: each is asked all of them."""
+    sees_what_was_seen(events)
+    hindsight_tells_all(events)
+    later_events_change_nothing_seen(events)
+    asking_on_the_way_changes_no_later_answer(events)
+    knows_what_was_done(events)
+    finds_the_boxes_that_match(events)
+
+
+def sees_what_was_seen(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
         wanted = {
@@ -34,8 +44,7 @@ def test_what_was_seen(events: list[Event]) -> None:
         assert asked(SeenFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
 
 
-@given(histories())
-def test_what_hindsight_tells(events: list[Event]) -> None:
+def hindsight_tells_all(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
         wanted = {
@@ -46,16 +55,14 @@ def test_what_hindsight_tells(events: list[Event]) -> None:
         assert asked(HindsightFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
 
 
-@given(histories())
-def test_what_was_seen_is_the_same_whatever_came_later(events: list[Event]) -> None:
+def later_events_change_nothing_seen(events: list[Event]) -> None:
     whole = ledger_of(events)
     for step in calls(events):
         prefix = ledger_of(events[: step + 1])
         assert asked(SeenFacts(whole, whole.calls[step], {})) == asked(SeenFacts(prefix, prefix.calls[step], {}))
 
 
-@given(histories())
-def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
+def asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
     whole, asking = ledger_of(events), ledger_of([])
     for step, event in enumerate(events):
         asking.observe(step, event)
@@ -68,8 +75,7 @@ def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
         )
 
 
-@given(histories())
-def test_what_was_done(events: list[Event]) -> None:
+def knows_what_was_done(events: list[Event]) -> None:
     ledger = ledger_of(events)
     matches: list[dict[str, Any]] = [{}, {"box_id": "1"}, {"to": 2}, {"box_id": "2", "to": 1}]
     for step in calls(events):
@@ -81,8 +87,7 @@ def test_what_was_done(events: list[Event]) -> None:
                 assert HindsightFacts(ledger, made, {}).done(tool, match) == later
 
 
-@given(histories())
-def test_the_boxes_seen_that_match(events: list[Event]) -> None:
+def finds_the_boxes_that_match(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
         found, whole = SeenFacts(ledger, ledger.calls[step], {}).members(BOX, {"a": 1})

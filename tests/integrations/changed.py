@@ -19,12 +19,12 @@ from tests.integrations.test_histories import CALLS, REPLIES, SAYS, task
 
 LIMITS: Any = {
     "deadline": None,
-    "max_examples": 25,
+    "max_examples": 15,
     "phases": [Phase.generate],
     "suppress_health_check": list(HealthCheck),
 }
 MANGLINGS = ["keep", "window", "nothing", "twice", "no_tools", "gaps", "swap", "users", "summary"]
-TASKS = 10
+TASKS = 6
 
 Say = tuple[list[str], list[tuple[str, dict[str, str]]], str]
 _names = itertools.count(1)

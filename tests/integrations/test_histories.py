@@ -44,7 +44,7 @@ MANGLINGS = [
     "users",
 ]
 
-TASKS = 40
+TASKS = 20
 """How many tasks are tried for each way of changing a history."""
 
 Stored = list[Part]
@@ -168,7 +168,7 @@ LIMITS: Any = {"deadline": None, "suppress_health_check": [HealthCheck.function_
 
 
 @pytest.mark.parametrize("has_keys", [True, False])
-@settings(max_examples=60, **LIMITS)
+@settings(max_examples=40, **LIMITS)
 @given(steps=runs)
 def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, has_keys: bool, steps: list[Any]) -> None:
     host = Host(shield, has_keys=has_keys)

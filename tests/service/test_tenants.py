@@ -124,7 +124,7 @@ def test_every_route_is_among_those_tried() -> None:
     assert described == {(path, "post") for path in POSTS} | {(path.partition("?")[0], "get") for path in GETS}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), requests), min_size=1, max_size=14))
 def test_a_tenant_is_told_the_same_whether_or_not_another_is_there(sent: list[tuple[str, Any]]) -> None:
     together = [each for each in run(sent) if each[0] == "bob"]

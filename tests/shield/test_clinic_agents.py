@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def cells() -> Any:
-    """12 conversations in every cell but those of `advise`."""
+    """8 conversations in every cell but those of `advise`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
         import shield_clinic
 
-        yield shield_clinic.table([1], 12, settings=("none", "shadow", "enforce"))
+        yield shield_clinic.table([1], 8, settings=("none", "shadow", "enforce"))
 
 
 def test_unshielded_agents_go_wrong(cells: Any) -> None:
@@ -44,7 +44,7 @@ def test_nothing_goes_wrong_under_an_enforcing_shield_and_every_task_is_still_do
     assert list(shield_clinic.faults(cells)) == []
     for agent in ("careful", "hasty", "trusting", "forgetful", "over-eager"):
         cell = cells["enforce", agent]
-        assert cell.writes > 10
+        assert cell.writes > 6
         assert cell.stuck == 0
 
 

@@ -5,7 +5,7 @@ finds is sent back.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -147,7 +147,7 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def tools_file(cards: Mapping[str, Card], things: Things) -> str:
+def tools_file(cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed) -> str:
     """`tools.yaml`: what the catalogue knows of each tool, and what each does."""
     tools: dict[str, Any] = {}
     for name, card in cards.items():
@@ -163,7 +163,7 @@ def tools_file(cards: Mapping[str, Card], things: Things) -> str:
                 "required": list(card.required),
             }
         tools[name] = body
-    return packed({"tools": tools})
+    return write({"tools": tools})
 
 
 def entities_file(things: Things, request: Mapping[str, Any] | None = None) -> str:
@@ -179,7 +179,8 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        "tools.yaml": tools_file(cards, things),
+        # Nobody reads this one: laying it out for people would take most of the time of a compile.
+        "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things),
     }
 

@@ -31,10 +31,10 @@ HARD = {"hard": True}
 KNOWN = {"hard": True, "physical": True}
 
 
-def test_inference_equals_brute_force_on_1000_random_circuits():
+def test_inference_equals_brute_force_on_random_circuits():
     rng = random.Random(5)
     seen = 0
-    while seen < 1000:
+    while seen < 400:
         made = brute.random_circuit(rng)
         evidence = brute.random_evidence(rng, made)
         found = Inference(made).assess(evidence)
@@ -82,7 +82,7 @@ def test_influence_is_the_distance_between_the_margins_of_a_predicates_two_value
 def test_interval_above_the_width_cap_is_sound_and_there_is_no_margin():
     rng = random.Random(8)
     capped = 0
-    for _ in range(600):
+    for _ in range(300):
         made = brute.random_circuit(rng)
         made = Circuit(action="act", rules=tuple(r for r in made.rules if not r.hard), width_cap=1)
         if not made.rules:
@@ -96,7 +96,7 @@ def test_interval_above_the_width_cap_is_sound_and_there_is_no_margin():
             capped += 1
             assert found.p_action is None
             assert found.safe == (found.interval[0] >= 0)
-    assert capped > 10
+    assert capped > 5
 
 
 def test_a_rule_with_forty_predicates_still_has_an_interval_and_is_exact_once_few_are_unknown():

@@ -115,7 +115,7 @@ def random_act(dice: random.Random, unknown: float) -> dict[str, bool | None]:
 def test_a_set_says_what_its_monitors_say(monkeypatch: pytest.MonkeyPatch, memory: int) -> None:
     monkeypatch.setattr(monitors, "MEMORY", memory)
     dice = random.Random(9 + memory)
-    for _ in range(60):
+    for _ in range(30):
         chosen = rules(dice, dice.randint(1, 12))
         together = MonitorSet(chosen)
         each = [Monitor(rule) for rule in chosen]
