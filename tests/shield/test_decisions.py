@@ -437,3 +437,23 @@ def test_who_is_denied_by_one_policy_is_not_sent_to_look_up_for_another_and_try_
     assert "no refunds" in decision.feedback
     assert not any(part in decision.feedback for part in ("Look up", "make the call again"))
     assert [each.tool for each in decision.look_ups] == ["get_order"]
+
+
+def test_of_several_sentences_those_that_bear_on_the_refusal_are_told() -> None:
+    said = ("Cancelled early, an order is refunded in full.", "Cancelled late, half of the price is refunded.")
+    files = {
+        "pack.yaml": "format: 1\nname: refunds\ndocument: policy.md\n",
+        "policy.md": " Ask the lead if in doubt. ".join((*said, "x" * 590 + ".")) + "\n",
+        "tools.yaml": "tools:\n  refund: {effect: write, parameters: {amount: number}, changes: []}\n",
+        "policies.yaml": (
+            "policies:\n  - id: amount\n    kind: guard\n    tools: [refund]\n"
+            f"    spans: [{said[0]!r}, {said[1]!r}, {'x' * 590 + '.'!r}]\n"
+        ),
+        "guards/refunds.py": (
+            "def amount(call, facts):\n"
+            "    if call.amount > 48:\n        return deny('half of the price is refunded, 48.00')\n    return permit()\n"
+        ),
+    }
+    told = Shield(Pack.from_files(files)).session().decide("refund", {"amount": 96}).feedback
+    assert f'The policy says: "{said[0]} ... {said[1]}"' in told
+    assert "xxx" not in told

@@ -10,6 +10,9 @@ from bylaw.shield.decision import Answer, Ground, LookUp
 from bylaw.trace.event import NOT_DONE, LookedUp
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
+_WORD = re.compile(r"\w+")
+_QUOTED = 600
+"""So many characters of a policy's sentences are told, and one sentence whole."""
 FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
@@ -126,11 +129,22 @@ def feedback(
 
 def _rule(pack: Pack, ground: Ground) -> str:
     """What the document says, or, where it is not at hand, what the policy says in the pack's words."""
-    for citation in ground.citations:
-        if citation.text:
-            return f'The policy says: "{_one_line(citation.text)}"'
+    if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
+        return f'The policy says: "{" ... ".join(_telling(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
     return policy.definition if policy is not None else ""
+
+
+def _telling(texts: Sequence[str], because: str) -> list[str]:
+    """Of several sentences those that share most words with the reason, as many as fit, in the document's order: the
+    first may say the opposite of what was decided."""
+    words = set(_WORD.findall(because.lower()))
+    room, chosen = _QUOTED, set[int]()
+    for place in sorted(range(len(texts)), key=lambda at: -len(words.intersection(_WORD.findall(texts[at].lower())))):
+        if not chosen or len(texts[place]) <= room:
+            chosen.add(place)
+            room -= len(texts[place])
+    return [texts[place] for place in sorted(chosen)]
 
 
 def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
