@@ -451,7 +451,8 @@ def test_of_several_sentences_those_that_bear_on_the_refusal_are_told() -> None:
         ),
         "guards/refunds.py": (
             "def amount(call, facts):\n"
-            "    if call.amount > 48:\n        return deny('half of the price is refunded, 48.00')\n    return permit()\n"
+            "    if call.amount > 48:\n        return deny('half of the price is refunded, 48.00')\n"
+            "    return permit()\n"
         ),
     }
     told = Shield(Pack.from_files(files)).session().decide("refund", {"amount": 96}).feedback
