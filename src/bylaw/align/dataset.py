@@ -40,9 +40,11 @@ def tools_text(pack: str) -> str:
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 
-def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """A whole conversation, of which the assistant's messages are learned."""
-    system = system_message(pack, shape.policy, document=document)
+def conversation_row(
+    pack: str, talk: LessonSeries, shape: Shape, *, document: str = "", override: tuple[str, str] | None = None
+) -> Row:
+    """A whole conversation, of which the assistant's messages are learned; under an `override`, if one is given."""
+    system = system_message(pack, shape.policy, override, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 

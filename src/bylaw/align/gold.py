@@ -10,10 +10,12 @@ from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.scene import Task
 from bylaw.align.slot import Slot
-from bylaw.align.thought import think
+from bylaw.align.thought import Thought, think
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful
+from bylaw.packs.clinic.tasks.contraries import Contrary
 from bylaw.trace.event import Call
 
 PURPOSES: dict[str, Purpose] = {
@@ -38,9 +40,26 @@ class Played(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
 
 
-def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
+class Change(Struct, frozen=True):
+    """A policy that the prompt replaces by its contrary."""
+
+    policy: str
+    old: str
+    """The sentences that no longer hold."""
+    contrary: Contrary
+    pack: Pack
+    """The pack with the contrary in its place."""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What the prompt says: the old words and the new."""
+        return self.old, self.contrary.words
+
+
+def play_careful(task: Scenario, change: Change | None = None) -> tuple[list[Played], Outcome]:
     """The careful agent's turns, and how it went."""
-    episode, agent = Episode(task, policy="none"), Careful(task)
+    agent = Careful(task, None if change is None else (change.policy, change.contrary))
+    episode = Episode(task, policy="none")
     played: list[Played] = []
     read = 1
     while not episode.done:
@@ -56,12 +75,15 @@ def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
     return played, episode.outcome()
 
 
-def gold(task: Task, *, seed: int = 0, working: bool = True) -> LessonSeries:
-    """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted."""
+def gold(task: Task, *, seed: int = 0, working: bool = True, change: Change | None = None) -> LessonSeries:
+    """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted.
+
+    Under a `change` the thoughts rest on the changed pack, and say what has changed where it bears on the turn.
+    """
     if not isinstance(task, Scenario):
         raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
-    pack = pack_named(task.pack)
-    played, outcome = play_careful(task)
+    pack = pack_named(task.pack) if change is None else change.pack
+    played, outcome = play_careful(task, change)
     if not outcome.success:
         raise CannotPassError(task.id)
     lessons: list[Lesson] = []
@@ -73,13 +95,14 @@ def gold(task: Task, *, seed: int = 0, working: bool = True) -> LessonSeries:
         purpose = PURPOSES[act.kind]
         known = None if purpose == "other" else serving
         found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
+        text = found.text if change is None else recalling(found, change, is_first=not turn)
         lessons.append(
             Lesson(
                 turn,
                 purpose,
                 write_call(*act.call) if act.call else act.text,
                 act.call,
-                found.text,
+                text,
                 tuple(sorted(found.required)),
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
@@ -88,3 +111,12 @@ def gold(task: Task, *, seed: int = 0, working: bool = True) -> LessonSeries:
             )
         )
     return LessonSeries(task.id, tuple(lessons))
+
+
+def recalling(found: Thought, change: Change, *, is_first: bool) -> str:
+    """A thought that begins with what has changed: at the first turn and where it is decided, if it bears on that."""
+    serving, policy = found.bearing.serving, change.pack.policies[change.policy]
+    decides = found.bearing.purpose in ("announce", "refuse")
+    if not found.text or serving is None or serving.call.tool not in policy.tools or not (is_first or decides):
+        return found.text
+    return f"A policy has changed here: {change.contrary.words} {found.text}"

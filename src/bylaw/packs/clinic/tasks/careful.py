@@ -15,9 +15,10 @@ from bylaw.packs.clinic.simulator.dialogue import do
 from bylaw.packs.clinic.simulator.evidence import Absent, Unseen
 from bylaw.packs.clinic.simulator.needs import alters, refused, shows
 from bylaw.packs.clinic.simulator.tables import TODAY, Fact
-from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
+from bylaw.packs.clinic.simulator.truth import POLICIES, Policy, policies_of
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.packs.clinic.tasks.contraries import Contrary
 from bylaw.packs.clinic.tasks.parts import grounds
 from bylaw.packs.clinic.tasks.scenario import Scenario, Scene, amount_of, tells, things_of
 from bylaw.packs.clinic.tasks.twins import AMOUNTS
@@ -59,10 +60,14 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. It knows the handbook by the simulator's truth, and of the records what it has read."""
+    """Plays one scenario. It knows the handbook by the simulator's truth, and of the records what it has read.
 
-    def __init__(self, scenario: Scenario) -> None:
+    `changed`: a policy, and the contrary that holds in its place.
+    """
+
+    def __init__(self, scenario: Scenario, changed: tuple[str, Contrary] | None = None) -> None:
         self.scenario = scenario
+        self.changed = changed
         self.rng = random.Random(f"careful/{scenario.id[:-2]}")
         self.place = 0
         self.knows: dict[Fact, Any] = {}
@@ -87,7 +92,7 @@ class Careful:
             person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
             return self.made("look_up", call=("find_patient", {"name": person["name"]}))
         pending: Act | None = None
-        for policy in policies_of(want.tool):
+        for policy in self.policies(want.tool):
             try:
                 permitted = run(policy, want.arguments, self.told | reason_of(want), self.read).permitted
             except Unseen as unseen:
@@ -109,12 +114,22 @@ class Careful:
         text = self.rng.choice(PROPOSALS).format(do=do(errand.right))
         return self.made("proposal", text=text, slots=(*slots_of(errand.right), Slot("question", "confirm", (r"\?",))))
 
+    def policies(self, tool: str) -> list[Policy]:
+        """The policies that bear on a tool."""
+        if self.changed is None:
+            return policies_of(tool)
+        id, contrary = self.changed
+        return [each._replace(permits=contrary.permits) if each.id == id else each for each in policies_of(tool)]
+
     def made(self, kind: Kind, **parts: Any) -> Act:
         errand = self.scenario.errands[self.place]
         write = errand.right or errand.want
         return Act(kind, self.place, write=write, refused=errand.right is None, **parts)
 
     def refusal(self, want: Want, policy: str) -> Act:
+        if self.changed is not None and self.changed[0] == policy:
+            again = "I understand, but I still" if self.stage == "refused" else "I'm sorry, I"
+            return self.made("refusal", text=f"{again} can't {do(want).split(' with a ')[0]}: {self.changed[1].because}.")
         ground = grounds()[policy]
         because = ground["because"].format(**self.details(want, policy))
         what = do(want).split(" with a ")[0]

@@ -1,6 +1,7 @@
 """Scenarios in which one policy is replaced by its contrary, so that something else is right."""
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
 from msgspec import Struct
@@ -45,19 +46,26 @@ def overrides() -> tuple[Override, ...]:
     for scenario in scenarios("override"):
         policy = scenario.focus[0]
         assert policy in OPPOSED
-        errand = scenario.errands[0]
-        for number, contrary in enumerate(contraries(policy)):
-            clinic = Clinic(scenario.open().connection)
-            right, is_clear = right_under(clinic, errand.want, policy, contrary)
-            clinic.connection.close()
-            if not is_clear or right == errand.right:
+        for contrary, changed in changes(scenario, policy):
+            if changed.task.errands[0].right == scenario.errands[0].right:
                 continue
             lifted[policy] += contrary.permits is always
             if contrary.permits is not always or lifted[policy] <= MOST_LIFTED:
-                changed = replace(errand, right=right, against="")
-                task = replace(scenario, id=f"{scenario.id}-{number}", errands=(changed,))
-                found.append(Override(task, policy, contrary.words))
+                found.append(changed)
     return tuple(found)
+
+
+def changes(scenario: Scenario, policy: str) -> Iterator[tuple[Contrary, Override]]:
+    """A scenario of one errand under each contrary of a policy, where it is clear what is right then."""
+    errand = scenario.errands[0]
+    for number, contrary in enumerate(contraries(policy)):
+        clinic = Clinic(scenario.open().connection)
+        right, is_clear = right_under(clinic, errand.want, policy, contrary)
+        clinic.connection.close()
+        if is_clear:
+            changed = replace(errand, right=right, against="")
+            task = replace(scenario, id=f"{scenario.id}-{number}", errands=(changed,))
+            yield contrary, Override(task, policy, contrary.words)
 
 
 def right_under(clinic: Clinic, want: Want, policy: str, contrary: Contrary) -> tuple[Want | None, bool]:
