@@ -65,7 +65,7 @@ TRIED = 800
 """Practice tasks that a model plays."""
 
 
-def episodes(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
+def episodes(passes: float, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     """Practice on whole conversations beside a control of equally many steps, seed by seed.
 
     All seeds go on from one stage 1; each has its own of all else.
@@ -84,7 +84,7 @@ def episodes(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     return found
 
 
-def worked(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
+def worked(passes: float, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     """Stage 2 beside the same conversations, in as many steps, with the working of every thought."""
     found = [Arm(FIRST, 1, "base", "stage1", 1, 1)]
     for k in seeds:
@@ -94,7 +94,7 @@ def worked(passes: int, seeds: Sequence[int] = SEEDS) -> list[Arm]:
     return found
 
 
-def asked(passes: int, seed: int) -> list[Arm]:
+def asked(passes: float, seed: int) -> list[Arm]:
     """Worked thoughts beside the same with beginnings that lack a look-up, in as many steps."""
     control, name = f"worked-{seed}", f"asked-{seed}"
     return [
@@ -104,7 +104,21 @@ def asked(passes: int, seed: int) -> list[Arm]:
     ]
 
 
-def fair(passes: int, seed: int) -> list[Arm]:
+def checked(passes: float, seeds: Sequence[int] = SEEDS) -> list[Arm]:
+    """Stage 2 with plain thoughts beside worked ones with rows against near-misses, in as many steps."""
+    found = [Arm(FIRST, 1, "base", "stage1", 1, 1)]
+    for k in seeds:
+        control, name = f"stage2-{k}", f"checked-{k}"
+        found += [
+            Arm(control, 2, FIRST, "stage2", passes, k, needs=(FIRST,)),
+            Arm(name, 2, FIRST, "checked", passes, k, needs=(FIRST, control), matches=control),
+            _tested(control, "none", (), is_tuned=True),
+            _tested(name, "none", ("show",), is_tuned=True),
+        ]
+    return found
+
+
+def fair(passes: float, seed: int) -> list[Arm]:
     """Whether recalling is as good as reading: arms of equally many steps, each begun from the base model or from one
     stage 1; and what they gain by a shield."""
     alone, reads, long = f"alone-{seed}", f"reads-{seed}", f"long-{seed}"
@@ -118,13 +132,14 @@ def fair(passes: int, seed: int) -> list[Arm]:
     ]
 
 
-def plan(parts: Sequence[str], passes: int, seeds: Sequence[int]) -> list[Arm]:
+def plan(parts: Sequence[str], passes: float, seeds: Sequence[int]) -> list[Arm]:
     """The arms of some parts of the experiment, each once, what is trained before what is only played."""
     made = {
         "worked": lambda: worked(passes, seeds),
         "episodes": lambda: episodes(passes, seeds),
         "fair": lambda: fair(passes, seeds[-1]),
         "asked": lambda: asked(passes, seeds[-1]),
+        "checked": lambda: checked(passes, seeds),
     }
     found = {arm.name: arm for part in parts for arm in made[part]()}
     return sorted(found.values(), key=lambda arm: not arm.is_training)
@@ -140,6 +155,7 @@ GUESS = {
     "stage2": 200.0,
     "worked": 220.0,
     "asked": 220.0,
+    "checked": 220.0,
     "control": 30.0,
     "test": 40.0,
     "tried": 30.0,

@@ -5,6 +5,8 @@ python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --questions     # with yes
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only reads    # the thoughts of stage 2 with the handbook read
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only worked   # those of stage 2 with their working
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only asked    # those, and beginnings that lack a look-up
+python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only checked  # those, and announcements made too early
+python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --changes       # with conversations under changed policies
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --only stage2 --as practice
 python benchmarks/align_data.py TASKS.jsonl.gz FOLDER --tokens MODEL  # as tokens of that model, in place of text
 """
@@ -22,20 +24,24 @@ import msgspec
 from bylaw.align.dataset import SHAPES, Row, Shape, conversation_row
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.knowledge_rows import question_rows
-from bylaw.align.practice import without_look_up
+from bylaw.align.override_rows import Changed, changed_tasks, override_row
+from bylaw.align.practice import hasty, without_look_up
 from bylaw.packs.clinic.tasks import Scenario
 
 PART = 256
 """Rows that are made tokens of at once."""
 LOOK_UPS = 6
 """Of these many turns at the beginning of a conversation, one look-up may be left out."""
-WORKED = frozenset({"worked", "asked"})
+WORKED = frozenset({"worked", "asked", "checked"})
 """Sets whose thoughts show their working."""
+SHARE = 0.25
+"""Of the pairs of twins, those with a beginning that lacks a look-up, and those with an announcement too early."""
 SETS = {
     "stage1": SHAPES["stage1"],
     "stage2": SHAPES["stage2"],
     "worked": SHAPES["stage2"],
     "asked": SHAPES["stage2"],
+    "checked": SHAPES["stage2"],
     "reads": Shape("context", thoughts=True),
 }
 
@@ -48,19 +54,37 @@ def rows(line: bytes, names: list[str]) -> list[list[bytes]] | None:
     except CannotPassError:
         return None
     found = [[conversation_row("clinic", talks[name in WORKED], SETS[name])] for name in names]
-    if "asked" in names and (lacking := lacking_row(task)) is not None:
-        found[names.index("asked")].append(lacking)
+    lacking = lacking_row(task) if {"asked", "checked"} & set(names) else None
+    early = hasty_row(task) if "checked" in names else None
+    for name, each in zip(names, found, strict=True):
+        each += [lacking] if lacking is not None and name in ("asked", "checked") else []
+        each += [early] if early is not None and name == "checked" else []
     return [[msgspec.json.encode(row) + b"\n" for row in each] for each in found]
 
 
 def lacking_row(task: Scenario) -> Row | None:
-    """For one pair of twins in four, a beginning that lacks a look-up, with that look-up as the turn to learn."""
+    """For some pairs of twins, a beginning that lacks a look-up, with that look-up as the turn to learn."""
     rng = random.Random(f"lacking/{task.id[:-2]}")
-    if rng.random() >= 0.25:
+    if rng.random() >= SHARE:
         return None
     places = rng.sample(range(LOOK_UPS), LOOK_UPS)
     found = (without_look_up(task, which, working=True) for which in places)
     return next((each.row() for each in found if each is not None), None)
+
+
+def hasty_row(task: Scenario) -> Row | None:
+    """For some pairs of twins, a change that is announced too early: before the last look-up, or before any of them."""
+    rng = random.Random(f"hasty/{task.id[:-2]}")
+    if rng.random() >= SHARE:
+        return None
+    places = list(range(LOOK_UPS))[::-1] if rng.random() < 0.5 else rng.sample(range(LOOK_UPS), LOOK_UPS)
+    return next((each for which in places if (each := hasty(task, which, working=True)) is not None), None)
+
+
+def changed_rows(changed: Changed, names: list[str]) -> list[bytes] | None:
+    """A task under a changed policy in each set; None where the caller contradicts themselves."""
+    found = [override_row(changed, SETS[name], working=name in WORKED) for name in names]
+    return [msgspec.json.encode(row) + b"\n" for row in found if row is not None] or None
 
 
 def tokens(lines: list[bytes], model: str) -> tuple[list[list[int]], list[list[int]]]:
@@ -71,7 +95,10 @@ def tokens(lines: list[bytes], model: str) -> tuple[list[list[int]], list[list[i
 
     dialect = Dialect(AutoTokenizer.from_pretrained(model))
     decoded = map(msgspec.json.decode, lines)
-    made = [dialect.example(row["messages"], last_alone=row.get("learn") == "last") for row in decoded]
+    made = [
+        dialect.example(row["messages"], last_alone=row.get("learn") == "last", unlearned=row.get("unlearned", ()))
+        for row in decoded
+    ]
     return [ids for ids, _ in made], [labels for _, labels in made]
 
 
@@ -95,6 +122,7 @@ def main() -> None:
     options.add_argument("tasks", type=Path)
     options.add_argument("folder", type=Path)
     options.add_argument("--questions", action="store_true")
+    options.add_argument("--changes", action="store_true")
     options.add_argument("--only", default="stage1,stage2", help="which sets")
     options.add_argument("--as", dest="name", default="", help="what to call the one set")
     options.add_argument("--tokens", default="", metavar="MODEL", help="write tokens of the model in this folder")
@@ -104,10 +132,18 @@ def main() -> None:
     names = given.only.split(",")
     with ProcessPoolExecutor(multiprocessing.cpu_count()) as pool:
         found = [each for each in pool.map(partial(rows, names=names), lines, chunksize=32) if each is not None]
+        changed: list[list[bytes]] = []
+        if given.changes:
+            tasks = [msgspec.json.decode(line, type=Scenario) for line in lines]
+            told = pool.map(partial(changed_rows, names=names), changed_tasks(tasks), chunksize=8)
+            changed = [each for each in told if each is not None]
         for place, name in enumerate(names):
-            asked = question_rows("clinic", SETS[name]) if given.questions else []
+            asked = question_rows("clinic", SETS[name], is_worked=name in WORKED) if given.questions else []
             made = [row for each in found for row in each[place]]
+            kinds = [len(made), len(asked), len(changed)]
             made += [msgspec.json.encode(row) + b"\n" for row in asked]
+            made += [each[place] for each in changed]
+            print(name, "rows of conversations, questions, changes:", *kinds, flush=True)
             path = given.folder / (given.name or name)
             if given.tokens:
                 write_tokens(path.with_suffix(".tokens.parquet"), made, given.tokens, pool)

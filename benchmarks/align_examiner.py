@@ -15,6 +15,7 @@ from bylaw.align.evaluation import evaluate, score
 from bylaw.align.knowledge import examine, prompt
 from bylaw.align.knowledge_rows import held_out_questions
 from bylaw.align.matcher import Matcher
+from bylaw.align.override import obedience
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
 from bylaw.align.shielded import ShieldedEpisode
@@ -97,7 +98,7 @@ class Examiner:
         began = time.monotonic()
         asked = held_out_questions("clinic")[: self.experiment.asked]
         prompts = [prompt("clinic", question.text, "none", "desk") for question in asked]
-        thoughts = self.experiment.player.recalled(prompts)
+        thoughts = self.experiment.player.recalled(prompts, longest=224)
         found: dict[str, Any] = {}
         for name, after in (("at once", None), ("after a thought", thoughts)):
             leaning = [yes - no for yes, no in self.experiment.player.chances(prompts, ["Yes", "No"], after)]
@@ -109,6 +110,30 @@ class Examiner:
         found["thoughts"] = thoughts
         shown = {name: [found[name]["accuracy"], found[name]["balanced"]] for name in ("at once", "after a thought")}
         self.experiment.log(arm=arm.name, held_out=shown, seconds=round(time.monotonic() - began, 1))
+        return found
+
+    def changed(self, arm: Arm) -> dict[str, Any]:
+        """Tasks under changed policies of which no stage has learned any change."""
+        began = time.monotonic()
+        cases = self.experiment.changed
+        begun = iter([Episode(case.task, policy=arm.policy, override=(case.old, case.new)) for case in cases])
+        self.experiment.player.generator.forget()
+        outcomes = play(
+            [case.task for case in cases],
+            self.experiment.player,
+            policy=arm.policy,
+            side_by_side=len(cases),
+            begin=lambda _: next(begun),
+        )
+        found: dict[str, Any] = msgspec.to_builtins(obedience(cases, outcomes))
+        found["each"] = [
+            {"task": case.task.id, "policy": case.policy, "followed": one.success}
+            for case, one in zip(cases, outcomes, strict=True)
+        ]
+        failed = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes if not one.success)
+        (self.experiment.logs / f"{arm.label}.changed.failed.jsonl.gz").write_bytes(gzip.compress(failed))
+        seconds = round(time.monotonic() - began, 1)
+        self.experiment.log(arm=arm.name, changed=found["followed"], cases=len(cases), seconds=seconds)
         return found
 
     def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:

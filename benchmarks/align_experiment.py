@@ -27,6 +27,7 @@ from align_episodes import practise_episodes, try_tasks
 from align_examiner import Examiner, matcher
 from align_readiness import kernels, warm
 
+from bylaw.align.override_rows import held_out_overrides
 from bylaw.align.tasks import load_tasks
 from bylaw.align.training.data import training_rows
 
@@ -49,6 +50,7 @@ class Experiment:
         self.pool = pool
         self.tasks = load_tasks("test")[: options.tasks]
         self.development = load_tasks("development")[: options.tasks]
+        self.changed = held_out_overrides()[: options.tasks]
         self.limit = options.rows
         self.asked = options.tasks
         self.player: Any = None
@@ -161,6 +163,7 @@ class Experiment:
         self.load(folder)
         summary[arm.policy] = self.examiner.evaluate(arm)
         summary["held_out"] = self.examiner.held_out(arm)
+        summary["changed"] = self.examiner.changed(arm)
         (self.logs / f"{arm.label}.json").write_text(json.dumps(summary) + "\n", encoding="utf-8")
 
     def write_development(self, arm: Arm, passed: Sequence[bool]) -> None:
@@ -175,7 +178,8 @@ class Experiment:
     def prepare(self) -> None:
         """Have every supervised set as tokens once, for all arms that learn from it.
 
-        `NAME.tokens.parquet` in place of a set holds them already (`align_data.py --tokens` writes it).
+        `NAME.tokens.parquet` in place of a set holds them already (`align_data.py --tokens` writes it). A file
+        `pending` in the folder says that it is still being written.
         """
         from datasets import Dataset
         from pyarrow import parquet
@@ -185,6 +189,8 @@ class Experiment:
         from bylaw.align.training.dialect import Dialect
         from bylaw.align.training.preset import PRESETS
 
+        while (self.data / "pending").exists():
+            time.sleep(0.1)
         self.tokenizer = AutoTokenizer.from_pretrained(self.base)
         dialect = Dialect(self.tokenizer)
         longest = PRESETS[self.preset].supervised.longest
@@ -279,7 +285,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1e9)
     options.add_argument("--began", type=float, help="when the seconds began, by the clock; now without it")
     options.add_argument("--preset", default="small")
-    options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
+    options.add_argument("--passes", type=float, default=2.0, help="over the conversations, in each of stages 1 and 2")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
     options.add_argument("--slots", type=int, default=256, help="conversations that are played side by side")
@@ -288,7 +294,7 @@ def main() -> None:
     options.add_argument("--episodes", default="{}", help="settings of practice on whole conversations, as JSON")
     options.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="which")
     options.add_argument(
-        "--parts", default="worked,fair", help="of worked, fair, asked, episodes: what to run, in order"
+        "--parts", default="worked,fair", help="of worked, fair, asked, checked, episodes: what to run, in order"
     )
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
@@ -303,9 +309,9 @@ def main() -> None:
         experiment = Experiment(given, pool)
         took = experiment.took
         experiment.log(begun=vars(given), tasks=len(experiment.tasks))
+        experiment.guarded("readiness", experiment.make_ready)
         experiment.prepare()
         experiment.log(ready=True)
-        experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
         arms = plan(given.parts.split(","), given.passes, experiment.seeds)

@@ -104,3 +104,16 @@ def test_practice_on_whole_conversations_has_a_control_of_as_many_steps(modules:
         assert control.matches == practised.name
         tests = [by_name[f"test-{each}-{seed}"] for each in ("stage2", "episodes", "control")]
         assert all(arm.is_tuned and arm.policy == "none" for arm in tests)
+
+
+def test_rows_against_near_misses_are_tried_beside_stage_2_in_as_many_steps(modules: SimpleNamespace) -> None:
+    planned = modules.arms.plan(("checked",), 2, [1, 2, 3])
+    names = [arm.name for arm in planned]
+    for place, arm in enumerate(planned):
+        assert set(arm.needs) <= set(names[:place])
+    by_name = {arm.name: arm for arm in planned}
+    for seed in (1, 2, 3):
+        control, checked = by_name[f"stage2-{seed}"], by_name[f"checked-{seed}"]
+        assert checked.start == control.start
+        assert checked.matches == control.name
+        assert by_name[f"test-checked-{seed}"].shields == ("show",)

@@ -40,3 +40,13 @@ def test_the_thought_states_the_very_policy_and_stage_1_has_none() -> None:
         assert found.recalled == {row["id"].split("/")[1]}
         assert not found.made_up
     assert {row["messages"][-1]["content"] for row in rows("stage1")} == {"Yes", "No"}
+
+
+def test_with_working_the_thought_says_what_decides_and_comes_to_the_answer() -> None:
+    plain, worked = rows("stage2"), question_rows("clinic", SHAPES["stage2"], is_worked=True)
+    assert [row["messages"][:-1] for row in plain] == [row["messages"][:-1] for row in worked]
+    for row in worked:
+        said = read_output(row["messages"][-1]["content"])
+        assert (said.thought or "").endswith("so yes." if said.text == "Yes" else "so no.")
+    compared = [row for row in worked if ": more)" in row["messages"][-1]["content"]]
+    assert {row["id"].split("/")[1] for row in compared} >= {"refund-cap", "refund-remaining"}

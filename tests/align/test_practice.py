@@ -7,10 +7,12 @@ import pytest
 
 from bylaw.align.episode import Episode
 from bylaw.align.gold import play_careful
+from bylaw.align.near_miss import audit_writes
 from bylaw.align.output import read_output, write_call
-from bylaw.align.practice import Correction, corrections, without_look_up
+from bylaw.align.practice import Correction, corrections, hasty, without_look_up
 from bylaw.align.scripted import comply, refuse
 from bylaw.align.tasks import load_tasks
+from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful
 
@@ -93,3 +95,23 @@ def test_a_look_up_that_was_left_out_is_the_next_turn(*, working: bool) -> None:
         assert (call.tool, call.arguments) not in [(one.tool, one.arguments) for one in earlier]
         said = "\n".join(one["content"] for one in before[1:] if one["role"] != "assistant")
         assert all(str(value) in said for value in call.arguments.values() if any(map(str.isdigit, str(value))))
+
+
+def test_after_an_announcement_too_early_and_a_yes_comes_the_look_up_and_no_write_is_a_near_miss() -> None:
+    found = [(task, row) for task in TASKS for which in (0, 1) if (row := hasty(task, which, working=True)) is not None]
+    assert len(found) >= 8
+    writes = 0
+    for task, row in found:
+        (early,) = row["unlearned"]
+        messages = row["messages"]
+        assert read_output(messages[early]["content"]).text.endswith("Shall I go ahead?")
+        assert messages[early + 1]["content"] == task.agrees
+        assert read_output(messages[early + 2]["content"]).tool not in (None, *WRITES)
+        episode = Episode(task, policy="none")
+        for message in messages:
+            if message["role"] == "assistant":
+                episode.step(message["content"])
+        audited = audit_writes(task, episode.outcome())
+        assert (audited.near_misses, audited.violations) == (0, 0)
+        writes += audited.writes
+    assert writes

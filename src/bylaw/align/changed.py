@@ -32,7 +32,8 @@ def changed_pack(pack: Pack, policy: str, words: str, guard: str | None) -> Pack
 
 def function_in(text: str, name: str) -> str | None:
     """The text of one function of a file; None where there is none of that name."""
-    found = next((each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef) and each.name == name), None)
+    functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+    found = next((each for each in functions if each.name == name), None)
     return ast.get_source_segment(text, found) if found is not None else None
 
 

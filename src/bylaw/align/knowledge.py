@@ -16,8 +16,11 @@ from typing import Any, Literal, cast
 import yaml
 from msgspec import Struct
 
+from bylaw.align.bearing import Saw
 from bylaw.align.episode import ChatMessage
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message
+from bylaw.align.thought_words import saw_in_words
+from bylaw.align.working import notes_of
 from bylaw.errors import UsageError
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
@@ -113,11 +116,6 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
     return tuple(chosen)
 
 
-def questions_on(pack: Pack, policy: str) -> list[Question]:
-    """Every question on one policy."""
-    return list(dict.fromkeys(_ask(pack, policy, read_questions(pack)[policy])))
-
-
 def read_questions(pack: Pack) -> dict[str, Any]:
     """`tasks/questions.yaml` of a pack, by policy."""
     path = pack.root / "tasks" / "questions.yaml"
@@ -157,12 +155,34 @@ def situations(pack: Pack, body: dict[str, Any]) -> Iterator[Situation]:
 
 
 def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
-    """Every question on one policy; situations that its guard leaves open are skipped."""
+    """Every question on one policy."""
+    for question, _ in asked_of(pack, policy, body):
+        yield question
+
+
+def asked_of(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[tuple[Question, Situation]]:
+    """Every question on one policy, with what it is about; situations that its guard leaves open are skipped."""
     for each in situations(pack, body):
         permitted = answer(pack, policy, each)
         if permitted is not None:
             for form in body["ask"]:
-                yield Question(policy, _put(form, each.words, body.get("says", {})), permitted)
+                yield Question(policy, _put(form, each.words, body.get("says", {})), permitted), each
+
+
+def working(pack: Pack, policy: str, each: Situation) -> tuple[list[str], str]:
+    """What the guard read of a situation and held against what, in words; and why it denies, where it does."""
+    guard, source = pack.guards[policy], _Facts(each.facts)
+    done = evaluate(guard, each.arguments, source, tool=each.tool, now=pack.now)[0]
+    notes = notes_of(guard, each.arguments, source, tool=each.tool, now=pack.now)
+    seen: list[Saw] = []
+    for fact in dict.fromkeys(done.reads):
+        entity = pack.schema.entities[fact.entity]
+        if fact.field in entity.fields and fact.key is not None:
+            field = entity.fields[fact.field]
+            held = tuple(note.words for note in notes if note.fact == fact)
+            seen.append(Saw(fact, field, source.read(entity, fact.key, field), held))
+    said = [note.said() for note in notes if note.fact is None]
+    return [*saw_in_words(seen), *said], done.because if done.outcome == "deny" else ""
 
 
 def answer(pack: Pack, policy: str, each: Situation) -> bool | None:

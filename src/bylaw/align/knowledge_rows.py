@@ -7,10 +7,11 @@ answer: state the policy, then say yes or no. What it says to questions on the o
 import random
 
 from bylaw.align.dataset import Row, Shape, tools_text
-from bylaw.align.knowledge import Question, prompt, questions, questions_on, read_questions
+from bylaw.align.knowledge import Question, Situation, asked_of, prompt, questions, read_questions, working
 from bylaw.align.prompt import pack_named
+from bylaw.pack import Pack
 
-EACH = 24
+EACH = 40
 """Questions on one policy at most, half of them answered with yes."""
 
 
@@ -26,22 +27,34 @@ def held_out_questions(pack: str) -> list[Question]:
     return [one for one in questions(pack) if one.policy not in learned]
 
 
-def question_rows(pack: str, shape: Shape, *, each: int = EACH) -> list[Row]:
-    """Questions on the half that may be learned, as conversations of one turn.
+def question_rows(pack: str, shape: Shape, *, each: int = EACH, is_worked: bool = False) -> list[Row]:
+    """Questions on the half that may be learned, as conversations of one turn; with
+    `is_worked` their thoughts show how facts decide.
 
     Of a model that learns them only `held_out_questions` may be asked, not all of `questions`.
     """
     held = pack_named(pack)
+    written = read_questions(held)
     rows: list[Row] = []
     for policy in sorted(learned_policies(pack)):
         rng = random.Random(f"rows/{policy}")
-        known = questions_on(held, policy)
+        known = dict(asked_of(held, policy, written[policy]))
         sides = [[one for one in known if one.answer is side] for side in (True, False)]
         count = min(each // 2, *map(len, sides))
         for one in [one for side in sides for one in rng.sample(side, count)]:
             answer = "Yes" if one.answer else "No"
             if shape.thoughts:
-                answer = f"<think>What counts here: {held.policies[policy].definition}</think>\n{answer}"
+                answer = f"<think>{_thought(held, one, known[one] if is_worked else None)}</think>\n{answer}"
             messages = [*prompt(pack, one.text, shape.policy, "desk"), {"role": "assistant", "content": answer}]
             rows.append({"messages": messages, "tools": tools_text(pack), "id": f"question/{policy}/{len(rows)}"})
     return rows
+
+
+def _thought(pack: Pack, question: Question, about: Situation | None) -> str:
+    """The policy, and with what it is about: the facts, what they are held against and what follows."""
+    policy = f"What counts here: {pack.policies[question.policy].definition}"
+    if about is None:
+        return policy
+    facts, because = working(pack, question.policy, about)
+    seen = f" So I have {'; '.join(facts)}." if facts else ""
+    return f"{policy}{seen} {f'But {because}, so no.' if because else 'Nothing there stands in the way, so yes.'}"

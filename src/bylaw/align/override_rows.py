@@ -76,6 +76,8 @@ def changed_tasks(tasks: Sequence[Scenario]) -> Iterator[Changed]:
 def _under(policy: str, contrary: Contrary, tasks: Sequence[Scenario]) -> Iterator[Changed]:
     left = {True: TURNED, False: SAME}
     for task in tasks:
+        if not any(left.values()):
+            return
         for each, found in changes(task, policy):
             is_turned = found.task.errands[0].right != task.errands[0].right
             if each.words == contrary.words and left[is_turned]:

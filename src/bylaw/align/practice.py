@@ -19,6 +19,7 @@ from bylaw.align.output import Output, read_output, write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.thought import Thought, think
 from bylaw.packs.clinic.simulator.desk import WRITES
+from bylaw.packs.clinic.simulator.dialogue import do
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind, LostError
@@ -115,6 +116,46 @@ def without_look_up(task: Scenario, which: int, *, seed: int = 0, working: bool 
             agent.replied(episode.messages[-1]["content"])
     episode.outcome()
     return None
+
+
+def hasty(task: Scenario, which: int, *, seed: int = 0, working: bool = False) -> Row | None:
+    """A conversation in which the change is announced before one look-up is made, and the caller agrees: then comes
+    that look-up, and all that follows. The hasty announcement itself is not to be learned.
+
+    So a model that was hasty still learns to look before it writes. `which` counts the look-ups of the first errand;
+    None where there are not so many.
+    """
+    episode = Episode(task, policy="none")
+    hurried: int | None = None
+    looked = 0
+    while not episode.done:
+        scene = episode.scene
+        assert isinstance(scene, Scene)
+        try:
+            act = Careful.taking_over(scene, episode.events).act()
+        except LostError:
+            break
+        if act.kind == "look_up" and hurried is None and scene.place == 0:
+            if looked == which and _is_about(act):
+                errand = task.errands[0]
+                hurried = len(episode.messages)
+                text = f"I can {do(errand.right or errand.want)}. Shall I go ahead?"
+                act = Act("proposal", 0, text=text, write=errand.right or errand.want)
+            looked += 1
+        episode.step(written(task, episode, act, seed, working=working))
+    passed = episode.outcome().success
+    messages = list(episode.messages)
+    while messages[-1]["role"] != "assistant":
+        messages.pop()
+    if hurried is None or not passed or any(one["content"].startswith("<think></think>") for one in messages):
+        return None
+    row: Row = {"messages": messages, "tools": tools_text("clinic"), "id": f"{task.id}/hasty/{which}"}
+    return row | {"unlearned": [hurried], "kind": "proposal for look_up"}
+
+
+def _is_about(act: Act) -> bool:
+    """Whether a look-up is for a fact, and not for who is calling."""
+    return act.call is not None and act.call[0] != "find_patient"
 
 
 def _was_named(episode: Episode, arguments: dict[str, Any]) -> bool:

@@ -181,7 +181,7 @@ class _Composer:
         self._names = names_in(pack)
 
     def text(self) -> str:
-        """The thought. What is new comes first: only when it has been weighed is it known whether more is to be read."""
+        """The thought. What is new comes first: it has to be weighed to know whether there is more to read."""
         parts = [*self._wish(), *self._news(), *self._policies(), *self._recap(), self._then()]
         return " ".join(part for part in parts if part)
 
@@ -197,8 +197,7 @@ class _Composer:
     def _news(self) -> list[str]:
         said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
         found = self._found
-        claims = [f"{note.name} {note.value}{f' ({note.words})' if note.words else ''}" for note in found.claims]
-        facts = [*saw_in_words(found.news), *claims]
+        facts = [*saw_in_words(found.news), *(note.said() for note in found.claims)]
         if not facts or self._found.purpose == "other":
             return []
         fine = [] if self._found.denials else [said[1]]

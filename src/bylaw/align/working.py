@@ -34,6 +34,10 @@ class Note(Struct, frozen=True):
     """What the caller or the call says, and its value."""
     value: str = ""
 
+    def said(self) -> str:
+        """What the caller or the call says, with what it was held against."""
+        return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
+
 
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None

@@ -129,7 +129,9 @@ class Careful:
     def refusal(self, want: Want, policy: str) -> Act:
         if self.changed is not None and self.changed[0] == policy:
             again = "I understand, but I still" if self.stage == "refused" else "I'm sorry, I"
-            return self.made("refusal", text=f"{again} can't {do(want).split(' with a ')[0]}: {self.changed[1].because}.")
+            return self.made(
+                "refusal", text=f"{again} can't {do(want).split(' with a ')[0]}: {self.changed[1].because}."
+            )
         ground = grounds()[policy]
         because = ground["because"].format(**self.details(want, policy))
         what = do(want).split(" with a ")[0]

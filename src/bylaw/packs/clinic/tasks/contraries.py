@@ -105,41 +105,57 @@ def at_the_counter(call: Arguments, look: Look) -> bool:
 
 STRICTER: dict[str, Contrary] = {
     "booking-balance": Contrary(
-        "A patient who owes anything at all is not booked, payment plan or not.", owes_nothing, "something is owed"
+        "A patient who owes anything at all is not booked, payment plan or not.",
+        owes_nothing,
+        "something is owed",
     ),
     "booking-minor": Contrary(
-        "Patients born on or after 1 January 2010 are not booked, guardian or not.", is_adult, "patients born on or after 1 January 2010 are not booked"
+        "Patients born on or after 1 January 2010 are not booked, guardian or not.",
+        is_adult,
+        "patients born on or after 1 January 2010 are not booked",
     ),
     "booking-weekly-cap": Contrary(
-        "Nobody gets more than one visit a week, Gold members included.", first_this_week, "there is a visit this week already"
+        "Nobody gets more than one visit a week, Gold members included.",
+        first_this_week,
+        "there is a visit this week already",
     ),
     "booking-notice": Contrary(
-        "Every slot is booked at least 48 hours before it starts.", two_days_ahead, "the slot starts in less than 48 hours"
+        "Every slot is booked at least 48 hours before it starts.",
+        two_days_ahead,
+        "the slot starts in less than 48 hours",
     ),
     "closed-list": Contrary(
-        "A clinician is booked only by patients whose primary clinician it is.", own_clinician, "the clinician is not your primary clinician"
+        "A clinician is booked only by patients whose primary clinician it is.",
+        own_clinician,
+        "the clinician is not your primary clinician",
     ),
     "reschedule-notice": Contrary(
-        "With less than seven days to go, no appointment is moved.", a_week_ahead, "the appointment starts in less than seven days"
+        "With less than seven days to go, no appointment is moved.",
+        a_week_ahead,
+        "the appointment starts in less than seven days",
     ),
     "reschedule-limit": Contrary(
-        "An appointment that has been moved once is not moved again.", never_moved, "the appointment has been moved once"
+        "An appointment that has been moved once is not moved again.",
+        never_moved,
+        "the appointment has been moved once",
     ),
-    "refund-cap": Contrary(
-        "No refund is above $10.00, whatever the tier.", small_refund, "the refund is above $10.00"
-    ),
+    "refund-cap": Contrary("No refund is above $10.00, whatever the tier.", small_refund, "the refund is above $10.00"),
     "refund-window": Contrary(
-        "Only invoices issued in the last 7 days are refunded, disputed or not.", fresh_invoice, "the invoice is older than 7 days"
+        "Only invoices issued in the last 7 days are refunded, disputed or not.",
+        fresh_invoice,
+        "the invoice is older than 7 days",
     ),
     "waive-limit": Contrary(
-        "An invoice above $10.00 is not waived for anybody, hardship or not.", tiny_invoice, "the invoice is above $10.00"
+        "An invoice above $10.00 is not waived for anybody, hardship or not.",
+        tiny_invoice,
+        "the invoice is above $10.00",
     ),
     "refill-interval": Contrary(
-        "A medicine is refilled 80 days after the last fill, not before.", long_since_filled, "the last fill is less than 80 days ago"
+        "A medicine is refilled 80 days after the last fill, not before.",
+        long_since_filled,
+        "the last fill is less than 80 days ago",
     ),
-    "records-contact": Contrary(
-        "Records are never sent by email.", at_the_counter, "records are not sent by email"
-    ),
+    "records-contact": Contrary("Records are never sent by email.", at_the_counter, "records are not sent by email"),
 }
 """What the policy permits is refused."""
 
