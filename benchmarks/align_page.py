@@ -5,7 +5,7 @@ uv run python benchmarks/align_page.py     # writes docs/results/align.md
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from align_logs import (
@@ -57,6 +57,10 @@ ARMS = {
     "stage 2 without stage 1": ALONE,
 }
 """All of the last run."""
+CHECKED: Places = ((15, 1), (15, 2), (15, 3))
+"""Trainings of stage 2 with plain thoughts, and with worked ones and rows against near-misses."""
+HANGING = ("refund-cap", "reschedule-notice", "late-cancel-fee")
+"""Policies that need a look-up or not, as a comparison comes out."""
 COMPARING = (
     *("late-cancel-fee", "refill-interval", "reschedule-notice", "waive-limit", "refund-cap", "refund-remaining"),
     "booking-weekly-cap",
@@ -95,6 +99,8 @@ def page() -> str:
         ).removeprefix("+"),
         **took(),
         **working(),
+        **checked(),
+        **changed(),
         **fair(),
         **turns(shown, show),
         **practised(),
@@ -145,6 +151,7 @@ def shields() -> str:
     titles = {"base, handbook in the prompt": BASE, "stage 1, handbook in the prompt": FIRST}
     titles |= {f"stage 2, seed {seed} (run {run})": Model(run, f"stage2-{seed}") for run, seed in TRAININGS}
     titles |= {f"{title} (run {LAST})": model for title, model in ARMS.items()}
+    titles |= {f"checked, seed {seed} (run 15)": model for (_, seed), model in pairs(CHECKED, kind("checked", CHECKED))}
     rows: list[list[str]] = []
     for title, model in titles.items():
         for how in ("", "agent", "live", "show"):
@@ -194,6 +201,72 @@ def working() -> dict[str, str]:
     }
 
 
+def pairs(places: Places, models: Sequence[Model]) -> Iterable[tuple[tuple[int, int], Model]]:
+    """Models with the run and the seed of each."""
+    return zip(places, models, strict=True)
+
+
+def checked() -> dict[str, str]:
+    """What rows against near-misses came to, over trainings and tasks."""
+    plain, ours = kind("stage2", CHECKED), kind("checked", CHECKED)
+    faults = json.loads((LOGS / "faults.json").read_text())
+    near = {name: faults[name]["near_misses"] for name in ("stage2", "checked")}
+    hanging = {name: sum(found.get(policy, 0) for policy in HANGING) for name, found in near.items()}
+    rows = [
+        [f"run {run}, seed {seed}", title, passed(model), f"{100 * model.developed():.1f}", *shares(model)]
+        for (run, seed), *both in zip(CHECKED, plain, ours, strict=True)
+        for title, model in zip(("stage 2, plain", "**checked**"), both, strict=True)
+    ]
+    head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
+    begun = next(line["begun"] for line in log_of(15) if "begun" in line)
+    return {
+        "checked": table([*head, "near-misses a write (%)"], rows),
+        "checked_steps": str(ours[0].all()["training"]["steps"]),
+        "checked_passes": f"{begun['passes']:g}",
+        "checked_gap": points(over(ours, plain)),
+        "checked_share": part(over(ours, plain, "violations", is_share=True)),
+        "checked_near_share": part(over(ours, plain, "near_misses", is_share=True)),
+        "checked_both": part(over(ours, plain, "violations", "near_misses", is_share=True)),
+        "checked_kept": f"{100 * count(ours, 'writes') / count(plain, 'writes'):.0f}",
+        "checked_show_gap": points(over(held(ours, "show"), ours)),
+        **counted("checked_plain", plain),
+        **counted("checked", ours),
+        **counted("checked_show", held(ours, "show")),
+        "hanging_before": str(hanging["stage2"]),
+        "hanging_now": str(hanging["checked"]),
+        "plain_rest": str(sum(near["stage2"].values()) - hanging["stage2"]),
+        "checked_rest": str(sum(near["checked"].values()) - hanging["checked"]),
+        "plain_developed": ", ".join(f"{100 * model.developed():.1f}" for model in plain),
+        "checked_developed": ", ".join(f"{100 * model.developed():.1f}" for model in ours),
+    }
+
+
+def changed() -> dict[str, str]:
+    """How often a policy was followed whose changes were never learned; and what thoughts state."""
+    faults = json.loads((LOGS / "faults.json").read_text())
+    found: dict[str, str] = {}
+    for name, short in (("stage2", "plain"), ("checked", "checked")):
+        clusters: dict[str, list[float]] = {}
+        for model in kind(name, CHECKED):
+            for one in model.all()["changed"]["each"]:
+                clusters.setdefault(one["policy"], []).append(float(one["followed"]))
+        followed = interval(clusters)
+        rate, *bounds = (100 * each for each in (followed.mean, followed.low, followed.high))
+        found[f"followed_{short}"] = f"{rate:.1f} ({bounds[0]:.1f} to {bounds[1]:.1f})"
+        found["changed_policies"] = str(len(clusters))
+        found["changed_tasks"] = str(sum(map(len, clusters.values())) // len(CHECKED))
+    told = [faults[name]["disobeyed"] for name in ("stage2", "checked")]
+    recalled = faults["checked"]["recalled"]
+    return found | {
+        "disobeyed": str(sum(each["failed"] for each in told)),
+        "stated": str(sum(each["stated"] for each in told)),
+        **{script: f"{100 * share:.0f}" for script, share in faults["scripts"].items()},
+        "asked_thoughts": str(sum(recalled.values())),
+        "recalled_own": str(recalled["its own"]),
+        "recalled_learned": str(recalled["a learned one"]),
+    }
+
+
 def fair() -> dict[str, str]:
     """Reading the handbook beside recalling it, and stage 2 with and without stage 1, in equally many steps."""
     before = kind("stage2", WORKED[:2])
@@ -240,21 +313,31 @@ def practised() -> dict[str, str]:
 
 def knowledge() -> dict[str, str]:
     """Accuracy on policies whose questions were never learned, above chance, with intervals over policies."""
-    found: dict[str, str] = {}
     second, worked = kind("stage2", [*PRACTISED, *BOTH, *WORKED]), kind("worked", WORKED)
-    asking = (("at once", "once", second), ("after a thought", "thought", second), ("at once", "worked", worked))
-    for form, short, models in asking:
-        clusters: dict[str, list[float]] = {}
-        for model in models:
-            asked = model.all()["held_out"][form]["each"]
-            middle = sorted(one["leaning"] for one in asked)[len(asked) // 2]
-            for one in asked:
-                right = (one["leaning"] >= middle) == one["answer"]
-                clusters.setdefault(one["policy"], []).append(float(right) - 0.5)
-        found[f"known_{short}"] = points(interval(clusters))
-        found["policies"] = str(len(clusters))
-        found["questions"] = str(sum(map(len, clusters.values())) // len(models))
-    return found
+    plain, ours = kind("stage2", CHECKED), kind("checked", CHECKED)
+    found = {
+        "known_once": known(second, "at once"),
+        "known_thought": known(second, "after a thought"),
+        "known_worked": known(worked, "at once"),
+        "known_plain15": known(plain, "after a thought"),
+        "known_checked": known(ours, "after a thought"),
+        "said_plain15": known(plain, "after a thought", by_answer=True),
+        "said_checked": known(ours, "after a thought", by_answer=True),
+    }
+    asked = second[0].all()["held_out"]["at once"]["each"]
+    return found | {"questions": str(len(asked)), "policies": str(len({one["policy"] for one in asked}))}
+
+
+def known(models: Sequence[Model], form: str, *, by_answer: bool = False) -> str:
+    """Points over chance: by what a model leans to more than at the median question, or by what it answers."""
+    clusters: dict[str, list[float]] = {}
+    for model in models:
+        asked = model.all()["held_out"][form]["each"]
+        middle = 0.0 if by_answer else sorted(one["leaning"] for one in asked)[len(asked) // 2]
+        for one in asked:
+            right = (one["leaning"] >= middle) == one["answer"]
+            clusters.setdefault(one["policy"], []).append(float(right) - 0.5)
+    return points(interval(clusters))
 
 
 if __name__ == "__main__":

@@ -48,5 +48,5 @@ def test_with_working_the_thought_says_what_decides_and_comes_to_the_answer() ->
     for row in worked:
         said = read_output(row["messages"][-1]["content"])
         assert (said.thought or "").endswith("so yes." if said.text == "Yes" else "so no.")
-    compared = [row for row in worked if ": more)" in row["messages"][-1]["content"]]
+    compared = [row for row in worked if "more)" in row["messages"][-1]["content"]]
     assert {row["id"].split("/")[1] for row in compared} >= {"refund-cap", "refund-remaining"}

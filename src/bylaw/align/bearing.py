@@ -56,7 +56,7 @@ class Bearing(Struct, frozen=True):
     weighed: tuple[Saw, ...] = ()
     """Of these, the ones that settle a value of the call."""
     claims: tuple[Note, ...] = ()
-    """What the served policies hold an argument of the call against, whatever was seen; all, where it is announced."""
+    """What the served policies hold an argument of the call against, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
     """Facts that the turn's look-up is for and that had not been seen."""
     questions: tuple[str, ...] = ()
@@ -151,14 +151,7 @@ def _put_together(
         tuple(saw for saw, at in seen if at >= since),
         tuple(saw for saw, _ in seen),
         tuple(saw for saw, _ in seen if saw.fact in weighing) if working else (),
-        tuple(
-            note
-            for id, each in notes.items()
-            # A limit that the call keeps to needs nothing looked up; whoever announces the call must have held it so.
-            if id in served or purpose == "announce"
-            for note in each
-            if note.fact is None
-        ),
+        tuple(note for id, each in notes.items() if id in served for note in each if note.fact is None),
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
         now.denials(),

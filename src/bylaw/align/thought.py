@@ -33,11 +33,6 @@ _NEWS = (
     "So I have {facts}.",
     "Looking at the answer: {facts}.",
 )
-_RECAP = (
-    "I have already seen {facts}.",
-    "I have from before {facts}.",
-    "So I also have {facts}.",
-)
 _FINE = (
     "Nothing there stands in the way.",
     "None of that speaks against it.",
@@ -181,8 +176,8 @@ class _Composer:
         self._names = names_in(pack)
 
     def text(self) -> str:
-        """The thought. What is new comes first: it has to be weighed to know whether there is more to read."""
-        parts = [*self._wish(), *self._news(), *self._policies(), *self._recap(), self._then()]
+        """The thought."""
+        parts = [*self._wish(), *self._news(), *self._policies(), self._then()]
         return " ".join(part for part in parts if part)
 
     def _wish(self) -> list[str]:
@@ -197,18 +192,12 @@ class _Composer:
     def _news(self) -> list[str]:
         said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
         found = self._found
-        facts = [*saw_in_words(found.news), *(note.said() for note in found.claims)]
+        recap = [saw for saw in found.weighed if saw not in found.news] if found.purpose == "announce" else []
+        facts = [*saw_in_words([*recap, *found.news]), *(note.said() for note in found.claims)]
         if not facts or self._found.purpose == "other":
             return []
         fine = [] if self._found.denials else [said[1]]
         return [said[0].format(facts="; ".join(facts)), *fine]
-
-    def _recap(self) -> list[str]:
-        """What else settles the values of the call that is announced."""
-        found = self._found
-        said = self._rng.choice(_RECAP)
-        facts = saw_in_words(saw for saw in found.weighed if saw not in found.news)
-        return [said.format(facts="; ".join(facts))] if facts and found.purpose == "announce" else []
 
     def _policies(self) -> list[str]:
         policies = list(self._found.policies)
