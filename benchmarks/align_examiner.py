@@ -116,12 +116,13 @@ class Examiner:
         """Tasks under changed policies of which no stage has learned any change."""
         began = time.monotonic()
         cases = self.experiment.changed
-        begun = iter([Episode(case.task, policy=arm.policy, override=(case.old, case.new)) for case in cases])
+        policy: Any = arm.policy
+        begun = iter([Episode(case.task, policy=policy, override=(case.old, case.new)) for case in cases])
         self.experiment.player.generator.forget()
         outcomes = play(
             [case.task for case in cases],
             self.experiment.player,
-            policy=arm.policy,
+            policy=policy,
             side_by_side=len(cases),
             begin=lambda _: next(begun),
         )

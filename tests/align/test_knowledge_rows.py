@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from bylaw.align.dataset import SHAPES
+from bylaw.align.dataset import SHAPES, SetName
 from bylaw.align.knowledge import read_questions
 from bylaw.align.knowledge_rows import held_out_questions, learned_policies, question_rows
 from bylaw.align.matcher import Matcher
@@ -12,7 +12,7 @@ from bylaw.align.prompt import pack_named
 
 
 @cache
-def rows(stage: str) -> list[dict[str, Any]]:
+def rows(stage: SetName) -> list[dict[str, Any]]:
     return question_rows("clinic", SHAPES[stage])
 
 

@@ -15,6 +15,7 @@ from bylaw.align.tasks import load_tasks
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful
+from bylaw.packs.clinic.tasks.scenario import Scene
 
 TASKS = [task for task in load_tasks("development")[:16] if isinstance(task, Scenario)]
 
@@ -42,6 +43,7 @@ def test_the_careful_agent_brings_a_conversation_to_a_good_end_that_another_bega
     episode = Episode(task, policy="none")
     episode.step(comply(episode))
     while not episode.done:
+        assert isinstance(episode.scene, Scene)
         act = Careful.taking_over(episode.scene, episode.events).act()
         episode.step(write_call(*act.call) if act.call else act.text)
     assert episode.outcome().success
