@@ -46,6 +46,30 @@ def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -
     assert {each.policy.id: each.outcome for each in judged.evidence}["own-order"] == evidence
 
 
+@pytest.mark.parametrize(
+    ("said", "evidence"),
+    [
+        ("Take A1 back.", "deny"),
+        ("Take A1 back, I'm ann@mail.example.", "permit"),
+        ("It's Ann@Mail.example", "permit"),
+        ("It's ben@mail.example", "deny"),
+        ("It's ann@mail.example.net", "deny"),
+    ],
+)
+def test_the_caller_names_what_is_on_file(said: str, evidence: str) -> None:
+    entities, guard = recipe("The caller names what is on file")
+    yaml = FILES["entities.yaml"].replace("entities:\n", f"entities:\n{entities}")
+    yaml = yaml.replace("fields: {customer_id: string, status:", "fields: {customer_id: string, email: string, status:")
+    policies = FILES["policies.yaml"] + "  - {id: caller-knows-the-order}\n"
+    guards = guard + "\n\n" + FILES["guards/till.py"]
+    conversation = Conversation(pack(**{"entities.yaml": yaml, "guards/till.py": guards, "policies.yaml": policies}))
+    conversation.user(said)
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "C1", "email": "ann@mail.example", "status": "open", "items": []})
+    conversation.agent("I see.")
+    assert outcome(conversation, "caller-knows-the-order", "take_back", order_id="A1") == evidence
+
+
 @pytest.mark.parametrize(("opened", "evidence"), [((), "deny"), (("A2",), "deny"), (("A1",), "permit")])
 def test_a_look_up_that_the_sentence_names(opened: tuple[str, ...], evidence: str) -> None:
     entities, guard = recipe("The order itself is opened")
@@ -231,6 +255,7 @@ def test_means_of_payment_are_told_where_money_moves(put: str, is_open: bool) ->
 
 TESTED = {
     "Only one customer in a conversation": test_one_customer_in_a_conversation,
+    "The caller names what is on file": test_the_caller_names_what_is_on_file,
     "The order itself is opened; a search is not enough": test_a_look_up_that_the_sentence_names,
     "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
     "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
