@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bylaw.facts.provenance import Provenance, leaf_values
 from bylaw.text.identifier import identifiers, is_identifier
+from bylaw.trace import Result
 
 from .library import Talk
 
@@ -53,6 +54,27 @@ def test_the_users_words_in_their_usual_forms(said: str, value: Any) -> None:
 )
 def test_what_only_looks_alike_is_not_said(said: str, value: Any) -> None:
     assert origin(Talk("t").user(said), value) == "nowhere"
+
+
+@pytest.mark.parametrize("price", ["£96.00", "$96.00", "96,00 €", "GBP 96.00", "96.00 kr"])
+def test_a_field_that_is_a_whole_amount_is_no_free_text(price: str) -> None:
+    talk = Talk("t").user("refund me").call("get_booking", {"id": "LW-1", "price": price})
+    for value in (96, 96.0):
+        assert origin(talk, value) == "record"
+        traced = next(Provenance(talk.done().events).sights(value, before=END))
+        assert traced.is_whole
+    if "." in price:
+        assert origin(talk, "96.00") == "record"
+    assert origin(Talk("t").user("hi").call("get_booking", {"note": f"refund {price} now"}), 96) == "text"
+    assert origin(Talk("t").user("hi").call("get_room", {"id": "R2"}), 2) == "nowhere", "ids are no amounts"
+
+
+@pytest.mark.parametrize("value", ["Zoë", "한국어", "Jo 😀 é", "a\\u00e9b", '"é"', "é\n"])
+def test_what_json_escapes_is_found_as_it_is(value: str) -> None:
+    for is_ascii in (True, False):
+        events = Talk("t").user("hi").call("get", {"name": value}).done().events
+        result = Result(1, json.dumps({"name": value}, ensure_ascii=is_ascii))
+        assert Provenance([*events[:2], result]).origin(value, before=END).kind == "record"
 
 
 def test_a_field_of_a_record_is_told_from_free_text_inside_one() -> None:

@@ -4,6 +4,7 @@ An amount keeps the currency it was written with; one written without goes with 
 """
 
 import re
+import unicodedata
 from decimal import Decimal
 from typing import Any
 
@@ -66,6 +67,8 @@ _WITH_POINT = re.compile(
 )
 _WITH_COMMA = re.compile(rf"(?:\d+|\d{{1,3}}(?:\.\d{{3}})+|{_GROUPS}),\d\d|\d{{1,3}}(?:\.\d{{3}}){{2,}}", re.ASCII)
 _UNCLEAR = re.compile(r"[1-9]\d{0,2}([.,])\d{3}", re.ASCII)
+_CENTS = re.compile(r"\d[.,]\d\d(?!\d)", re.ASCII)
+_LONGEST = 40
 _GAPS = dict.fromkeys(map(ord, f"'\u2019{_BLANK}"))
 _PLAIN = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
@@ -130,6 +133,18 @@ def read_amount(text: str) -> Decimal:
     if plain is None or (minus and inner):
         raise ValueError(f"`{text[:40]}` is not an amount that can be read in one way only")
     return amount_in(Decimal(minus + inner + plain), currency)
+
+
+def amount_of(text: str) -> Amount | None:
+    """The amount that a text of no known type surely is: letters stand before figures in ids too (`R2`, `TOP 5`)."""
+    if len(text) > _LONGEST or not (text[:1].isdigit() or text[-1:].isdigit()):
+        return None
+    try:
+        amount = read_amount(text)
+    except (ValueError, ArithmeticError):
+        return None
+    is_sure = _CENTS.search(text) is not None or any(unicodedata.category(each) == "Sc" for each in text)
+    return amount if is_sure and isinstance(amount, Amount) else None
 
 
 def _plain(figures: str, currency: str) -> str | None:

@@ -4,6 +4,7 @@ Events are indexed as they come by the runs of letters and digits in them. A que
 value's rarest run, and a result is decoded only where the value stands in it.
 """
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ _CANDIDATES = 32
 _NUMBERS = 200
 _SEARCHED = 100_000
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 _LEAVES = 20_000
@@ -238,7 +240,7 @@ class Provenance:
         if text is None:
             event = self._events[step]
             assert isinstance(event, Result)
-            text = self._texts[step] = result_text(event)
+            text = self._texts[step] = _with_signs(result_text(event))
         return text
 
     def index(self) -> None:
@@ -350,6 +352,17 @@ class Provenance:
         assert isinstance(result, Result)
         call = self._call(step)
         return result.tool or ("" if call is None else call.tool)
+
+
+def _with_signs(text: str) -> str:
+    """JSON with the letters and signs beyond ASCII that its writer escaped: nobody finds the 96 in `\\u00a396.00`."""
+    return _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    signs: str = json.loads(f'"{found[2]}"')
+    is_plain = all(sign >= "\u00a0" and not "\ud800" <= sign <= "\udfff" for sign in signs)
+    return found[1] + signs if is_plain else found[0]
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:

@@ -1,5 +1,6 @@
 """What stands in a tool's result as a whole field of its data, rather than somewhere in its text."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -8,6 +9,7 @@ import msgspec
 import yaml
 from msgspec import Raw
 
+from bylaw.facts.money import amount_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.number import canonical
 from bylaw.text.spelling import Spelling
@@ -18,6 +20,7 @@ _OCCURRENCES = 50
 _PARSED = 200_000
 _LEAVES = 20_000
 _LISTING_WORDS = 10
+_FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -62,17 +65,19 @@ def fields_of(text: str) -> frozenset[str]:
             if value[:1] in ("{", "["):
                 pending.append(_decoded(value))
             elif len(value) <= _VALUE:
-                found.update((fold(value), _as_number(value)))
+                found.update((fold(value), *number_forms(value)))
         elif isinstance(value, (int, float)):
             found.add(canonical(value))
     return frozenset(found)
 
 
-def _as_number(text: str) -> str:
+def number_forms(text: str) -> tuple[str, ...]:
+    """The number that a whole field is, as it is told without noughts and without its currency: `£96.00`."""
     try:
-        return canonical(float(text)) if len(text) < 20 else text
+        return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
-        return text
+        amount = amount_of(text)
+    return () if amount is None else (canonical(float(amount)), str(amount))
 
 
 def _decoded(text: str) -> Any:
@@ -107,7 +112,8 @@ def is_field(spelling: Spelling, text: str) -> bool:
     written = spelling.written
     if not spelling.is_number and text[:1] in ("{", "[") and any(f'"{form}"' in text for form in written):
         return is_json(text) or spelling.folded in fields_of(text)
-    return (spelling.is_number or _opens_a_field(written, text)) and spelling.folded in fields_of(text)
+    may_be = spelling.is_number or _FIGURES.fullmatch(spelling.folded) or _opens_a_field(written, text)
+    return bool(may_be) and spelling.folded in fields_of(text)
 
 
 def _opens_a_field(forms: Sequence[str], text: str) -> bool:

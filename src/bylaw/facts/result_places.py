@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.result_field import canonical, parse_result
+from bylaw.facts.result_field import canonical, number_forms, parse_result
 from bylaw.text.folding import fold
 from bylaw.text.spelling import Spelling
 
@@ -110,9 +110,9 @@ class ResultPlaces:
         folded = fold(text)
         if folded:
             self._whole.setdefault(folded, []).append(place)
-            number = _number(folded)
-            if number != folded:
-                self._whole.setdefault(number, []).append(place)
+            for number in number_forms(text):
+                if number != folded:
+                    self._whole.setdefault(number, []).append(place)
 
     def _read(self, text: str, place: Place, *, is_all: bool) -> None:
         if len(text) <= _WHOLE and "\n" not in text.strip():
@@ -146,10 +146,3 @@ def _is_short(value: Any) -> bool:
 
 def _folded(value: Any) -> str:
     return fold(value) if isinstance(value, str) else canonical(value)
-
-
-def _number(text: str) -> str:
-    try:
-        return canonical(float(text)) if len(text) < 20 else text
-    except ValueError:
-        return text

@@ -1,14 +1,13 @@
 """The shapes of arguments and results as logs record them: which fields there are, and of what type."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import FieldType
-from bylaw.facts.money import currency_of, read_amount
+from bylaw.facts.money import amount_of
 from bylaw.facts.result_field import result_text
 from bylaw.trace import Call, Result, Trajectory
 
@@ -20,8 +19,6 @@ _SEEN = 300
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
-_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
-_LONGEST_AMOUNT = 40
 _ENVELOPE = {"ok", "success", "status", "code", "message", "error", "errors"}
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|not exist", re.IGNORECASE)
 
@@ -39,10 +36,9 @@ class SeenValues:
     def add(self, value: Any) -> None:
         """Count one value."""
         self.count += 1
-        kind = type_of(value)
-        self.types[kind] += 1
-        if kind == "money" and (currency := _currency(value)) is not None:
-            self.currencies.add(currency)
+        self.types[type_of(value)] += 1
+        if isinstance(value, str) and (amount := amount_of(value)) is not None:
+            self.currencies.add(amount.currency)
         if isinstance(value, str) and len(self.words) <= _WORDS:
             self.words.add(value[:40])
         if isinstance(value, str | int) and len(self.seen) < _SEEN:
@@ -233,23 +229,11 @@ def type_of(value: Any) -> FieldType | str:
                 return "date"
             if _TIME.fullmatch(value):
                 return "datetime"
-            return "money" if _MONEY.fullmatch(value) or _currency(value) is not None else "string"
+            return "money" if _MONEY.fullmatch(value) or amount_of(value) is not None else "string"
         case list():
             return "list"
         case _:
             return "object"
-
-
-def _currency(text: str) -> str | None:
-    """The currency of a text that is surely an amount: letters stand before figures in ids too (`R2`, `TOP 5`)."""
-    if len(text) > _LONGEST_AMOUNT or not any(map(str.isdigit, text)):
-        return None
-    try:
-        amount = read_amount(text)
-    except (ValueError, ArithmeticError):
-        return None
-    is_sure = _CENTS.search(text) is not None or any(unicodedata.category(each) == "Sc" for each in text)
-    return currency_of(amount) if is_sure else None
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
