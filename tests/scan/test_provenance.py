@@ -56,6 +56,44 @@ def test_what_only_looks_alike_is_not_said(said: str, value: Any) -> None:
     assert origin(Talk("t").user(said), value) == "nowhere"
 
 
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("cancel LW-1, jo.hart@example.com", "Hart"),
+        ("my mail is x@may.com", "May"),
+        ("mine is jo_hart@example.com", "Jo"),
+        ("see https://example.com/hart?x=1", "Hart"),
+        ("see www.hart.co.uk", "hart"),
+        ("see hart.com/jo", "Hart"),
+        ("it is in /home/hart/notes", "Hart"),
+        ("it is in hart.pdf", "Hart"),
+        ("cancel hart-2041", "Hart"),
+    ],
+)
+def test_a_part_of_an_address_a_link_a_path_or_an_id_is_not_said(said: str, value: str) -> None:
+    assert origin(Talk("t").user(said), value) == "nowhere"
+    assert origin(Talk("t", instructions=said).user("hi"), value) == "nowhere"
+    assert origin(Talk("t").user(f"{said}; {value}"), value) == "user"
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("Hart/Smith, cancel it", "Hart"),
+        ("the 12-month plan", "month"),
+        ("$20/month", "month"),
+        ("Hart, jo.hart@example.com", "Hart"),
+        ("write to jo.hart@example.com", "jo.hart@example.com"),
+        ("it is in /home/hart/notes.txt", "notes.txt"),
+        ("cancel hart-2041", "hart-2041"),
+        ("a round_trip", "round_trip"),
+        ("thanks.May I", "May"),
+    ],
+)
+def test_what_stands_by_itself_is_said(said: str, value: str) -> None:
+    assert origin(Talk("t").user(said), value) == "user"
+
+
 @pytest.mark.parametrize("price", ["£96.00", "$96.00", "96,00 €", "GBP 96.00", "96.00 kr"])
 def test_a_field_that_is_a_whole_amount_is_no_free_text(price: str) -> None:
     talk = Talk("t").user("refund me").call("get_booking", {"id": "LW-1", "price": price})

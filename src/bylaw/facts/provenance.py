@@ -18,6 +18,7 @@ from bylaw.facts.result_field import is_field, result_text
 from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
 from bylaw.policy.tool import Tool
+from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold
 from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.spelling import Spelling, spell
@@ -113,6 +114,7 @@ class Provenance:
         self._tools = tools or {}
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
+        self._bare: dict[int, str] = {}
         self._places: dict[int, ResultPlaces] = {}
         self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
         """By their runs: what the user said, what results showed, what calls were given."""
@@ -121,7 +123,7 @@ class Provenance:
 
     def vouch(self, context: Mapping[str, Any]) -> None:
         """What the host vouches for by now."""
-        self._host = _fold_long(" \n ".join([self._instructions, *(str(value) for value in context.values())]))
+        self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
         """Where `value` came from, as of the events before step `before`."""
@@ -268,9 +270,18 @@ class Provenance:
 
     def _user_step(self, spelling: Spelling, before: int) -> int | None:
         for step in self._said.candidates(spelling, before)[:_CANDIDATES]:
-            if spelling.said_in(self._words(step)):
+            if spelling.said_in(self._words(step)) and (
+                not is_word(spelling.written[0]) or spelling.said_in(self._bare_words(step))
+            ):
                 return step
         return None
+
+    def _bare_words(self, step: int) -> str:
+        """What the user said in words of their own, folded: no part of an address, a link, a path or an id."""
+        words = self._bare.get(step)
+        if words is None:
+            words = self._bare[step] = fold(without_joined(self._event_text(step)))
+        return words
 
     def _words(self, step: int) -> str:
         words = self._folded.get(step)
@@ -390,10 +401,17 @@ def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
 _fold_long = lru_cache(maxsize=16)(fold)
 
 
+@lru_cache(maxsize=16)
+def _fold_bare(text: str) -> str:
+    return fold(without_joined(text))
+
+
 @lru_cache(maxsize=8192, typed=True)
 def _says(host: str, value: str | float) -> bool:
     spelling = spell(value) if host else None
-    return spelling is not None and spelling.said_in(host)
+    if spelling is None or not spelling.said_in(_fold_long(host)):
+        return False
+    return not is_word(spelling.written[0]) or spelling.said_in(_fold_bare(host))
 
 
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
