@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNSEEN, OneOf
+from bylaw.facts.entity import ABSENT, UNSEEN, Between, OneOf
 from bylaw.trace.event import Call, Event, Result
 from tests.facts.boxes import CHANGED
 
@@ -279,8 +279,8 @@ def after(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
 
 
 def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: int, known_at: int | None) -> Any:
-    """How many earlier writes of a tool took effect with those arguments; UNSEEN where one may have."""
-    count = 0
+    """How many earlier writes of a tool took effect with those arguments; `Between` where others may have."""
+    count = maybe = 0
     for step, event in enumerate(events[:judged]):
         if not isinstance(event, Call) or event.tool != tool:
             continue
@@ -297,9 +297,10 @@ def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: i
         if False in parts:
             continue
         if None in parts:
-            return UNSEEN
-        count += 1
-    return count
+            maybe += 1
+        else:
+            count += 1
+    return Between(count, count + maybe) if maybe else count
 
 
 def had(call: Call, name: str, value: Any) -> bool | None:

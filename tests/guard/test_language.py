@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from bylaw.facts.entity import Fact, Field
+from bylaw.facts.entity import Between, Fact, Field
 from bylaw.facts.value import coerce
 from bylaw.guard import NO_ASSUMPTIONS, Completion
 
@@ -236,6 +236,24 @@ class TestRule5BuiltIns:
     def test_malformed_constants_are_found_at_load(self) -> None:
         assert "is not a date" in faults(wrapped("r.due > date('2024-13-01')"))[0]
         assert "is not an amount" in faults(wrapped("r.price > money('ten')"))[0]
+
+    def test_bounds_of_a_count_settle_what_they_can(self) -> None:
+        def asked(condition: str, least: int, most: int) -> str:
+            return outcome(condition, source=Table(EXISTS, done=Between(least, most)))
+
+        count = 'done("refund", order_id=call.order_id)'
+        for condition in ("> 0", ">= 1", "<= 3", "!= 0", "< 4", "+ 1 > 1", "!= 7"):
+            assert asked(f"{count} {condition}", 1, 3) == "permit", condition
+        for condition in ("< 1", "> 3", "== 0", "== 4", "* 0 == 1"):
+            assert asked(f"{count} {condition}", 1, 3) in ("deny", "failed"), condition
+        assert asked(count, 1, 3) == "permit"
+        for condition in ("> 1", "== 2", "<= 2", "* 2 > 3", "in [1, 2]"):
+            assert asked(f"{count} {condition}", 1, 3) == "failed", condition
+        assert asked(f"call.codes[{count}] == 2", 1, 3) == "failed"
+        assert asked(f"r.price > 5 and {count} > 1", 1, 3) == "failed"
+        assert "is not recorded for sure: between 0 and 1 times" in (
+            said(wrapped(f"{count} > 0"), source=Table(EXISTS, done=Between(0, 1))).because
+        )
 
     def test_done_counts_earlier_accepted_calls(self) -> None:
         source = Table(EXISTS, done=2)

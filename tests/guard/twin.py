@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Fact
+from bylaw.facts.entity import ABSENT, UNSEEN, Between, Entity, Fact
 
 
 class NoSuchThing(Exception):
@@ -137,7 +137,7 @@ class Table:
         members: Sequence[tuple[Any, ...]] = (),
         *,
         complete: bool = True,
-        done: int = 0,
+        done: int | Between = 0,
     ) -> None:
         self.values, self.keys, self.complete, self.count = dict(values), members, complete, done
         self.asked: list[Any] = []
@@ -152,6 +152,6 @@ class Table:
         self.asked.append((entity.name, dict(match)))
         return self.keys, self.complete
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         self.asked.append((tool, dict(match)))
         return self.count

@@ -120,6 +120,13 @@ class OneOf(Struct, frozen=True):
     values: tuple[Any, ...]
 
 
+class Between(Struct, frozen=True):
+    """A count of which the bounds are known: of some calls nobody can tell whether they took effect."""
+
+    least: int
+    most: int
+
+
 NOT_KNOWN = frozenset((NoValue, OneOf))
 """Classes of answers that are no value."""
 
@@ -155,9 +162,9 @@ class FactSource(Protocol):
         """Keys of the things whose fields equal `match`, and whether these are surely all there are."""
         ...
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> "int | NoValue":
+    def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
         """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`.
 
-        UNSEEN where that is not known: one may have been refused since, or may have had such arguments.
+        `Between` where one may have been refused since, or may have had such arguments; UNSEEN where nothing tells.
         """
         ...

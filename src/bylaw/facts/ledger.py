@@ -15,7 +15,7 @@ from bylaw.facts.acceptance import accepted
 from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.claim import Claims
-from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
+from bylaw.facts.entity import Between, Entity, Key, NoValue
 from bylaw.facts.observation import sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
@@ -378,9 +378,9 @@ class Ledger:
 
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
-    ) -> int | NoValue:
-        """How many calls of `tool` before `at` took effect with arguments equal to `match`; UNSEEN where unsure."""
-        count = 0
+    ) -> int | Between:
+        """How many calls of `tool` before `at` took effect with arguments equal to `match`."""
+        count = unsure = 0
         for made in self.writes:
             if made.step >= at.step:
                 break
@@ -394,9 +394,10 @@ class Ledger:
             if happened is False or matches is False:
                 continue
             if happened is None or matches is None:
-                return UNSEEN
-            count += 1
-        return count
+                unsure += 1
+            else:
+                count += 1
+        return Between(count, count + unsure) if unsure else count
 
     def _absorb(self, entity: str) -> None:
         """Decode the results that may show things of this kind and have not been read for it yet."""

@@ -6,6 +6,7 @@ An amount keeps the currency it was written with; one written without goes with 
 import re
 import unicodedata
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 _ISO = """
@@ -58,9 +59,10 @@ _SIGNS = {
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three places: `1,234` of them may be a thousand, or one and a bit."""
 _BLANK = " \u00a0\u202f"
+_INNER = rf"\d.,'\u2019{_BLANK}"
 _SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *_CODES}, key=len, reverse=True)))
-_FRONT = re.compile(rf"([+-]?)({_SIGN})[{_BLANK}]?([+-]?)([\d.].*)", re.ASCII)
-_BACK = re.compile(rf"([+-]?)([\d.].*?)[{_BLANK}]?({_SIGN})", re.ASCII)
+_FRONT = re.compile(rf"([+-]?)({_SIGN})[{_BLANK}]?([+-]?)([\d.][{_INNER}]*)", re.ASCII)
+_BACK = re.compile(rf"([+-]?)([\d.][{_INNER}]*?)[{_BLANK}]?({_SIGN})", re.ASCII)
 _GROUPS = rf"\d{{1,3}}(?:[{_BLANK}'\u2019]\d{{3}})+"
 _WITH_POINT = re.compile(
     rf"(?:\d+|\d{{1,3}}(?:,\d{{3}})+|\d{{1,2}}(?:,\d\d)+,\d{{3}}|{_GROUPS})(?:\.\d*)?|\.\d+", re.ASCII
@@ -135,9 +137,10 @@ def read_amount(text: str) -> Decimal:
     return amount_in(Decimal(minus + inner + plain), currency)
 
 
+@lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
     """The amount that a text of no known type surely is: letters stand before figures in ids too (`R2`, `TOP 5`)."""
-    if len(text) > _LONGEST or not (text[:1].isdigit() or text[-1:].isdigit()):
+    if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
         amount = read_amount(text)

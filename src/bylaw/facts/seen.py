@@ -10,6 +10,7 @@ from bylaw.facts.entity import (
     SPOKEN,
     UNDECLARED,
     UNSEEN,
+    Between,
     Entity,
     FactSource,
     Field,
@@ -128,7 +129,7 @@ class SeenFacts:
     def _holds_all(self, entity: Entity) -> bool:
         return entity.complete and self._is_whole(entity)
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Earlier calls that took effect, for all that was known just before this one."""
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 

@@ -10,6 +10,7 @@ from bylaw.facts.entity import (
     EXISTS,
     UNDECLARED,
     UNSEEN,
+    Between,
     Entity,
     Field,
     Key,
@@ -182,7 +183,7 @@ class HindsightFacts:
         keys, is_sure = matching(shown, self, entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 
@@ -241,7 +242,7 @@ class WorldFacts:
         keys = self._world.members(entity.name, match)
         return self._hindsight.members(entity, match) if keys is None else (keys, True)
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 

@@ -70,6 +70,7 @@ class Unknown:
         step: int | None = None,
         exact: bool = True,
         lowest: int | None = None,
+        highest: int | None = None,
         words: frozenset[Any] | None = None,
     ) -> None:
         self.decider = decider
@@ -85,6 +86,7 @@ class Unknown:
         """Comparisons made before: along another path the same question is asked again."""
         if kind in LINES:
             universe = EVERYWHERE if lowest is None else span_of(">=", lowest, step)
+            universe = universe if highest is None else universe.meet(span_of("<=", highest, step))
             self.variable = Variable(text, universe, step, needs, kind)
         elif kind == "text":
             universe = Words(frozenset(), True) if words is None else Words(words)

@@ -196,8 +196,7 @@ def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple
         raise
     except Stuck as stuck:
         if run.hushed is None:
-            run.lack(stuck.unknown.needs)
-            return "stuck", ""
+            return _stuck(guard, run, stuck)
     except Hushed:
         pass
     except Absent as absent:
@@ -209,6 +208,15 @@ def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple
         if run.hushed is None:
             return "failed", f"{guard.file}:{line_of(error.__traceback__, guard)}: {reason_of(error)}"
     return "deny", run.hushed or ""
+
+
+def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
+    try:
+        run.check_counted(stuck.unknown.needs)
+    except Failure as failure:
+        return "failed", f"{guard.file}:{line_of(stuck.__traceback__, guard)}: {failure}"
+    run.lack(stuck.unknown.needs)
+    return "stuck", ""
 
 
 def is_ours(error: Exception) -> bool:

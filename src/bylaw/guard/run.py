@@ -14,6 +14,7 @@ from bylaw.facts.entity import (
     EXISTS,
     NOT_KNOWN,
     UNSEEN,
+    Between,
     Fact,
     FactSource,
     Field,
@@ -37,6 +38,8 @@ from bylaw.guard.trial import Trial
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
 """What is missing where the conversation is not known whole."""
+UNCOUNTED = "done()"
+"""What stands in place of an entity in the facts that counts lack."""
 REQUEST = Fact("request", (), "allows")
 """Whether the user wants a call that the request does not ask for."""
 _TRACED = Field("provenance", "object")
@@ -331,7 +334,22 @@ class GuardRun(BuiltIns):
             return self.opaque("count", f"done({tool}, {shown})", unknown)
         self.is_open = True
         count = self.once("done", tool, match, lambda: self.source.done(tool, match))
-        return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, NoValue) else count
+        if isinstance(count, NoValue):
+            fail(f"whether `{tool}` was done before is not recorded")
+        return self.count_between(tool, match, count) if count.__class__ is Between else count
+
+    def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
+        """Stands for a count whose bounds are known: it answers what they settle, and whatever else is a failure."""
+        asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
+        needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
+        return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
+
+    def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
+        """A failure where the answer hangs on a count that is not known: no look-up would show it."""
+        for fact in needs:
+            if fact.entity == UNCOUNTED:
+                tool, least, most = fact.key
+                fail(f"how often `{tool}` was done before is not recorded for sure: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
         """What the source answers to a question that is not for one fact, asked once."""
@@ -392,10 +410,12 @@ class GuardRun(BuiltIns):
         elif self.hushed is not None:
             raise Hushed
         elif self.looking:
+            self.check_counted(variable.needs)
             raise Unsure
         elif not is_system:
             raise Split(variable, yes, no)
         else:
+            self.check_counted(variable.needs)
             if self.position == len(self.decisions):
                 self.decisions.append(ending is None or not self.is_noted(ending))
             answer = self.decisions[self.position] is not False

@@ -14,7 +14,7 @@ from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError, meant
 from bylaw.facts.call_record import matches, record_of
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Between, Entity, FactSource, Field, Key
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.shown import Shown
 from bylaw.facts.tracing import ArgumentOrigin
@@ -313,10 +313,11 @@ class _Told:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Earlier calls of the case that match, compared as the ledger compares them."""
         found = [matches(args, match) for name, args in self._done if name == tool]
-        return UNSEEN if None in found else found.count(True)
+        sure = found.count(True)
+        return Between(sure, sure + found.count(None)) if None in found else sure
 
 
 def _record(things: GivenThings, entity: str, key: Key) -> Any:

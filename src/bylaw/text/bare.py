@@ -13,12 +13,15 @@ _JOINED = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_ENDS = ".,;:!?'\"()"
 _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 
 def without_joined(text: str) -> str:
     """A text without its addresses, links, paths and ids."""
-    return _JOINED.sub(" | ", text)
+    # Most words are letters and a full stop or a comma: the pattern is slow, and need not look at them.
+    tokens = text.split()
+    return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)
 
 
 def is_word(value: str) -> bool:
