@@ -44,7 +44,7 @@ def test_a_sentence_knows_where_it_stands() -> None:
     second = document.sentences[1]
     assert (second.line, second.index, second.heading, second.text) == (5, 2, "Paying", "Or card.")
     assert document.text[second.start : second.end] == "Or\ncard."
-    assert document.by_digest(digest_of("Or   card.")) is second
+    assert document.all_by_digest(digest_of("Or   card."))[0] is second
 
 
 def test_a_quote_is_found_however_it_is_wrapped(tmp_path: Path) -> None:

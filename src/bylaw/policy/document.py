@@ -124,10 +124,6 @@ class Document:
                 offset += len(line)
         return starts, paths
 
-    def by_digest(self, digest: str) -> Sentence | None:
-        """The sentence with that digest, wherever it stands now."""
-        return next(iter(self._by_digest.get(digest, ())), None)
-
     def all_by_digest(self, digest: str) -> Sequence[Sentence]:
         """Every sentence with that digest."""
         return self._by_digest.get(digest, ())

@@ -43,7 +43,7 @@ class Decider:
         """How long a question waits for a person, and what then."""
         self.resolves, self.shows = postures.resolve != "agent", postures.resolve == "show"
         """Whether missing look-ups are made through the host's tools, and whether the agent is shown them."""
-        self.postures = self._postures = postures
+        self.postures = postures
         self._permits: dict[tuple[str, str], Ground] = {}
         """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
 
@@ -74,17 +74,17 @@ class Decider:
         if not fault and _changes(judgement) and not self._binding(found) and not self.pack.binds(tool):
             found += self._of_unguarded(tool)
         if fault:
-            found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
+            found.append(Ground("", "call", self.on_error(tool), self.postures.of(tool), fault))
         return sorted(found, key=_is_allowed) if len(found) > 1 else found
 
     def _of_unguarded(self, tool: str) -> list[Ground]:
         """What the pack says of a write that no policy binds; nothing where that is to allow it."""
-        answer = self._postures.of_unguarded(tool)
+        answer = self.postures.of_unguarded(tool)
         if answer == "allow":
             return []
         because = "no policy says whether this may be done"
         questions = () if answer == "deny" else (Question("unguarded", f"{because}: should it be done?", "person"),)
-        return [Ground("", "unguarded", answer, self._postures.of(tool), because, questions=questions)]
+        return [Ground("", "unguarded", answer, self.postures.of(tool), because, questions=questions)]
 
     def _binding(self, grounds: Iterable[Ground]) -> bool:
         """Whether any of these is an enforced policy's; what is only noted binds nobody."""
@@ -96,13 +96,13 @@ class Decider:
     def of_doubt(self, tool: str, because: str) -> Ground:
         """What the host has against a tool: a person decides on each call."""
         question = Question("doubt", f"{because}: should it be called?", "person")
-        return Ground("", "doubt", "ask", self._postures.of(tool), because, questions=(question,))
+        return Ground("", "doubt", "ask", self.postures.of(tool), because, questions=(question,))
 
     def on_error(self, tool: str) -> Answer:
         """What becomes of a call of `tool` that could not be judged: never `allow`, unless it is known to read only."""
         declared = self.pack.schema.tools.get(tool)
         is_read = declared is not None and declared.effect == "read"
-        return self._postures.on_read_error if is_read else self._postures.on_error
+        return self.postures.on_read_error if is_read else self.postures.on_error
 
     def of_shape(self, finding: RuleFinding, tool: str) -> Ground:
         """A rule that the turn as a whole would break."""
@@ -144,7 +144,7 @@ class Decider:
             return []
         low, high = weighed.interval
         because = f"the rules together put the call between {low:+.2f} and {high:+.2f}, and it needs {weighed.eps:+.2f}"
-        return [Ground("", "rule", weighed.decision, self._postures.of(tool), because)]
+        return [Ground("", "rule", weighed.decision, self.postures.of(tool), because)]
 
     def decide(
         self,
@@ -196,7 +196,7 @@ class Decider:
         outcomes = {said[0].outcome} if len(said) == 1 else {completion.outcome for completion in said}
         if outcomes == _PERMIT:
             return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
-        posture = self._postures.of(tool, policy.id)
+        posture = self.postures.of(tool, policy.id)
         if outcomes == _DENY:
             if len(said) == 1 and said[0].paths == 1:
                 return Ground(policy.id, "guard", "deny", posture, said[0].because, policy.citations)
@@ -221,7 +221,7 @@ class Decider:
         answer = "look_up" if wanted else "ask" if questions else self.on_error(judgement.made.call.tool)
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
-            answer = self._postures.on_error
+            answer = self.postures.on_error
         denials = [each.because for each in said if each.outcome == "deny"]
         because = denials[0] if denials else next((each.because for each in said if each.because), "")
         because = "; ".join(objections) or because
@@ -229,7 +229,7 @@ class Decider:
         return Ground(policy.id, "guard", answer, posture, *told)
 
     def _permit(self, tool: str, policy: Policy) -> Ground:
-        posture = self._postures.of(tool, policy.id)
+        posture = self.postures.of(tool, policy.id)
         found = self._permits[tool, policy.id] = Ground(
             policy.id, "guard", "allow", posture, citations=policy.citations
         )
@@ -257,7 +257,7 @@ class Decider:
     def _of_rule(self, finding: RuleFinding, tool: str, answer: Answer, questions: tuple[Question, ...] = ()) -> Ground:
         name = finding.rule.policy
         told = (finding.because, self.pack.policies[name].citations, (), (), questions)
-        posture, for_agent = self._postures.of(tool, name), finding.for_agent
+        posture, for_agent = self.postures.of(tool, name), finding.for_agent
         return Ground(name, "rule", answer, posture, *told, for_agent=for_agent, puts_card=finding.puts_card)
 
     def _questions_of(self, finding: RuleFinding) -> tuple[Question, ...]:
