@@ -17,8 +17,6 @@ OPEN_REASONS: Mapping[str, str] = {
     "elsewhere": "something earlier in the conversation is open",
 }
 """In words, what leaves a rule open."""
-CONSENT = frozenset(("untold", "unanswered", "unread", "perhaps_spent", "no_card"))
-"""Reasons that are about whether the user agreed."""
 
 
 def open_reason(pack: Pack, finding: RuleFinding) -> str:
