@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from bylaw import Pack
 from bylaw.audit.rate import rate
 from bylaw.audit.run import read_calls
+from bylaw.audit.unmapped import UnmappedFields
 from bylaw.errors import UsageError
+from bylaw.trace.event import Call, Result
 from tests.audit.logs import CAREFUL, HASTY, NO_RESULT, OK, WRONG, Shop, call, look, record, ship, user
 
 RATE = {"value", "low", "high", "count", "of"}
@@ -244,6 +247,31 @@ def test_conversations_without_a_call_say_nothing_of_the_pack(shop: Shop) -> Non
 def test_fields_that_no_observation_maps_are_named(shop: Shop) -> None:
     summary = shop.audit(shop.logs(record(look("PAID", paid=True, colour="red")))).summary
     assert summary["unmapped_fields"] == {"get_order": ["colour"]}
+
+
+def test_what_an_observation_goes_into_is_mapped() -> None:
+    pack = Pack.from_files(
+        {
+            "pack.yaml": "format: 1\nname: rooms\ndocument: policy.md\n",
+            "policy.md": "Be kind.\n",
+            "tools.yaml": "tools:\n"
+            "  search_slots: {effect: read, parameters: {room: string}}\n"
+            "  move: {effect: write, parameters: {id: string}, changes: []}\n",
+            "entities.yaml": "entities:\n"
+            "  Slot: {key: [room, start], fields: {state: string}}\n"
+            "  Booking: {key: id, fields: {guest: string}}\n"
+            "observations:\n"
+            '  search_slots: {each: "$.slots[*]", as: Slot, key: {room: $args.room, start: $.start}}\n'
+            "  move: {as: Booking, fields: {guest: $.who.name}}\n",
+        }
+    )
+    events = [
+        Call("search_slots", {"room": "A"}, turn=1),
+        Result(0, '{"slots": [{"start": "9", "state": "open"}], "page": 1}'),
+        Call("move", {"id": "7"}, turn=2),
+        Result(2, '{"id": "7", "who": {"name": "Jo"}, "fee": 3}'),
+    ]
+    assert [*UnmappedFields(pack, None).of(events)] == [("search_slots", "page"), ("move", "fee")]
 
 
 def test_unmapped_fields_of_the_last_conversation_are_named_too(shop: Shop) -> None:

@@ -156,3 +156,21 @@ def test_what_was_shown_and_then_is_not_there_decides_nothing() -> None:
     session.result("Error: no such invoice")
     assert decided(session) == "ask"
     assert verdicts(PACK, session.trajectory()).calls[-1].determined == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        ({"invoice_id": "I1", "refunded": "0.00"}, "no result of `get_invoice` has `paid`: Invoice[I1].paid"),
+        ({**INVOICE, "paid": None}, "looked up, but the answer was `null`: Invoice[I1].paid"),
+        ("I1 was paid", "looked up, but the answer could not be read: Invoice[I1].paid, Invoice[I1].refunded"),
+    ],
+)
+def test_what_a_look_up_did_not_show_is_told_as_it_is(shown: Any, told: str) -> None:
+    session = Shield(PACK).session("one")
+    session.decide(*READ[:2])
+    session.result(shown)
+    decision = session.decide("refund", REFUND[1])
+    assert not decision.allowed
+    assert "nothing you have looked up shows Invoice[I1].paid" in decision.feedback
+    assert verdicts(PACK, session.trajectory()).calls[-1].policies[0].because == told

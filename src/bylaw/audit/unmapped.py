@@ -50,8 +50,9 @@ class UnmappedFields:
         mapped = self._mapped.get(tool)
         if mapped is None:
             shown = self._pack.schema.shows.get(tool, {})
-            kinds = [observation.entity for each in shown.values() for observation in each]
-            mapped = frozenset(name for entity in kinds for name in (*entity.fields, *entity.key))
+            observations = [observation for each in shown.values() for observation in each]
+            read = frozenset[str]().union(*(each.reads for each in observations))
+            mapped = read.union(name for each in observations for name in (*each.entity.fields, *each.entity.key))
             self._mapped[tool] = mapped
         return mapped
 

@@ -85,6 +85,12 @@ class NeededFacts:
             self._standing[fact] = found
         return found
 
+    def asked(self, fact: Fact) -> str:
+        """The tool that was asked for a fact; empty where there is none of its own."""
+        answered = self._ledger.answers.by_tool()
+        ways = self._ledger.schema.ways_to(self._entities[fact.entity], fact.field)
+        return next((way.tool for way in ways if way.tool in answered), "")
+
     def is_seen(self, fact: Fact) -> bool:
         """Whether the agent had seen a fact; one that is not of its type was seen too."""
         if fact.key is None:

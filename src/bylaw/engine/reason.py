@@ -25,6 +25,10 @@ class Reason(Struct, frozen=True):
     """Facts that were looked up, and whose results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
     """Facts that were looked up, and whose results could not be read."""
+    not_shown: tuple[tuple[Fact, str], ...] = ()
+    """Facts that were looked up, in results that do not have them, each with the tool that was asked."""
+    not_told: tuple[Fact, ...] = ()
+    """Facts that were looked up, and answered with `null`."""
     contradicted: tuple[Fact, ...] = ()
     """Facts that were looked up, and of which the results tell two things."""
 
@@ -34,11 +38,14 @@ class Reason(Struct, frozen=True):
         lost = {
             "not_captured": self.not_captured,
             "not_readable": self.not_readable,
+            "not_told": self.not_told,
             "contradicted": self.contradicted,
         }
         for name, facts in lost.items():
             if facts:
                 told[name] = [fact_record(fact) for fact in facts]
+        if self.not_shown:
+            told["not_shown"] = [fact_record(fact) | {"tool": tool} for fact, tool in self.not_shown]
         return told
 
 

@@ -190,10 +190,19 @@ class _CallCase:
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
-        gone = tuple([fact for fact, why in lost.items() if why == "not_captured"])
-        both = tuple([fact for fact, why in lost.items() if why == "contradicted"])
-        odd = tuple([fact for fact in lost if fact not in gone and fact not in both])
-        return Reason("unread", not_captured=gone, not_readable=odd, contradicted=both) if lost else reason
+        by_why: dict[str, list[Fact]] = {}
+        for fact, why in lost.items():
+            by_why.setdefault(why, []).append(fact)
+        if not lost:
+            return reason
+        return Reason(
+            "unread",
+            not_captured=tuple(by_why.pop("not_captured", ())),
+            not_shown=tuple([(fact, self._needed.asked(fact)) for fact in by_why.pop("not_mapped", ())]),
+            not_told=tuple(by_why.pop("not_told", ())),
+            contradicted=tuple(by_why.pop("contradicted", ())),
+            not_readable=tuple([fact for facts in by_why.values() for fact in facts]),
+        )
 
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         reads, because = completion.reads, completion.because

@@ -29,10 +29,12 @@ def policy_words(policy: Mapping[str, Any]) -> str:
             told = (
                 ("result was not recorded", "not_captured"),
                 ("answer could not be read", "not_readable"),
+                ("answer was `null`", "not_told"),
                 ("answers contradict one another", "contradicted"),
             )
             lost = [(what, ", ".join(map(fact_words, reason[facts]))) for what, facts in told if reason.get(facts)]
-            return "; ".join(f"looked up, but the {what}: {facts}" for what, facts in lost)
+            said = [f"looked up, but the {what}: {facts}" for what, facts in lost]
+            return "; ".join([*said, *map(_not_shown, reason.get("not_shown") or ())])
         case "against_evidence":
             return f"acted against what it had seen: {words}"
         case "user":
@@ -41,6 +43,11 @@ def policy_words(policy: Mapping[str, Any]) -> str:
             return str(policy.get("because", ""))
         case _:
             return words
+
+
+def _not_shown(fact: Mapping[str, Any]) -> str:
+    whose = f" of `{fact['tool']}`" if fact.get("tool") else ""
+    return f"no result{whose} has `{fact['field']}`: {fact_words(fact)}"
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:

@@ -30,6 +30,8 @@ class Observation(Struct, frozen=True):
     """A text result that matches shows that the keyed thing does not exist."""
     is_whole: bool = False
     """A record here has all that is to be told of the thing, so that a field it lacks has its default."""
+    reads: frozenset[str] = frozenset()
+    """The fields of a result that its paths go into, whatever the entity calls what stands there."""
 
 
 class Sighting(Struct, frozen=True, gc=False):

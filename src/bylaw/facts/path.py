@@ -103,6 +103,13 @@ def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
+def first_name(text: str) -> str | None:
+    """The field of a result, or of the rows it lists, that a path goes into first; None where it begins elsewhere."""
+    root, steps = _parse(text)
+    name = next((step for step in steps if step is not None), None)
+    return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
+
+
 def _items(value: Any, key: Any) -> list[tuple[Any, Any]]:
     """The items of a list, by far the commonest of what is iterated."""
     return [(item, key) for item in value if item is not NOTHING] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -1,11 +1,13 @@
 """A pack's entities and observations, and where a world holds them, compiled once from their YAML."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast, get_args
 
 from bylaw.facts.change_reader import ChangeReader
 from bylaw.facts.entity import Entity, Field, FieldType, Origin, ReadTool, Saying
 from bylaw.facts.observation import Observation
+from bylaw.facts.path import PathError, first_name
 from bylaw.facts.path_reader import PathReader
 from bylaw.facts.schema import Schema
 from bylaw.facts.stored import Stored
@@ -208,6 +210,7 @@ class SchemaReader:
             self._paths.pattern(body.text, at) if body.text is not None else None,
             self._paths.pattern(body.absent, at) if body.absent is not None else None,
             self._is_whole(entity, tool, str(body.each or "")),
+            _names_read(body),
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
@@ -221,6 +224,19 @@ class SchemaReader:
         return entity.origin == "conversation" or (
             entity.read is not None and entity.read.tool == tool and "*" not in each
         )
+
+
+def _names_read(body: WrittenObservation) -> frozenset[str]:
+    keys = body.key.values() if isinstance(body.key, dict) else (body.key,)
+    within = (*keys, *body.fields.values())
+    # Beside `each`, a path that begins with `$.` begins at the item.
+    paths = [path for path in within if body.each is None or str(path).startswith("$result")]
+    found: set[str] = set()
+    for path in (body.each, *paths):
+        with suppress(PathError):
+            if isinstance(path, str) and path.startswith("$") and (name := first_name(path)) is not None:
+                found.add(name)
+    return frozenset(found)
 
 
 def _saying(record: WrittenSaying) -> Saying:

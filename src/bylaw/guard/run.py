@@ -347,7 +347,7 @@ class GuardRun(BuiltIns):
     def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
         """A failure where the answer hangs on a count that is not known: no look-up would show it."""
         for fact in needs:
-            if fact.entity == UNCOUNTED:
+            if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key
                 fail(f"how often `{tool}` was done before is not recorded for sure: between {least} and {most} times")
 
