@@ -194,9 +194,10 @@ class Decider:
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy, tool, said = evidence.policy, judgement.made.call.tool, evidence.completions
         outcomes = {said[0].outcome} if len(said) == 1 else {completion.outcome for completion in said}
+        permit = self._permits.get((tool, policy.id)) or self._permit(tool, policy)
         if outcomes == _PERMIT:
-            return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
-        posture = self.postures.of(tool, policy.id)
+            return permit
+        posture = permit.posture
         if outcomes == _DENY:
             if len(said) == 1 and said[0].paths == 1:
                 return Ground(policy.id, "guard", "deny", posture, said[0].because, policy.citations)
