@@ -39,3 +39,8 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         given = {name: value for name, value in asdict(wanted).items() if value and (name, value) != ("state", "new")}
         query = urlencode(given | {name: value for name, value in other.items() if value}, errors="replace")
         return f"{path}?{query}" if query else path
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether anything but the state is asked for."""
+        return any((self.policy, self.agent, self.verdict, self.tool, self.severity, self.q))
