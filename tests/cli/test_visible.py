@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bylaw.integrations.undecided import tell
 from bylaw.pack import Pack
 from bylaw.shield import Shield
 from bylaw.text.visible import all_visible, clean, visible
@@ -133,3 +134,11 @@ def test_nothing_raw_reaches_a_terminal(tmp_path: Path, arguments: tuple[str, ..
     text = re.sub(r"\x1b\[[\d;]*m", "", said.decode())
     assert text.strip()
     assert all(each.isprintable() or each in "\r\n" for each in text), text
+
+
+def test_nor_do_they_by_way_of_the_programs_own_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A client may call a tool by any name, and a server may put anything into its errors."""
+    tell(RuntimeError(f"the server says {ESCAPE}\u202e"), f"no decision on {ESCAPE}")
+    assert "no decision on \\u001b[2J" in caplog.text
+    assert "the server says \\u001b[2J" in caplog.text
+    assert not any(each in caplog.text for each in ("\x1b", "\x07", "\u202e"))

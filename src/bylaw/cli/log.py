@@ -167,7 +167,7 @@ def _histories(store: Store, tenant: str, names: Iterable[str]) -> "Iterator[tup
         try:
             history = read_history(store.conversation(tenant, name))
         except BylawError as error:
-            print(f"bylaw: `{name}` is left out: {error}", file=sys.stderr, flush=True)
+            print(visible(f"bylaw: `{name}` is left out: {error}"), file=sys.stderr, flush=True)
             yield name, None
             continue
         if history is not None:

@@ -19,6 +19,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
+from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
@@ -121,7 +122,7 @@ def proxy_command(
             unnamed = "" if address or conversation or key_argument else UNNAMED
             notes = (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
             for note in filter(None, notes):
-                print(f"bylaw: {note}", file=sys.stderr, flush=True)
+                print(visible(f"bylaw: {note}"), file=sys.stderr, flush=True)
             return shield
 
         loading = _begun(load)

@@ -4,7 +4,6 @@ The principal is whoever `signed_in_as` names. The same one may add to it with a
 of their own, linked by its name: what the first has agreed to, given as a reason or had approved is not theirs.
 """
 
-import logging
 from collections.abc import Mapping
 from copy import deepcopy
 from difflib import get_close_matches
@@ -12,10 +11,11 @@ from typing import Any
 
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
+from bylaw.text.own_log import own_log
 
 PRINCIPAL = "signed_in_as"
 """By convention, the name in a context of who is signed in."""
-_logger = logging.getLogger("bylaw")
+_logger = own_log()
 _told: set[tuple[str, str]] = set()
 """Packs and names that a warning was given of."""
 MOST_TOLD = 1000

@@ -7,7 +7,6 @@ until a person accepts the new words too. What was accepted is known by its dige
 """
 
 import hashlib
-import logging
 import os
 import threading
 import time
@@ -21,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bylaw.errors import UsageError
+from bylaw.text.own_log import own_log
 from bylaw.text.visible import clean
 
 FIRST = "the first listing"
@@ -32,7 +32,7 @@ NAME = 200
 """Characters of a name that are told."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What agents and their hosts go by."""
-log = logging.getLogger("bylaw")
+log = own_log()
 
 
 class Told(Struct, frozen=True):

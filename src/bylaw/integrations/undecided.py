@@ -1,6 +1,5 @@
 """What becomes of a call when deciding on it failed: never allowed in silence, and a write never at all."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +8,9 @@ from bylaw.shield import Decision, Ground
 from bylaw.shield.call_decisions import Host
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
+from bylaw.text.own_log import own_log
 
-log = logging.getLogger("bylaw")
+log = own_log()
 
 
 def tell(error: Exception, what: str) -> None:

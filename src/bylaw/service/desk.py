@@ -139,7 +139,7 @@ class Desk:
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
             is_yes, named = request.answer == "yes", request.named()
-            await session.confirm_async(request.card, is_yes, by=request.by, named=named, context=context or {})
+            await session.confirm_async(request.card, is_yes, by=request.by, named=named, context=context)
         # Where the host keeps the history, other conversations use the card, and tell the log alone.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.entry import DEFAULT_TENANT
+from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
@@ -110,7 +111,7 @@ class KeyFile(Mapping[str, Key]):
         try:
             self._keys = read_keys(self._path)
         except (BylawError, OSError, UnicodeError) as error:
-            print(f"bylaw: the keys stay as they were: {error}", file=sys.stderr, flush=True)
+            print(visible(f"bylaw: the keys stay as they were: {error}"), file=sys.stderr, flush=True)
 
     def _stamp(self) -> tuple[int, int, int]:
         try:

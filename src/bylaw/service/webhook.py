@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from bylaw.errors import UsageError
 from bylaw.service.request import Decided
+from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
@@ -51,7 +52,7 @@ class Waiting(Struct, frozen=True, tag="approval.waiting"):
 
 
 def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 class Webhook:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bylaw.errors import BylawError
+from bylaw.text.visible import visible
 
 SOON = 5.0
 """Seconds: who falls earlier than that has not begun to work."""
@@ -74,7 +75,7 @@ class _Workers:
             self._serve(worker)
             status = 0
         except BylawError as error:
-            print(error, file=sys.stderr, flush=True)
+            print(visible(str(error)), file=sys.stderr, flush=True)
         except KeyboardInterrupt:
             pass
         except BaseException:

@@ -1,6 +1,5 @@
 """The shield: one pack, many live conversations, a decision before each call runs."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -23,8 +22,9 @@ from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.resolving import RunTool
 from bylaw.shield.session import LiveSession
+from bylaw.text.own_log import own_log
 
-_logger = logging.getLogger("bylaw")
+_logger = own_log()
 
 
 class PinnedPack(BylawError):
