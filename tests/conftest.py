@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +22,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: it is not searched for garbage again and again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: it is not searched for garbage again and again, neither while
+    it is made, nor later. What tests make goes when they end, so that it is searched seldom."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(20_000, 20, 20)
 
 
 class Demo(NamedTuple):

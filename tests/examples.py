@@ -4,8 +4,10 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-QUICK = 50
+QUICK = 30
 THOROUGH = 1000
+_USUAL = 50
+"""What `examples` counts from."""
 
 _ALWAYS: dict[str, Any] = {
     "deadline": None,
@@ -18,5 +20,5 @@ settings.load_profile("quick")
 
 
 def examples(quick: int) -> settings:
-    """So many in the quick profile, and in another as many times more as that profile has more."""
-    return settings(max_examples=max(1, quick * settings.default.max_examples // QUICK))
+    """More or fewer than usual: as many times as this is of 50."""
+    return settings(max_examples=max(1, quick * settings.default.max_examples // _USUAL))

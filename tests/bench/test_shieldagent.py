@@ -20,7 +20,7 @@ from bylaw.trace.event import Call, Message
 
 GUARDED = load_pack(PACK)
 RULES = {name: policy.definition for name, policy in GUARDED.policies.items()}
-EACH = 4
+EACH = 2
 """Pairs of each category and source."""
 TRAIN = samples("train", 3, EACH, RULES)
 

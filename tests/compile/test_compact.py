@@ -56,7 +56,7 @@ def _told(cases: list[dict[str, Any]]) -> Counter[str]:
 
 
 @given(st.lists(_guard_cases | _rule_cases, max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_nothing_is_lost(cases: list[dict[str, Any]]) -> None:
     short = compacted(cases)
     assert _told(short) == _told(cases)
@@ -64,7 +64,7 @@ def test_nothing_is_lost(cases: list[dict[str, Any]]) -> None:
 
 
 @given(st.lists(_guard_cases, max_size=4))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_packed_file_holds_what_a_plain_one_does(cases: list[dict[str, Any]]) -> None:
     assert yaml.safe_load(packed(compacted(cases))) == compacted(cases)
 

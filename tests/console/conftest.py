@@ -27,7 +27,7 @@ def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bylaw.packs.clinic.simulator.generate import write
 
     def make(folder: Path) -> None:
-        write(folder, seeds=(1,), count=120)
+        write(folder, seeds=(1,), count=90)
         request = Request((folder / "logs.jsonl.gz",), "clinic", folder / "clinic.sqlite")
         audit(request, folder / "out")
         write_audited(request, folder / "out")

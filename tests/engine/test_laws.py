@@ -19,7 +19,7 @@ def evidence(verdict: CallVerdict) -> list[tuple[str, str, str, list[str]]]:
 
 
 @given(picks, picks)
-@examples(50)
+@examples(100)
 def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> None:
     events = conversations()[which % len(conversations())].events
     whole = Session(guards())
@@ -48,7 +48,7 @@ def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> Non
 
 
 @given(picks)
-@examples(50)
+@examples(100)
 def test_what_comes_after_a_call_changes_no_missing_fact(which: int) -> None:
     events = conversations()[which % len(conversations())].events
     for verdict in judge(events):
@@ -62,7 +62,7 @@ def test_what_comes_after_a_call_changes_no_missing_fact(which: int) -> None:
 
 
 @given(picks, picks)
-@examples(50)
+@examples(100)
 def test_adding_a_truthful_look_up_never_makes_a_near_miss(which: int, where: int) -> None:
     events = conversations()[which % len(conversations())].events
     before = judge(events)[0]

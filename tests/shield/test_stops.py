@@ -170,7 +170,7 @@ with Log(where, is_shared=True) as log, desk(folder, log=log) as shield:
         print(json.dumps([begun, time.time(), decision.allowed]), flush=True)
         if (folder / "end").exists():
             break
-        time.sleep(0.02)
+        time.sleep(0.05)
 """
 
 
@@ -191,7 +191,7 @@ def test_every_process_obeys_within_a_second(where: str, tmp_path: Path) -> None
         with Log(where) as log:
             stop = log.stop("tool", "extend_rental", by="ann", reason="recall", until=time.time() + HOUR)
             stopped = time.time()
-            time.sleep(1.5)
+            time.sleep(1)
             log.lift(stop.id, by="ann")
             lifted = time.time()
             time.sleep(1.5)
