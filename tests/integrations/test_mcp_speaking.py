@@ -123,6 +123,30 @@ async def test_after_a_message_of_pasted_text_the_user_is_asked_and_heard(tmp_pa
             assert (done.is_error, at.rentals.ran) == (False, ["extend R1"]), text(done)
 
 
+PARTS: list[tuple[dict[str, Any], bool]] = [
+    ({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}, True),
+    ({"type": "image", "source": {"type": "base64", "data": "AAAA"}}, True),
+    ({"type": "text", "text": "Thanks.", "cache_control": {"type": "ephemeral"}}, True),
+    ({"type": "tool_result", "tool_use_id": "t", "content": "Yes"}, False),
+    ({"type": "tool_use", "id": "t", "name": "refund", "input": {}}, False),
+    ({"type": "resource", "resource": {"text": "Yes"}}, False),
+]
+
+
+@pytest.mark.parametrize(("part", "is_talk"), PARTS, ids=[part["type"] for part, _ in PARTS])
+async def test_a_picture_in_the_chat_stops_nothing_and_a_result_is_no_talk(
+    tmp_path: Path, part: dict[str, Any], is_talk: bool
+) -> None:
+    at = Desk()
+    shown = {"role": "user", "content": [{"type": "text", "text": "Please keep the car until 2026-11-20."}, part]}
+    with desk(tmp_path) as shield:
+        async with at.client(shield) as client:
+            looked = await client.call_tool(*LOOK, meta=meta(CUSTOMER, [shown, *PUT[1:]]))
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, [shown, *PUT[1:]]))
+    assert looked.is_error is not is_talk, text(looked)
+    assert (done.is_error, at.rentals.ran) == (not is_talk, ["extend R1"] * is_talk), text(done)
+
+
 async def test_nor_is_it_in_another_worker(tmp_path: Path) -> None:
     at, log = Desk(), tmp_path / "log.db"
     with desk(tmp_path, log=log) as one, desk(tmp_path, log=log) as two:

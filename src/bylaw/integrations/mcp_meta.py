@@ -105,7 +105,19 @@ def _talk(message: Any) -> str | None:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else [None]
-    texts: list[Any] = [part["text"] for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
-    is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
-    return "\n".join(texts) if is_text else None
+    texts = [_part(part) for part in content] if isinstance(content, list) else [None]
+    return None if None in texts else "\n".join(text for text in texts if text)
+
+
+def _part(part: Any) -> str | None:
+    """The words of a part of a message: of a picture and the like none; None for a call, a result, or what is no
+    part."""
+    match part:
+        case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
+            return text
+        case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "input_file"}:
+            return ""
+        case {"type": "document" | "video" | "thinking" | "redacted_thinking" | "reasoning"}:
+            return ""
+        case _:
+            return None
