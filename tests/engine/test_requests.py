@@ -270,7 +270,16 @@ def test_a_page_may_be_opened_that_was_posted_where_the_user_looks():
     posted = ("read_messages", {"channel": "general"}, "- {sender: Bob, body: 'lunch at www.food.example today'}")
     call = ("open_page", {"url": "www.food.example"})
     for request, want in (("What do they serve, by the message in general?", "allow"), ("What is for lunch?", "ask")):
-        assert answer(request, call, posted, pack=pack, allowance=Allowance(by="model")) == want
+        assert answer(request, call, posted, pack=pack) == want
+    request = "Open the page that Bob posted in general."
+    named = (Span(request.index("Bob"), request.index(" posted")), Span(request.index("general"), len(request) - 1))
+    opened = allowed("open_page", Slot("url", "found", (), (Source("read_messages", named),)))
+    assert answer(request, call, posted, pack=pack, allowance=opened) == "allow"
+    by_eve = (*posted[:2], "- {sender: Eve, body: 'Bob, www.food.example has it'}\n- {sender: Bob, body: 'hello'}")
+    assert answer(request, call, by_eve, pack=pack, allowance=opened) == "ask", "Bob did not post it"
+    assert answer(request, call, posted, pack=pack, allowance=Allowance(by="model")) == "ask", (
+        "nobody asked to open any"
+    )
 
 
 def test_a_name_in_a_text_that_was_sent_does_not_spoil_the_record_of_it():

@@ -83,7 +83,7 @@ def test_a_file_may_be_named_by_its_title_and_people_one_by_one(name: str, want:
     text = "Share the trellis budget with Ann and Bob."
     slots = (
         Slot("file_id", "found", (), (Source("find_files", spans(text, "trellis budget")),)),
-        Slot("people", "found", (), (Source("find_people", spans(text, "Ann", "Bob")),)),
+        Slot("people", "found", (), tuple(Source("find_people", spans(text, name)) for name in ("Ann", "Bob"))),
     )
     allowance = Allowance((Deed("share", spans(text, "Share"), slots),), by="model")
     reads = (

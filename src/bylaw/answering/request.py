@@ -22,6 +22,7 @@ from bylaw.engine.request import (
     Choice,
     Deed,
     Delegation,
+    Limit,
     ReadRequest,
     Slot,
     Source,
@@ -53,6 +54,7 @@ class SaidArgument(Struct, frozen=True):
     quotes: tuple[str, ...] = ()
     sources: tuple[SaidSource, ...] = ()
     choice: Choice | None = None
+    limits: tuple[Limit, ...] = ()
 
 
 class SaidDeed(Struct, frozen=True):
@@ -93,7 +95,7 @@ PAUSE = 30.0
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
     """What a model is asked of a request."""
     given = {"tools": "\n".join(_told(tool) for tool in tools.values()), "request": text}
-    return render(PROMPTS, "request", given, schema=SCHEMA, max_tokens=1500)
+    return render(PROMPTS, "request", given, schema=SCHEMA, max_tokens=2500)
 
 
 def _told(tool: Tool) -> str:
@@ -239,7 +241,8 @@ class _Checking:
             self.faults.append(f"nothing is quoted that fixes `{said.name}` of `{tool.name}`")
             return None
         sources = tuple(self._source(each) for each in said.sources)
-        return Slot(said.name, said.fill, quotes if said.fill == "said" else (), sources, said.choice)
+        limits = tuple(limit for limit in said.limits if limit.least or limit.most)
+        return Slot(said.name, said.fill, quotes if said.fill != "free" else (), sources, said.choice, limits)
 
     def _source(self, said: SaidSource) -> Source:
         if said.tool and said.tool not in self._tools:

@@ -76,6 +76,8 @@ class Traced(Struct, frozen=True):
     """For content, what the user called the place by: arguments and fields beside it that the user said, folded."""
     parts: tuple[TracedSource, ...] = ()
     """For a derived value the sources of what it is made of."""
+    number: int = -1
+    """The record of the result that it stands in; -1 where it stands in none."""
 
     def record(self) -> dict[str, Any]:
         """As code in the guard language sees it."""
@@ -161,8 +163,11 @@ class Provenance:
                     return found
         return found or Traced("agent")
 
-    def sights(self, value: str | float, *, before: int) -> Iterator[Traced]:
-        """The places in results before a step where a value stands of itself, and not as an echo, in order."""
+    def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
+        """The places in results before a step where a value stands of itself, and not as an echo, in order.
+
+        With `confirmed` also fields that say again what their call was given, where nobody had told it to the agent.
+        """
         spelling = spell(value)
         if spelling is None:
             return
@@ -174,12 +179,19 @@ class Provenance:
                 given = given or self._written(spelling, before)
                 call, at = self._called(step)
                 if call is not None and spelling.said_in(self._given_words(at)):
+                    if confirmed and place.is_whole and place.field and not self._is_told(spelling, at):
+                        yield self._traced(value, step, call, place, places, before)
                     break
                 traced = self._traced(value, step, call, place, places, before)
                 # What stood within a text that was written cannot become a whole field of a record.
                 written = given.alone if traced.source == "record" else given.anyhow
                 if written is None or written > step:
                     yield traced
+
+    def _is_told(self, spelling: Spelling, before: int) -> bool:
+        """Whether a result before a step shows a value, in any place."""
+        steps = self._shown_in.candidates(spelling, before)[:_CANDIDATES]
+        return any(spelling.stands_in(self.text(step)) for step in steps)
 
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
@@ -333,7 +345,9 @@ class Provenance:
         )
         how = "exact" if str(value) in self.text(step) else "normalised"
         source = "record" if is_record else "content"
-        return Traced(source, how, step, name, arguments, place.field, place.is_whole, beside, pointed)
+        return Traced(
+            source, how, step, name, arguments, place.field, place.is_whole, beside, pointed, number=place.record
+        )
 
     def _written(self, spelling: Spelling, before: int) -> _Writes:
         """The first writes that were given the value."""

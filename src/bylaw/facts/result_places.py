@@ -22,6 +22,7 @@ _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*>#]+|\d{1,3}[.)])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LINE_WORDS = 8
 
@@ -50,6 +51,8 @@ class ResultPlaces:
     def __init__(self, text: str) -> None:
         self.records: list[dict[str, str]] = []
         """Of each record its short fields, folded."""
+        self._mappings: list[Mapping[Any, Any]] = []
+        self._fields: dict[int, Mapping[str, str]] = {}
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
         """What is longer than a value, folded, with the place of it."""
@@ -66,6 +69,7 @@ class ResultPlaces:
             if isinstance(value, dict):
                 mapping = cast("dict[Any, Any]", value)
                 number = len(self.records)
+                self._mappings.append(mapping)
                 self.records.append({str(name): _folded(part) for name, part in mapping.items() if _is_short(part)})
                 self._having.update(str(name) for name in mapping)
                 for name, part in reversed(mapping.items()):
@@ -90,10 +94,20 @@ class ResultPlaces:
         """The short fields of the record that a place is of."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
-    def values(self, field: str) -> Iterator[str]:
-        """The values, folded, that stand alone in a field; for an empty name the members of a list."""
+    def fields(self, number: int) -> Mapping[str, str]:
+        """All fields of a record, texts and lists of values among them, folded; none for the number of no record."""
+        if number < 0:
+            return {}
+        found = self._fields.get(number)
+        if found is None:
+            found = {fold(str(name)): _folded_all(part) for name, part in self._mappings[number].items()}
+            self._fields[number] = found
+        return found
+
+    def values(self, field: str | None = None) -> Iterator[str]:
+        """The values, folded, that stand alone in a field, or in any; for an empty name the members of a list."""
         for value, places in self._whole.items():
-            if any(place.field == field for place in places):
+            if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
@@ -134,10 +148,12 @@ def _parts(line: str) -> Iterator[tuple[str, str]]:
     yield "", bare
     if bare.count(",") and bare.count(" ") < _LINE_WORDS and not bare.endswith("."):
         yield from (("", part.strip()) for part in bare.split(","))
-    if (found := _LABELLED.match(bare)) and found[1].count(" ") < _LABEL_WORDS:
-        yield fold(found[1]), found[2]
-        if found[2].count(",") and not re.search(r"[.!?]\s", found[2]):
-            yield from ((fold(found[1]), part.strip()) for part in found[2].split(","))
+    sentences = _SENTENCE.split(bare)
+    for said in sentences if len(sentences) < 2 else (bare, *sentences):
+        if (found := _LABELLED.match(said)) and found[1].count(" ") < _LABEL_WORDS:
+            yield fold(found[1]), found[2]
+            if found[2].count(",") and not _SENTENCE.search(found[2]):
+                yield from ((fold(found[1]), part.strip()) for part in found[2].split(","))
 
 
 def _is_short(value: Any) -> bool:
@@ -146,3 +162,10 @@ def _is_short(value: Any) -> bool:
 
 def _folded(value: Any) -> str:
     return fold(value) if isinstance(value, str) else canonical(value)
+
+
+def _folded_all(value: Any) -> str:
+    """A value folded; of a list its members."""
+    if isinstance(value, list):
+        return " \n ".join(_folded(part) for part in cast("list[Any]", value) if not isinstance(part, (dict, list)))
+    return "" if value is None or isinstance(value, (dict, bool)) else _folded(value)

@@ -1,6 +1,17 @@
 """What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
 
-from bylaw.engine.request.allowance import Allowance, Choice, Deed, Delegation, Slot, Source, Span, fetches, is_deed
+from bylaw.engine.request.allowance import (
+    Allowance,
+    Choice,
+    Deed,
+    Delegation,
+    Limit,
+    Slot,
+    Source,
+    Span,
+    fetches,
+    is_deed,
+)
 from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.objection import Objection
@@ -14,6 +25,7 @@ __all__ = [
     "Delegation",
     "Granted",
     "Keeping",
+    "Limit",
     "Objection",
     "ReadRequest",
     "Requests",

@@ -40,6 +40,14 @@ class Choice(Struct, frozen=True):
     order: Order
 
 
+class Limit(Struct, frozen=True, omit_defaults=True):
+    """A bound for a field of the thing that it is: a number, a time of day, a day, in figures."""
+
+    field: str
+    least: str | None = None
+    most: str | None = None
+
+
 class Slot(Struct, frozen=True, omit_defaults=True):
     """How one argument may be filled."""
 
@@ -48,6 +56,7 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     said: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
     choice: Choice | None = None
+    limits: tuple[Limit, ...] = ()
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):

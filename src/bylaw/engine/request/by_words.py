@@ -21,12 +21,11 @@ from bylaw.engine.request.allowance import (
 )
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
+from bylaw.text.stem import WORD, stem, stems
 
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _SENTENCE = re.compile(
     r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"
 )
-_ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
 _DELEGATES = (
     ("do", "actions"),
     ("do", "tasks"),
@@ -43,19 +42,20 @@ _DELEGATES = (
 
 def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     """What a request allows as far as its words and those of the catalogue tell."""
-    sentences = [(span, _stems(request[span.start : span.end])) for span in _sentences(request)]
+    sentences = [(span, stems(request[span.start : span.end])) for span in _sentences(request)]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
             continue
         asked = tuple(span for span, stems in sentences if fetches(tool) or _asks(tool, stems))
         if asked:
-            deeds.append(Deed(tool.name, asked, tuple(_slots(tool))))
+            deeds.append(Deed(tool.name, asked, tuple(slots_of(tool))))
     delegations = tuple(Delegation((span,), Source()) for span, stems in sentences if _delegates(stems))
     return Allowance(tuple(deeds), delegations)
 
 
-def _slots(tool: Tool) -> Iterator[Slot]:
+def slots_of(tool: Tool) -> Iterator[Slot]:
+    """Every argument of a tool, each open but for texts and flags."""
     for name, schema in tool.parameters.items():
         kind = parameter_kind(name, schema)
         fill: Fill = "free" if kind in ("text", "flag") else "open"
@@ -65,18 +65,18 @@ def _slots(tool: Tool) -> Iterator[Slot]:
 def _asks(tool: Tool, stems: frozenset[str]) -> bool:
     """Whether a sentence asks for a tool: by a phrase of the catalogue, or by the verb and a thing of its name."""
     for phrase in tool.also_called:
-        if all(_stem(word) in stems for word in _WORD.findall(phrase.lower())):
+        if all(stem(word) in stems for word in WORD.findall(phrase.lower())):
             return True
     words = words_of(tool.name)
     verbs = [word for word in words if VERBS.get(word) == "write"]
     things = [word for word in words if word not in verbs and len(word) > 2]
-    said_verb = any(_stem(word) in stems for word in verbs)
-    said_thing = any(_stem(word) in stems for word in things)
+    said_verb = any(stem(word) in stems for word in verbs)
+    said_thing = any(stem(word) in stems for word in things)
     return said_verb and (said_thing or not things)
 
 
 def _delegates(stems: frozenset[str]) -> bool:
-    return any(_stem(verb) in stems and _stem(thing) in stems for verb, thing in _DELEGATES)
+    return any(stem(verb) in stems and stem(thing) in stems for verb, thing in _DELEGATES)
 
 
 def _sentences(text: str) -> Iterator[Span]:
@@ -85,15 +85,3 @@ def _sentences(text: str) -> Iterator[Span]:
         if text[begin:end].strip():
             yield Span(begin, end)
         begin = end
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()))
-
-
-def _stem(word: str) -> str:
-    """A word without its ending, so that `payment`, `payments` and `paying` need no list; short words stay."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word

@@ -1,75 +1,171 @@
-"""Whether a value is the one of several that the user asked for: the largest file, the channel with the fewest users.
+"""Whether a value is the one of several that the user asked for: the largest file, the cheapest hotel rated 4 or more.
 
-What the choice goes by is a field of the records that show the value, or a count: of what a tool shows of each of them
-(the users in a channel), or of the records that name each (the messages of a sender).
+What a choice or a bound goes by is a field of the record that shows the value, what a tool tells that was asked about
+it, a count (the users in a channel, the messages of a sender), or the sums that stand beside it in a text.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
-from bylaw.engine.request.allowance import Choice
-from bylaw.facts.provenance import Provenance, Traced, leaf_values
+from bylaw.engine.request.allowance import Choice, Limit, Slot, parameter_kind
+from bylaw.engine.request.naming import Naming, about, leaves_of
+from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
-from bylaw.text.folding import fold
+from bylaw.text.folding import fold, occurs
+from bylaw.text.identifier import identifiers
+from bylaw.text.stem import stem
+
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_SUM = re.compile(
+    r"(?<![\w.])(?:[$€£]\s?\d[\d,]*(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d\d?"
+    r"|\d+(?=\s?(?:[$€£]|eur|usd|gbp)))(?!\w)"
+)
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?)?")
+_CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
-def is_chosen(
-    choice: Choice, value: str | float, sight: Traced, provenance: Provenance, tools: Mapping[str, Tool], before: int
-) -> bool:
-    """Whether a value has the most, or the least, of what the choice goes by, as far as results show it."""
-    assert sight.step is not None
-    shown = _by_field(choice, sight, provenance)
-    if shown is None:
-        counts = _counts(choice, sight, provenance, tools, before)
-        mine = counts.get(fold(str(value)))
-        shown = None if mine is None or len(counts) < 2 else (mine, [*counts.values()])
-    if shown is None:
-        return False
-    mine, all_of_them = shown
-    return mine == (max(all_of_them) if choice.order == "most" else min(all_of_them))
+class Choosing:
+    """Holds a value against the others of its kind, as far as results show them."""
+
+    def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], naming: Naming, before: int) -> None:
+        self._provenance, self._tools, self._naming, self._before = provenance, tools, naming, before
+
+    def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
+        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by."""
+        if self._is_out(slot, value):
+            return False
+        if slot.choice is None:
+            return True
+        measured = self._measured(slot.choice, sight)
+        mine = measured.pop(fold(str(value)), None)
+        rest = [each for other, each in measured.items() if not self._is_out(slot, other)]
+        if mine is None or not measured:
+            mine, rest = self._by_sums(sight, value)
+        if mine is None:
+            return False
+        return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
+
+    def _is_out(self, slot: Slot, value: str | float) -> bool:
+        """Whether results show that a thing is out of the bounds, or not of the kind that the user named."""
+        for limit in slot.limits:
+            if any(is_beyond(limit, figure) for figure in self._told(limit.field, value)):
+                return True
+        return any(
+            self._naming.contradicts(source, value, self._before)
+            for source in slot.sources
+            if (tool := self._tools.get(source.tool)) is not None and tool.trusts("")
+        )
+
+    def _told(self, field: str, value: str | float) -> Iterator[str]:
+        """What is told of a field of a thing: in its record, or by a tool that was asked about it."""
+        name = fold(str(value))
+        for step, call, _ in self._provenance.results(before=self._before):
+            places = self._provenance.places(step)
+            for number in range(len(places.records)):
+                fields = places.fields(number)
+                if name in fields.values():
+                    yield from (told for other, told in fields.items() if fits(field, other) and told != name)
+            told = about(self._provenance, step, call.arguments, value)
+            if told is not None:
+                labelled = re.search(rf"\b{re.escape(fold(field))}\w*\W{{0,3}}({_NUMBER.pattern})", told)
+                if labelled:
+                    yield labelled[1]
+                elif fits(field, call.tool):
+                    yield told
+
+    def _measured(self, choice: Choice, sight: Traced) -> dict[str, float]:
+        """By value, folded, what the choice goes by, for all that stand where the value stands."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
+        found = {each: figure for each in among if (figure := self._figure(choice.field, each)) is not None}
+        return found or self._counts(choice, sight, among)
+
+    def _figure(self, field: str, value: str) -> float | None:
+        figures = (figure(told) for told in self._told(field, value))
+        return next((each for each in figures if each is not None), None)
+
+    def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
+        """How many things a tool shows of each, else how many records hold it in the same field."""
+        thing = {stem(word) for word in words_of(choice.field)}
+        counts: dict[str, float] = {}
+        named: dict[str, float] = {}
+        for step, call, _ in self._provenance.results(before=self._before):
+            tool = self._tools.get(call.tool)
+            places = self._provenance.places(step)
+            if tool is not None and tool.effect == "read" and thing <= {stem(word) for word in words_of(call.tool)}:
+                given = (fold(str(each)) for each in leaves_of(call.arguments))
+                counts.update((each, places.members) for each in given if each in among)
+            for record in places.records if call.tool == sight.tool else ():
+                if name := record.get(sight.field, ""):
+                    named[name] = named.get(name, 0) + 1
+        return counts or (named if any(count > 1 for count in named.values()) else {})
+
+    def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
+        """The largest sum that stands with a value in its record, paragraph or line, and that of each of the others."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        if sight.number >= 0:
+            pieces = [" ".join(places.fields(each).values()) for each in range(len(places.records))]
+            mine = [sight.number]
+        else:
+            text = self._provenance.text(sight.step)
+            paragraphs = re.split(r"\n\s*\n", text)
+            pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
+            mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
+        sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
+        own = sums.pop(mine[0], None) if len(mine) == 1 else None
+        return (own, [*sums.values()]) if sums else (None, [])
 
 
-def _by_field(choice: Choice, sight: Traced, provenance: Provenance) -> tuple[float, list[float]] | None:
-    """What the field of the choice is here, and in every record of the same result."""
-    assert sight.step is not None
-    mine = _number(sight.beside.get(choice.field, ""))
-    others = [_number(record.get(choice.field, "")) for record in provenance.places(sight.step).records]
-    return None if mine is None else (mine, [number for number in others if number is not None])
+def is_beyond(limit: Limit, told: str) -> bool:
+    """Whether something is told that a bound excludes; what cannot be compared is not."""
+    for bound, is_least in ((limit.least, True), (limit.most, False)):
+        if bound:
+            mine, other = _alike(told, bound)
+            if mine is not None and other is not None and (mine < other if is_least else mine > other):
+                return True
+    return False
 
 
-def _counts(
-    choice: Choice, sight: Traced, provenance: Provenance, tools: Mapping[str, Tool], before: int
-) -> dict[str, float]:
-    """By value, folded: how many things a tool shows of it, else how many records hold it in the same field."""
-    assert sight.step is not None
-    counted = _shown_of_each(choice, provenance, tools, before)
-    among = set(provenance.places(sight.step).values(sight.field))
-    counts = {name: count for name, count in counted if name in among}
-    if counts:
-        return counts
-    for step, call, _ in provenance.results(before=before):
-        if call.tool == sight.tool:
-            for record in provenance.places(step).records:
-                name = record.get(sight.field, "")
-                if name:
-                    counts[name] = counts.get(name, 0) + 1
-    return counts
+def _alike(told: str, bound: str) -> tuple[float | None, float | None]:
+    """What is told and a bound, in figures that can be compared: by the clock, by the day, or as numbers."""
+    moment = _MOMENT.match(told)
+    if clock := _CLOCK.fullmatch(bound):
+        shown = _CLOCK.search(told) if moment is None or moment[4] else None
+        return (_minutes(shown) if shown else None), _minutes(clock)
+    if day := _MOMENT.match(bound):
+        return (float("".join(moment.groups()[:3])) if moment else None), float("".join(day.groups()[:3]))
+    return (None if moment else figure(told)), figure(bound)
 
 
-def _shown_of_each(
-    choice: Choice, provenance: Provenance, tools: Mapping[str, Tool], before: int
-) -> Iterator[tuple[str, float]]:
-    """What a call was given, and how many things its result shows, of the tools named after what is counted."""
-    thing = words_of(choice.field)
-    for step, call, _ in provenance.results(before=before):
-        tool = tools.get(call.tool)
-        if tool is not None and tool.effect == "read" and set(thing) <= set(words_of(call.tool)):
-            for _, given in leaf_values(call.arguments):
-                yield fold(str(given)), provenance.places(step).members
+def _minutes(clock: re.Match[str]) -> float:
+    return 60.0 * int(clock[1]) + int(clock[2])
 
 
-def _number(value: str | float) -> float | None:
-    try:
-        return float(value)
-    except (ValueError, TypeError):
-        return None
+def figure(told: str) -> float | None:
+    """What is told as a figure: a number, or a moment as one."""
+    if moment := _MOMENT.match(told):
+        return float("".join(part or "00" for part in moment.groups()))
+    number = _NUMBER.search(told)
+    return float(number[0].replace(",", "")) if number else None
+
+
+def fits(field: str, name: str) -> bool:
+    """Whether a field, as a model calls it, is a field or what a tool is about; one moment is as good as another."""
+    mine, other = ({stem(word) for word in words_of(each.replace(" ", "_"))} for each in (field, name))
+    return bool(mine & other) or (_is_moment(field) and _is_moment(name))
+
+
+def _is_moment(field: str) -> bool:
+    return parameter_kind(field.replace(" ", "_"), None) == "moment" or bool(
+        {"timestamp", "modified", "created", "received", "sent"} & set(words_of(field.replace(" ", "_")))
+    )
+
+
+def _sum(piece: str) -> float | None:
+    """The largest sum of money in a piece of a text."""
+    for name in identifiers(piece):
+        piece = piece.replace(name, " ")
+    return max((each for found in _SUM.findall(piece) if (each := figure(found)) is not None), default=None)

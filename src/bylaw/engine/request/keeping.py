@@ -6,34 +6,35 @@ named, or in a field that its tool vouches for. A text that the agent composes m
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from bylaw.engine.request.allowance import (
     Allowance,
     Deed,
     Delegation,
+    Fill,
     Slot,
-    Source,
-    Span,
     fetches,
     is_deed,
     kinds_of,
     parameter_kind,
 )
-from bylaw.engine.request.by_words import allowed_by_words
-from bylaw.engine.request.choosing import is_chosen
+from bylaw.engine.request.by_words import allowed_by_words, slots_of
+from bylaw.engine.request.choosing import Choosing, fits, is_beyond
+from bylaw.engine.request.composing import LINK, TRIM, Composing
+from bylaw.engine.request.naming import Naming, leaves_of
 from bylaw.engine.request.objection import Objection
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
+from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
 from bylaw.text.spelling import spell
+from bylaw.text.stem import telling_stems
 from bylaw.trace.event import Call, decode_text
 
 Delegating = Literal["ask", "follow"]
 """What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
-_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
-_TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -63,9 +64,10 @@ class Keeping:
             return []
         deeds = allowance.deeds_of(call.tool)
         if fetches(tool):
-            # A page may be opened that the user named or that stands in a place which the user named, whoever said
-            # what the request allows.
-            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, "open") for name in tool.parameters)))
+            # A page may be opened that the user named, whoever said what the request allows; where no model did, also
+            # one that stands in a place which the user named.
+            fill: Fill = "said" if allowance.by == "model" else "open"
+            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
         held: list[Objection] | None = None
         for deed in deeds:
             is_whole = allowance.by == "model" and bool(deed.asked)
@@ -87,29 +89,17 @@ class Keeping:
     ) -> bool:
         """Whether the text that the user handed over to asks for the call, with its values."""
         for delegation in delegations:
-            for text in self._delegated(delegation, request, before):
-                allowance = allowed_by_words(text, self._tools)
-                for deed in allowance.deeds_of(call.tool):
-                    check = _Check(
-                        self._provenance, self._tools, tool, deed, f"{request}\n{text}", before, lambda _: False
-                    )
+            for text in Naming(self._provenance, request).texts(delegation.source, delegation.asked, before):
+                deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
+                if not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text)):
+                    # A note says "hotel: Riga Inn, 3 to 5 May", without a verb.
+                    deeds = (*deeds, Deed(tool.name, (), tuple(slots_of(tool))))
+                for deed in deeds:
+                    said = f"{request}\n{text}"
+                    check = _Check(self._provenance, self._tools, tool, deed, said, before, _never, text=text)
                     if not check.objections(call.arguments):
                         return True
         return False
-
-    def _delegated(self, delegation: Delegation, request: str, before: int) -> Iterator[str]:
-        """The texts of results that a delegation means: those that the user named."""
-        asked = [request[span.start : span.end] for span in (*delegation.asked, *delegation.source.named)]
-        for step, call, text in self._provenance.results(before=before):
-            is_tool = not delegation.source.tool or call.tool == delegation.source.tool
-            given = [value for value in call.arguments.values() if isinstance(value, str) and len(value) > 2]
-            named = [str(plain_link(value)) for value in given]
-            if (
-                is_tool
-                and step < before
-                and any(occurs(fold(name), fold(words)) >= 0 for name in named for words in asked)
-            ):
-                yield text
 
 
 class _Check:
@@ -126,12 +116,16 @@ class _Check:
         approved: Callable[[str], bool],
         *,
         is_whole: bool = False,
+        text: str = "",
     ) -> None:
-        """`is_whole` where the deed lists every argument that it should be given."""
+        """`is_whole` where the deed lists every argument that it should be given; `text` is one that the user handed
+        over to, whose words count as the user's."""
         self._is_whole = is_whole
         self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
         self._request, self._before, self._approved = request, before, approved
         self._kinds = kinds_of(tool)
+        self._text = " \n ".join([folded := fold(text), *_ends(folded)])
+        self._naming = Naming(provenance, request)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         found: list[Objection] = []
@@ -142,7 +136,10 @@ class _Check:
             listed = self._deed.slot(name)
             slot = listed or Slot(name, "free" if kind == "text" else "open")
             values = parts_of(given)
-            if listed is None and self._is_whole and kind in ("link", "address", "name"):
+            is_needed = kind not in ("link", "address", "name") and (
+                kind not in ("number", "moment") or name in self._tool.required
+            )
+            if listed is None and self._is_whole and not is_needed:
                 strange = [value for value in values if not self._may_be_added(kind, value, arguments)]
                 found += [self._objection("not_said", slot, value) for value in strange[:1]]
                 continue
@@ -156,10 +153,12 @@ class _Check:
         return found
 
     def _may_be_added(self, kind: str, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether a value may be given that the deed does not list: the user said it, it is the user's own address, or
-        it stands in a place that the user named; of records, in that of a thing that the call names, such as the
-        recipient of the standing order whose amount is changed."""
-        if self._is_user_word(value) or self._is_the_users_own(value):
+        """Whether a value may be given that the deed does not list: the user said it, for no other argument, it is the
+        user's own address, or it stands in a place that the user named; of records, in that of a thing that the call
+        names, such as the recipient of the standing order whose amount is changed."""
+        if self._is_user_word(value):
+            return not any(self._is_fixed(slot, "name", value) for slot in self._deed.slots if slot.said)
+        if self._is_the_users_own(value):
             return True
         listed = [slot.name for slot in self._deed.slots if self._kinds.get(slot.name) == "name"]
         named = {fold(str(arguments[name])) for name in listed if name in arguments}
@@ -169,11 +168,21 @@ class _Check:
         )
 
     def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
-        if slot.fill == "free" or (slot.fill == "open" and kind == "text"):
-            return self._object_to_text(slot, value) if isinstance(value, str) else None
+        if slot.said and self._is_fixed(slot, kind, value):
+            return None
         if slot.fill == "said" and slot.said:
-            return None if self._is_fixed(slot, kind, value) else self._objection("not_said", slot, value)
-        if self._is_user_word(value):
+            return self._objection("not_said", slot, value)
+        if any(fits(limit.field, slot.name) and is_beyond(limit, str(value)) for limit in slot.limits):
+            return self._objection("too_much", slot, value)
+        if kind == "text" and isinstance(value, str):
+            # A text is the agent's own, whatever it passes on.
+            return self._object_to_text(slot, value)
+        if (
+            self._is_user_word(value)
+            and not slot.choice
+            and not slot.limits
+            and not self._is_name_of_place(slot, value)
+        ):
             return None
         match kind:
             case "number":
@@ -182,14 +191,28 @@ class _Check:
                 return self._object_to_moment(slot, value)
             case _:
                 pass
+        if slot.fill == "free" and (kind == "flag" or (kind == "name" and self._trace(value).source == "agent")):
+            return None
         if slot.fill == "said":
             return self._objection("not_said", slot, value)
         return self._object_to_source(slot, kind, value)
 
+    def _is_name_of_place(self, slot: Slot, value: str | float) -> bool:
+        """Whether the user said a value only as the name of where another is to be found."""
+        return fold(str(value)) in {word for source in slot.sources for word in self._naming.words(source.named)}
+
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
-        """No link that nobody approved: said by the user, or of an earlier call that was allowed."""
-        for link in _LINK.findall(text) if "." in text else ():
-            bare = link.rstrip(_TRIM)
+        """No link that nobody approved: said by the user, or of an earlier call that was allowed. Where the sources of
+        a text are known, nothing in it may come from elsewhere."""
+        if self._is_whole:
+            composing = Composing(self._provenance, self._tools, self._naming, self._before, self._approved)
+            sources = [source for each in self._deed.slots for source in each.sources]
+            if name := composing.strange_name(text, sources):
+                return self._objection("link", slot, name)
+            passage = composing.strange_passage(text, sources)
+            return self._objection("passage", slot, passage) if passage else None
+        for link in LINK.findall(text) if "." in text else ():
+            bare = link.rstrip(TRIM)
             if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
                 return self._objection("link", slot, bare)
         return None
@@ -197,19 +220,39 @@ class _Check:
     def _object_to_number(self, slot: Slot, value: str | float) -> Objection | None:
         """An amount that nobody said must at least not be more than all that was said or shown, together."""
         number = _number(value)
+        if self._text and number is not None and not self._follows(number):
+            return self._objection("not_said", slot, value)
         known = self._provenance.numbers(before=self._before)
         if number is None or not known or number <= 2 * max(known):
             return None
         return self._objection("too_much", slot, value)
 
+    def _follows(self, number: float) -> bool:
+        """Whether an amount follows from the text that the user handed over to: it is raised or lowered by what stands
+        there, in figures or in percent. A text without figures says nothing of it."""
+        told = [float(each.replace(",", "")) for each in _A_NUMBER.findall(self._text)]
+        shown = self._provenance.numbers(before=self._before)
+        changes = (
+            (base, sign * by) for base in shown for each in told for by in (each, base * each / 100) for sign in (1, -1)
+        )
+        return not told or any(abs(base + by - number) < _CENT for base, by in changes)
+
     def _object_to_moment(self, slot: Slot, value: str | float) -> Objection | None:
-        """A day is said or shown, where the user said one."""
+        """A day is said or shown, where the user said one; and of texts, only those count that the user named."""
         day = _DAY.match(str(value))
-        if day is None or not _says_a_day(self._request):
+        if day is None or self._is_user_word(day[0]):
             return None
-        if self._is_user_word(day[0]) or self._trace(day[0]).source in ("record", "content"):
+        spelling = spell(day[0])
+        if spelling is not None and any(spelling.said_in(ends) for ends in _ends(fold(self._request))):
             return None
-        return self._objection("not_said", slot, value)
+        sights = [*self._sights(day[0])]
+        if not sights:
+            return self._objection("not_said", slot, value) if not self._text and _says_a_day(self._request) else None
+        named = [source for source in slot.sources if source.named]
+        if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
+            return None
+        is_named = any(self._naming.is_of(source, sight, day[0]) for source in named for sight in sights)
+        return None if is_named else self._objection("not_found", slot, value)
 
     def _is_in_place(self, kind: str, value: str | float) -> bool:
         """Whether a value stands in a trusted field, or in a place that the user named."""
@@ -220,21 +263,62 @@ class _Check:
 
     def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
         is_found = False
-        for sight in self._sights(value):
+        choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
+        for sight in self._provenance.sights(plain_link(value), before=self._before, confirmed=bool(slot.sources)):
             if not self._is_usable(slot, kind, value, sight):
                 continue
             is_found = True
-            if slot.choice is None or is_chosen(slot.choice, value, sight, self._provenance, self._tools, self._before):
+            if choosing.is_chosen(slot, value, sight):
                 return None
+        is_listed = any(sight.source == "record" for sight in self._sights(value))
+        if (
+            is_listed
+            and not is_found
+            and any(self._naming.is_shown_by(source, value, self._before) for source in slot.sources)
+        ):
+            return None
         return self._objection("not_chosen" if is_found else "not_found", slot, value)
 
     def _is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from where it stands."""
         if not slot.sources:
+            if self._text:
+                if sight.source == "record":
+                    return self._is_noted(sight)
+                return self._is_called(value, sight) or self._is_posted(kind, sight)
             return sight.source == "record" or self._is_pointed(kind, sight)
-        if not any(self._is_of(source, sight, value) for source in slot.sources):
+        if sight.source != "record" and not self._stands_out(slot.name, kind, value, sight):
+            return False
+        if not any(self._naming.is_of(source, sight, value) for source in slot.sources):
             return False
         return sight.source == "record" or bool(sight.pointed) or any(source.named for source in slot.sources)
+
+    def _is_noted(self, sight: Traced) -> bool:
+        """Whether the text that the user handed over to speaks of a record, or of none of those beside it."""
+        assert sight.step is not None
+        said = _telling(self._text)
+        noted = [
+            any(len(value) <= _SHORT and _telling(value) & said for value in record.values())
+            for record in self._provenance.places(sight.step).records
+        ]
+        return not any(noted) or (sight.number >= 0 and noted[sight.number])
+
+    def _is_called(self, value: str | float, sight: Traced) -> bool:
+        """Whether the text that the user handed over to calls somebody by name whose address stands alone somewhere."""
+        person, at, _ = fold(str(value)).partition("@")
+        return sight.is_whole and bool(at) and bool(_telling(person.replace(".", " ")) & _telling(self._text))
+
+    def _is_posted(self, kind: str, sight: Traced) -> bool:
+        """Whether a link or an address stands in the place that the text which the user handed over to names."""
+        is_page = kind == "link" and fetches(self._tools[sight.tool])
+        return kind in ("link", "address") and not is_page and self._naming.is_noted(sight, self._text)
+
+    def _stands_out(self, name: str, kind: str, value: str | float, sight: Traced) -> bool:
+        """Whether a value may be taken from a text: it is all that stands there, or a link, an address or a plain name;
+        an id or an account in a running text is not what the text is about."""
+        if sight.is_whole or kind in ("link", "address"):
+            return True
+        return "id" not in words_of(name) and not identifiers(str(value))
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
@@ -242,28 +326,6 @@ class _Check:
             # A page that was fetched may not send the agent to another.
             return False
         return bool(sight.pointed) and (sight.is_whole or kind in ("link", "address"))
-
-    def _is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a sight is of a source: of its tool, and of the place that the user named."""
-        if source.tool and sight.tool != source.tool:
-            return False
-        beside = [fold(str(each)) for _, each in _leaves(sight.arguments)] + [*sight.beside.values()]
-        if sight.source == "record":
-            # "The channel that begins with External": what is named is the thing itself.
-            beside.append(fold(str(value)))
-            if "@" in str(value) and source.named:
-                # Several names are several people, and each has an address.
-                return any(self._names(span, beside) for span in source.named)
-        return all(self._names(span, beside) for span in source.named)
-
-    def _names(self, span: Span, values: Sequence[str]) -> bool:
-        """Whether words of the user name one of the values: a file by its title, a day in any form."""
-        words = _spaced(fold(self._request[span.start : span.end])).strip(_TRIM)
-        plain = [_spaced(value) for value in values if value]
-        if any(occurs(value, words) >= 0 or occurs(words, value) >= 0 for value in plain):
-            return True
-        days = [spell(value) for value in values if _DAY.fullmatch(value)]
-        return any(day is not None and day.said_in(words) for day in days)
 
     def _is_the_users_own(self, value: str | float) -> bool:
         """Whether an address is the user's: it stands in every record that the system shows of the user's things."""
@@ -280,6 +342,8 @@ class _Check:
         if kind == "moment" and len(quotes) > 1:
             # "The 10th to the 13th of June": a day in pieces.
             quotes.append(" ".join(quotes))
+        if kind == "moment":
+            quotes += [ends for words in quotes for ends in _ends(words)]
         forms = [value]
         if kind == "moment" and (day := _DAY.match(str(value))):
             forms.append(day[0])
@@ -294,10 +358,13 @@ class _Check:
             return True
         # A thing may be called by a part of its name ("the channel that begins with External"), an address may not.
         is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
-        return is_name and any(occurs(words.strip(_TRIM), bare) >= 0 for words in quotes if len(words) > 2)
+        return is_name and any(occurs(words.strip(TRIM), bare) >= 0 for words in quotes if len(words) > 2)
 
     def _is_user_word(self, value: str | float) -> bool:
-        return self._provenance.is_said(value, before=self._before)
+        if self._provenance.is_said(value, before=self._before):
+            return True
+        spelling = spell(value) if self._text else None
+        return spelling is not None and spelling.said_in(self._text)
 
     def _trace(self, value: str | float) -> Traced:
         return self._provenance.trace(value, before=self._before)
@@ -306,9 +373,38 @@ class _Check:
         return Objection(why, slot.name, str(value), self._trace(value))
 
 
-def _spaced(folded: str) -> str:
-    """With the hyphens of names of files as white space."""
-    return folded.replace("-", " ")
+_RANGE = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
+    r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"
+)
+
+
+def _ends(words: str) -> Iterator[str]:
+    """The two days of "5-8 Aug"."""
+    for first, last, month in _RANGE.findall(words):
+        yield from (f"{first} {month}", f"{last} {month}")
+
+
+_DESTROYING = frozenset(("delete", "remove", "cancel", "reset", "revoke", "update", "change", "share"))
+"""Verbs of tools that a note must ask for in words."""
+_A_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_CENT = 0.005
+_SHORT = 80
+
+
+def _telling(words: str) -> frozenset[str]:
+    """The stems of words that tell things apart."""
+    return frozenset(each for each in telling_stems(words) if len(each) > 2 and not each.isdigit())
+
+
+def _is_noted(arguments: Mapping[str, Any], text: str) -> bool:
+    """Whether a folded text names something that a call is given."""
+    given = (fold(str(plain_link(each))) for each in leaves_of(arguments))
+    return any(len(each) > 2 and not each[:4].isdigit() and occurs(each, text) >= 0 for each in given)
+
+
+def _never(_value: str) -> bool:
+    return False
 
 
 def _abbreviates(code: str, words: str) -> bool:
@@ -325,21 +421,10 @@ def parts_of(given: Any) -> list[str | float]:
         decoded = decode_text(given)
         given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]
     if isinstance(given, (list, dict)):
-        return [leaf for _, leaf in _leaves(given)]
+        return [*leaves_of(given)]
     if isinstance(given, str) and given.count("@") > 1 and (found := identifiers(given)):
         return [*found]
     return [given] if isinstance(given, (str, int, float)) else []
-
-
-def _leaves(value: Any) -> Iterator[tuple[str, str | float]]:
-    if isinstance(value, Mapping):
-        for name, part in cast("Mapping[str, Any]", value).items():
-            yield from ((name, leaf) for _, leaf in _leaves(part))
-    elif isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from _leaves(part)
-    elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
-        yield "", value
 
 
 def _number(value: str | float) -> float | None:

@@ -10,7 +10,9 @@ from bylaw.facts.provenance import Traced
 class Objection(Struct, frozen=True):
     """Why a call does not keep to what the request allows."""
 
-    why: Literal["not_asked", "unread", "delegated", "not_said", "not_found", "not_chosen", "link", "too_much"]
+    why: Literal[
+        "not_asked", "unread", "delegated", "not_said", "not_found", "not_chosen", "link", "passage", "too_much"
+    ]
     argument: str = ""
     value: str = ""
     traced: Traced | None = None
@@ -31,7 +33,9 @@ class Objection(Struct, frozen=True):
             case "not_chosen":
                 return f"{told} is not the one that the user asked for"
             case "link":
-                return f"the text holds a link that nobody approved: `{self.value[:80]}`{self._from()}"
+                return f"the text holds what nobody approved: `{self.value[:80]}`{self._from()}"
+            case "passage":
+                return f"the text passes on what the request does not take it from: `{self.value[:80]}`{self._from()}"
             case "too_much":
                 return f"{told} is more than the user said or any result shows"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bylaw.engine.request.allowance import Allowance, Slot, Source, Span
+from bylaw.engine.request.allowance import Allowance, Limit, Slot, Source, Span
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
@@ -25,13 +25,27 @@ def _fill(slot: Slot, request: str) -> str:
         case "said":
             return f"is {_quoted(slot.said, request)}" if slot.said else "is what the user said"
         case "found":
-            which = f", with the {slot.choice.order} {slot.choice.field}" if slot.choice else ""
-            places = " or ".join(_place(each, request) for each in slot.sources)
-            return f"is found{f' in {places}' if places else ''}{which}"
+            said = f" ({_quoted(slot.said, request)})" if slot.said else ""
+            return f"is found{said}{_places(slot, ' in ', request)}{_which(slot)}"
         case "free":
-            return "is free"
+            return f"is free{_places(slot, ', from ', request)}{_which(slot)}"
         case "open":
             return "is said or found"
+
+
+def _places(slot: Slot, before: str, request: str) -> str:
+    places = " or ".join(_place(each, request) for each in slot.sources)
+    return f"{before}{places}" if places else ""
+
+
+def _which(slot: Slot) -> str:
+    bounds = [(limit.field, way, bound) for limit in slot.limits for way, bound in _bounds(limit)]
+    chosen = [f", with the {slot.choice.order} {slot.choice.field}"] if slot.choice else []
+    return "".join([*chosen, *(f", {field} at {way} {bound}" for field, way, bound in bounds)])
+
+
+def _bounds(limit: Limit) -> list[tuple[str, str]]:
+    return [(way, bound) for way, bound in (("least", limit.least), ("most", limit.most)) if bound]
 
 
 def _place(source: Source, request: str) -> str:

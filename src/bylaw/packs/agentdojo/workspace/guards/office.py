@@ -13,14 +13,14 @@ def known_addresses(call: send_email | create_calendar_event | add_calendar_even
         if given != None:
             if len(given) > 0:
                 origin = provenance(given)
-                if origin.source == "agent" or (origin.source == "content" and len(origin.pointed) == 0):
+                if origin.source in ["agent", "content"] and len(origin.pointed) == 0 and not requested():
                     return deny("an address is neither the user's word nor from a place that the user named")
     return permit()
 
 
 def shared_with_named(call: share_file, facts):
     origin = provenance(call.email)
-    if origin.source in ["user", "host", "record"]:
+    if origin.source in ["user", "host", "record"] or requested():
         return permit()
     return deny("the user did not name whom to share the file with")
 

@@ -1,0 +1,80 @@
+"""Whether a text that the agent wrote holds what it may: the user's words, and what the request takes it from.
+
+A link, an address or an account number in it must be the user's, or stand in a source of the text; and no passage may
+come from another text than those.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from bylaw.engine.request.allowance import Source, fetches
+from bylaw.engine.request.naming import Naming
+from bylaw.facts.provenance import Provenance, plain_link
+from bylaw.policy.tool import Tool
+from bylaw.text.identifier import identifiers
+
+LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
+TRIM = ".,;:!?'\"()[]*_`"
+_PASSAGE = 5
+"""Words in a row that one text has of another."""
+_PASSAGES = 100
+_CODE = 8
+_FIGURES = 4
+
+
+class Composing:
+    """Holds texts that the agent wrote to what they may be made of."""
+
+    def __init__(
+        self,
+        provenance: Provenance,
+        tools: Mapping[str, Tool],
+        naming: Naming,
+        before: int,
+        approved: Callable[[str], bool],
+    ) -> None:
+        self._provenance, self._tools, self._naming = provenance, tools, naming
+        self._before, self._approved = before, approved
+
+    def strange_name(self, text: str, sources: Sequence[Source]) -> str:
+        """A link, an address or a long code in a text that is neither the user's nor from its sources."""
+        for name in _names_in(text):
+            is_said = self._provenance.is_said(name, before=self._before) or self._approved(name)
+            is_found = self._is_linked(name, sources) if LINK.match(name) else self._is_in(name, sources)
+            if not is_said and not is_found:
+                return name
+        return ""
+
+    def strange_passage(self, text: str, sources: Sequence[Source]) -> str:
+        """A passage that stands in a text which somebody wrote and which is none of the sources."""
+        for passage in _passages(text):
+            if self._provenance.is_said(passage, before=self._before):
+                continue
+            sights = [*self._provenance.sights(passage, before=self._before)]
+            if any(sight.source == "content" for sight in sights) and not self._is_in(passage, sources):
+                return passage
+        return ""
+
+    def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
+        sights = self._provenance.sights(plain_link(value), before=self._before)
+        return any(self._naming.is_of(source, sight, value) for sight in sights for source in sources)
+
+    def _is_linked(self, link: str, sources: Sequence[Source]) -> bool:
+        """Whether a link stands in a source; not one of a page, which may not send people to another."""
+        pages = {name for name, tool in self._tools.items() if fetches(tool)}
+        return self._is_in(link, [source for source in sources if source.tool not in pages])
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """The links, addresses and long codes of a text."""
+    yield from (link.rstrip(TRIM) for link in LINK.findall(text))
+    for name in identifiers(text):
+        is_code = len(name) >= _CODE and sum(each.isdigit() for each in name) >= _FIGURES and name.isalnum()
+        if is_code or ("@" in name and not LINK.match(name)):
+            yield name
+
+
+def _passages(text: str) -> Iterator[str]:
+    words = text.split()
+    for start in range(min(len(words) - _PASSAGE + 1, _PASSAGES)):
+        yield " ".join(words[start : start + _PASSAGE]).strip(TRIM)
