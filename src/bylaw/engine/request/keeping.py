@@ -71,7 +71,12 @@ class Keeping:
         held: list[Objection] | None = None
         for deed in deeds:
             is_whole = allowance.by == "model" and bool(deed.asked)
-            check = _Check(self._provenance, self._tools, tool, deed, request, before, approved, is_whole=is_whole)
+            others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
+            check = _Check(
+                *(self._provenance, self._tools, tool, deed, request, before, approved),
+                is_whole=is_whole,
+                others=others,
+            )
             found = check.objections(call.arguments)
             if not found:
                 return []
@@ -116,10 +121,12 @@ class _Check:
         approved: Callable[[str], bool],
         *,
         is_whole: bool = False,
+        others: Sequence[Slot] = (),
         text: str = "",
     ) -> None:
-        """`is_whole` where the deed lists every argument that it should be given; `text` is one that the user handed
-        over to, whose words count as the user's."""
+        """`is_whole` where the deed lists every argument that it should be given; `others` are arguments of other deeds
+        which the user's words fix; `text` is one that the user handed over to, whose words count as the user's."""
+        self._others = others
         self._is_whole = is_whole
         self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
         self._request, self._before, self._approved = request, before, approved
@@ -181,7 +188,7 @@ class _Check:
             self._is_user_word(value)
             and not slot.choice
             and not slot.limits
-            and not self._is_name_of_place(slot, value)
+            and not self._is_said_of_another(slot, kind, value)
         ):
             return None
         match kind:
@@ -197,9 +204,13 @@ class _Check:
             return self._objection("not_said", slot, value)
         return self._object_to_source(slot, kind, value)
 
-    def _is_name_of_place(self, slot: Slot, value: str | float) -> bool:
-        """Whether the user said a value only as the name of where another is to be found."""
-        return fold(str(value)) in {word for source in slot.sources for word in self._naming.words(source.named)}
+    def _is_said_of_another(self, slot: Slot, kind: str, value: str | float) -> bool:
+        """Whether the user said a value only as the name of where another is to be found, or as the account or the
+        number of another deed."""
+        if fold(str(value)) in {word for source in slot.sources for word in self._naming.words(source.named)}:
+            return True
+        is_number = slot.fill == "found" and kind == "name" and bool(identifiers(str(value)))
+        return is_number and any(self._is_fixed(other, "name", value) for other in self._others)
 
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
         """No link that nobody approved: said by the user, or of an earlier call that was allowed. Where the sources of
