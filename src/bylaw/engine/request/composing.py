@@ -69,9 +69,13 @@ def _names_in(text: str) -> Iterator[str]:
     """The links, addresses and long codes of a text."""
     yield from (link.rstrip(TRIM) for link in LINK.findall(text))
     for name in identifiers(text):
-        is_code = len(name) >= _CODE and sum(each.isdigit() for each in name) >= _FIGURES and name.isalnum()
-        if is_code or ("@" in name and not LINK.match(name)):
+        if is_code(name) or ("@" in name and not LINK.match(name)):
             yield name
+
+
+def is_code(name: str) -> bool:
+    """Whether a name is a long code: an account, a passport."""
+    return len(name) >= _CODE and sum(each.isdigit() for each in name) >= _FIGURES and name.isalnum()
 
 
 def _passages(text: str) -> Iterator[str]:

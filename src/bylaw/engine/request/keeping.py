@@ -21,7 +21,7 @@ from bylaw.engine.request.allowance import (
 )
 from bylaw.engine.request.by_words import allowed_by_words, slots_of
 from bylaw.engine.request.choosing import Choosing, fits, is_beyond
-from bylaw.engine.request.composing import LINK, TRIM, Composing
+from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
 from bylaw.engine.request.naming import Naming, leaves_of
 from bylaw.engine.request.objection import Objection
 from bylaw.facts.provenance import Provenance, Traced, plain_link
@@ -147,7 +147,7 @@ class _Check:
                 kind not in ("number", "moment") or name in self._tool.required
             )
             if listed is None and self._is_whole and not is_needed:
-                strange = [value for value in values if not self._may_be_added(kind, value, arguments)]
+                strange = [value for value in values if not self._may_be_added(value, arguments)]
                 found += [self._objection("not_said", slot, value) for value in strange[:1]]
                 continue
             for value in values:
@@ -159,18 +159,21 @@ class _Check:
                     break
         return found
 
-    def _may_be_added(self, kind: str, value: str | float, arguments: Mapping[str, Any]) -> bool:
+    def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
         """Whether a value may be given that the deed does not list: the user said it, for no other argument, it is the
-        user's own address, or it stands in a place that the user named; of records, in that of a thing that the call
-        names, such as the recipient of the standing order whose amount is changed."""
+        user's own address, it stands alone in what the user named for the others, or in the record of a thing that the
+        call names, such as the recipient of the standing order whose amount is changed."""
         if self._is_user_word(value):
             return not any(self._is_fixed(slot, "name", value) for slot in self._deed.slots if slot.said)
         if self._is_the_users_own(value):
             return True
         listed = [slot.name for slot in self._deed.slots if self._kinds.get(slot.name) == "name"]
         named = {fold(str(arguments[name])) for name in listed if name in arguments}
+        sources = [source for slot in self._deed.slots for source in slot.sources if source.named]
         return any(
-            bool(named & {*sight.beside.values()}) if sight.source == "record" else self._is_pointed(kind, sight)
+            bool(named & {*sight.beside.values()})
+            if sight.source == "record"
+            else sight.is_whole and any(self._naming.is_of(source, sight, value) for source in sources)
             for sight in self._sights(value)
         )
 
@@ -231,17 +234,24 @@ class _Check:
     def _object_to_number(self, slot: Slot, value: str | float) -> Objection | None:
         """An amount that nobody said must at least not be more than all that was said or shown, together."""
         number = _number(value)
-        if self._text and number is not None and not self._follows(number):
+        named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
+        if named and number is not None:
+            sights = [*self._provenance.sights(number, before=self._before)]
+            is_named = any(self._naming.is_of(source, sight, value) for source in named for sight in sights)
+            texts = (text for source in named for text in self._naming.texts(source, (), self._before))
+            is_named = is_named or self._follows(number, " \n ".join(texts))
+            return None if is_named else self._objection("not_found", slot, value)
+        if self._text and number is not None and not self._follows(number, self._text):
             return self._objection("not_said", slot, value)
         known = self._provenance.numbers(before=self._before)
         if number is None or not known or number <= 2 * max(known):
             return None
         return self._objection("too_much", slot, value)
 
-    def _follows(self, number: float) -> bool:
-        """Whether an amount follows from the text that the user handed over to: it is raised or lowered by what stands
-        there, in figures or in percent. A text without figures says nothing of it."""
-        told = [float(each.replace(",", "")) for each in _A_NUMBER.findall(self._text)]
+    def _follows(self, number: float, text: str) -> bool:
+        """Whether an amount follows from a text: one that was shown is raised or lowered by what stands there, in
+        figures or in percent. A text without figures says nothing of it."""
+        told = [float(each.replace(",", "")) for each in _A_NUMBER.findall(text)]
         shown = self._provenance.numbers(before=self._before)
         changes = (
             (base, sign * by) for base in shown for each in told for by in (each, base * each / 100) for sign in (1, -1)
@@ -258,7 +268,8 @@ class _Check:
             return None
         sights = [*self._sights(day[0])]
         if not sights:
-            return self._objection("not_said", slot, value) if not self._text and _says_a_day(self._request) else None
+            is_open = bool(self._text) or slot.fill == "free" or not _says_a_day(self._request)
+            return None if is_open else self._objection("not_said", slot, value)
         named = [source for source in slot.sources if source.named]
         if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
             return None
@@ -281,6 +292,14 @@ class _Check:
             is_found = True
             if choosing.is_chosen(slot, value, sight):
                 return None
+        if slot.choice is not None and self._is_user_word(value):
+            # "Which of the two is better rated? Book that one."
+            asked = self._naming.asked_about(value, self._before)
+            return (
+                None
+                if any(choosing.is_chosen(slot, value, each) for each in asked)
+                else self._objection("not_chosen", slot, value)
+            )
         is_listed = any(sight.source == "record" for sight in self._sights(value))
         if (
             is_listed
@@ -326,10 +345,14 @@ class _Check:
 
     def _stands_out(self, name: str, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from a text: it is all that stands there, or a link, an address or a plain name;
-        an id or an account in a running text is not what the text is about."""
+        an id or an account in a running text only where the text has no other."""
         if sight.is_whole or kind in ("link", "address"):
             return True
-        return "id" not in words_of(name) and not identifiers(str(value))
+        if "id" in words_of(name):
+            return False
+        assert sight.step is not None
+        codes = [each for each in identifiers(self._provenance.text(sight.step)) if is_code(each)]
+        return not identifiers(str(value)) or codes == [str(value)]
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""

@@ -12,14 +12,14 @@ from bylaw.engine.request.allowance import Source, Span
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, occurs
+from bylaw.text.identifier import is_prose
 from bylaw.text.spelling import spell
 from bylaw.text.stem import telling_stems
 
-_SHORT = 80
-"""Characters of a field that things are called by; longer ones tell of other things as well."""
 _CLOSEST = 3
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
 _MONTH = re.compile(r"(?:in )?[a-z]{3,9}(?: \d{4})?")
 _FIGURE = re.compile(r"[^\w]*(\d[\d,]*(?:\.\d+)?)[^\w]*")
 
@@ -100,7 +100,7 @@ class Naming:
         given = {fold(str(plain_link(each))) for each in leaves_of(sight.arguments)}
 
         def noted(number: int) -> int:
-            beside = {value for value in places.fields(number).values() if 2 < len(value) <= _SHORT}
+            beside = {value for value in places.fields(number).values() if len(value) > 2 and not is_prose(value)}
             return sum(occurs(value, text) >= 0 for value in beside | given if not value.isdigit())
 
         return noted(sight.number) >= max(1, *(noted(each) for each in range(len(places.records))))
@@ -122,6 +122,15 @@ class Naming:
                     yield " \n ".join(value for value in fields.values() if value not in known)
             elif any(len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self.words(named)):
                 yield text
+
+    def asked_about(self, value: str | float, before: int) -> Iterator[Traced]:
+        """The results of tools that were asked about a thing, each as the place of its name there."""
+        named = fold(str(value))
+        for step, call, _ in self._provenance.results(before=before):
+            places = self._provenance.places(step)
+            for number in range(len(places.records)):
+                if named in places.fields(number):
+                    yield Traced("record", step=step, tool=call.tool, arguments=call.arguments, number=number)
 
     def contradicts(self, source: Source, value: str | float, before: int) -> bool:
         """Whether a tool that was asked about a thing told something else of it than the user's words."""
@@ -153,7 +162,7 @@ def _closeness(words: Sequence[str], fields: Mapping[str, str], given: Sequence[
     """
     closeness = 0
     for word in words:
-        short = [value for name, value in fields.items() if len(value) <= _SHORT and not (but and name == but)]
+        short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
         if any(names(word, value) for value in short):
             closeness += _CLOSEST
         elif any(names(word, value) for value in fields.values()):
@@ -179,7 +188,9 @@ def names(words: str, value: str) -> bool:
         return True
     if day := _DAY.match(value):
         spelling = spell(day[0])
-        return (spelling is not None and spelling.said_in(words)) or _is_of_month(day[0], words)
+        return (
+            (spelling is not None and spelling.said_in(words)) or _is_of_month(day[0], words) or _is_day(day[0], words)
+        )
     if (figure := _FIGURE.fullmatch(words)) and (spelling := spell(float(figure[1].replace(",", "")))) is not None:
         return spelling.said_in(value)
     mine, other = telling_stems(said), telling_stems(plain)
@@ -193,6 +204,12 @@ def _is_of_month(day: str, words: str) -> bool:
         return False
     name, _, year = words.removeprefix("in ").partition(" ")
     return name in (MONTHS[month - 1], MONTHS[month - 1][:3]) and year in ("", day[:4])
+
+
+def _is_day(day: str, words: str) -> bool:
+    """Whether words say the day of some month: `the 1st`."""
+    said = _ORDINAL.fullmatch(words)
+    return said is not None and int(said[1]) == int(day[8:10])
 
 
 def leaves_of(value: Any) -> Iterator[str | float]:
