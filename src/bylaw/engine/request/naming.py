@@ -57,7 +57,8 @@ class Naming:
         if len(fields) > 1 and named in words and fields.get(fold(sight.field)) == named:
             # What the user calls a record by is not what is looked for in it.
             return False
-        own_text = "" if sight.is_whole else fold(sight.field)
+        field = fold(sight.field)
+        own_text = "" if sight.is_whole or fields.get(field) == named else field
         others = [places.fields(each) for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for other in others for value in other.values()), *given])
         mine = _closeness(words, fields, given, but=own_text)
