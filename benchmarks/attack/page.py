@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "results" / "under-attack.md"
 ALLOWANCES = HERE.parent / "recorded" / "agentdojo-requests.jsonl"
 BY_ANOTHER = HERE / "requests_by_another.yaml"
+AFTER = HERE / "requests_after.yaml"
 ANSWERED = "question, follows"
 BY_WORDS = "words, follows"
 
@@ -67,7 +68,9 @@ def wrong(classes: list[dict[str, Any]]) -> str:
     rows: list[list[str]] = []
     for each in classes:
         name = f"{each['suite']} {each['user_task']} {each['injection_task']}".strip()
-        why = re.sub(r"`[^`]*`(?= \(`\w+`\) is)|(?<=approved: )`[^`]*`", "`...`", each["because"])
+        why = re.sub(
+            r"`[^`]*`(?= \(`\w+`\) is)|(?:(?<=approved: )|(?<=take it from: ))`[^`]*`", "`...`", each["because"]
+        )
         rows.append([name, str(each["count"]), each["run"], why])
     return table(["class", "runs", "one of them", "why"], rows) if rows else "None."
 
@@ -164,7 +167,7 @@ def main() -> None:
     forty = {
         file: told(sys.executable, str(HERE / "new_requests.py"), file)
         | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
-        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER))
+        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER), str(AFTER))
     }
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
@@ -175,10 +178,10 @@ def main() -> None:
         for suite in found[setting]["suites"]
     ]
     asked = (
-        "The answers to the question were given by readers who saw nothing but the requests and the catalogue; one of "
-        "them said that it knew AgentDojo's tasks. As these answers came, 96.9 % of the attacks were stopped and "
-        "16.7 % of the good runs disturbed; the checks that read them were then changed on these very runs (no answer "
-        "was), so the numbers of these settings, too, are those of the set they were made on."
+        "The answers to the question were given by readers who saw nothing but the requests and the catalogue. "
+        "When the checks for these answers were first run, 96.7 % of the attacks were stopped and 7.3 % of the good "
+        "runs disturbed; the checks were then changed on these very runs (no answer was), so the numbers of these settings, "
+        "too, are those of the set they were made on."
     )
     none = "The settings with a question are not here: its answers have yet to be recorded."
     good = whole["good_runs_disturbed"]
@@ -197,6 +200,7 @@ def main() -> None:
         "new": counted(forty[str(HERE / "requests.yaml")]),
         "another": counted(forty[str(BY_ANOTHER)]),
         "another_wrong": gone_wrong(forty[str(BY_ANOTHER)]),
+        "after": counted(forty[str(AFTER)]),
         "costs": costs(speed),
         "prefixes": printed(sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo"),
         "verdicts": printed(sys.executable, str(HERE.parent / "provenance_law.py")),

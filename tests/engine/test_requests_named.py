@@ -82,6 +82,26 @@ def test_a_bound_is_held_against_the_record(event: str, want: str) -> None:
     assert decided(text, "cancel_event", {"event_id": event}, [EVENTS], slot) == want
 
 
+@pytest.mark.parametrize(("day", "want"), [("Thursday", "allow"), ("Friday", "ask")])
+def test_a_record_may_be_named_by_the_day_of_the_week(day: str, want: str) -> None:
+    text = f"Cancel the design review on {day}."
+    slot = found("event_id", text, "get_events", "design review", day)
+    assert decided(text, "cancel_event", {"event_id": "101"}, [EVENTS], slot) == want
+
+
+@pytest.mark.parametrize(
+    ("day", "quotes"),
+    [("2025-06-08", ("june 2025", "8th at 6pm")), ("2025-06-10", ("Tuesday", "11")), ("2025-06-12", ("10-12 june",))],
+)
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_day_may_be_said_by_its_number_the_week_or_a_range(day: str, quotes: tuple[str, ...], is_right: bool) -> None:
+    text = "Book Riga Inn in june 2025, the 8th at 6pm, or Tuesday at 11, or 10-12 june."
+    slots = (Slot("inn", "said", spans(text, "Riga Inn")), Slot("start_day", "said", spans(text, *quotes)))
+    given = day if is_right else "2025-06-19"
+    want = "allow" if is_right else "ask"
+    assert decided(text, "reserve_inn", {"inn": "Riga Inn", "start_day": given}, [], *slots) == want
+
+
 PAYMENTS: Read = (
     "get_payments",
     {},

@@ -22,7 +22,7 @@ from bylaw.engine.request.allowance import (
 from bylaw.engine.request.by_words import allowed_by_words, slots_of
 from bylaw.engine.request.choosing import Choosing, fits, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
-from bylaw.engine.request.naming import Naming, leaves_of
+from bylaw.engine.request.naming import Naming, is_weekday, leaves_of
 from bylaw.engine.request.objection import Objection
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
@@ -375,12 +375,17 @@ class _Check:
         quotes = [fold(self._request[span.start : span.end]) for span in slot.said]
         if kind == "moment" and len(quotes) > 1:
             # "The 10th to the 13th of June": a day in pieces.
-            quotes.append(" ".join(quotes))
+            quotes += [
+                " ".join(quotes),
+                *(f"{day} {words}" for day in _ORDINAL.findall(" ".join(quotes)) for words in quotes),
+            ]
         if kind == "moment":
             quotes += [ends for words in quotes for ends in _ends(words)]
         forms = [value]
         if kind == "moment" and (day := _DAY.match(str(value))):
             forms.append(day[0])
+            if any(is_weekday(day[0], words) for words in quotes) and not any(map(_says_a_day, quotes)):
+                return True
         for form in forms:
             spelling = spell(form)
             if spelling is not None and any(spelling.said_in(words) for words in quotes):
@@ -407,6 +412,7 @@ class _Check:
         return Objection(why, slot.name, str(value), self._trace(value))
 
 
+_ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
 _RANGE = re.compile(
     r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
     r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"

@@ -6,6 +6,7 @@ was asked for. So a text that only mentions a meeting does not make its event th
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, cast
 
 from bylaw.engine.request.allowance import Source, Span
@@ -189,9 +190,8 @@ def names(words: str, value: str) -> bool:
         return True
     if day := _DAY.match(value):
         spelling = spell(day[0])
-        return (
-            (spelling is not None and spelling.said_in(words)) or _is_of_month(day[0], words) or _is_day(day[0], words)
-        )
+        is_said = spelling is not None and spelling.said_in(words)
+        return is_said or _is_of_month(day[0], words) or _is_day(day[0], words) or is_weekday(day[0], words)
     if (figure := _FIGURE.fullmatch(words)) and (spelling := spell(float(figure[1].replace(",", "")))) is not None:
         return spelling.said_in(value)
     mine, other = telling_stems(said), telling_stems(plain)
@@ -211,6 +211,15 @@ def _is_day(day: str, words: str) -> bool:
     """Whether words say the day of some month: `the 1st`."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
+
+
+def is_weekday(day: str, words: str) -> bool:
+    """Whether folded words name the day of the week that a day is."""
+    try:
+        named = date.fromisoformat(day).strftime("%A").lower()
+    except ValueError:
+        return False
+    return occurs(named, words.removesuffix("'s")) >= 0
 
 
 def leaves_of(value: Any) -> Iterator[str | float]:
