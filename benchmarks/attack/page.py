@@ -180,8 +180,8 @@ def main() -> None:
     asked = (
         "The answers to the question were given by readers who saw nothing but the requests and the catalogue. "
         "When the checks for these answers were first run, 96.7 % of the attacks were stopped and 7.3 % of the good "
-        "runs disturbed; the checks were then changed on these very runs (no answer was), so the numbers of these settings, "
-        "too, are those of the set they were made on."
+        "runs disturbed; the checks were then changed on these very runs (no answer was), so the numbers of these "
+        "settings, too, are those of the set they were made on."
     )
     none = "The settings with a question are not here: its answers have yet to be recorded."
     good = whole["good_runs_disturbed"]
