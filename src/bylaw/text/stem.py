@@ -1,74 +1,27 @@
-"""Words without their endings, so that `payment`, `payments` and `paying` need no list."""
+"""Words without their endings, so that forms of one word are alike."""
 
-import re
+from functools import lru_cache
 
-WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
-_ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
-_PLAIN = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "has",
-        "have",
-        "he",
-        "her",
-        "him",
-        "his",
-        "i",
-        "in",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "not",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "she",
-        "so",
-        "that",
-        "the",
-        "their",
-        "them",
-        "they",
-        "this",
-        "to",
-        "was",
-        "we",
-        "were",
-        "will",
-        "with",
-        "you",
-        "your",
-    ]
-)
-"""Words that stand in any sentence."""
+_IRREGULAR = {
+    "paid": "pay",
+    "sent": "send",
+    "made": "make",
+    "cancellation": "cancel",
+    "cancellations": "cancel",
+    "modification": "modify",
+    "modifications": "modify",
+    "deletion": "delete",
+    "verification": "verify",
+}
+_ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """A word without its ending; short words stay."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
-
-
-def stems(text: str) -> frozenset[str]:
-    """The words of a text without their endings."""
-    return frozenset(stem(word) for word in WORD.findall(text.lower()))
-
-
-def telling_stems(text: str) -> frozenset[str]:
-    """The same, of the words that tell what it is about."""
-    return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
+    """A word without its ending, alike for all forms of a verb or noun: moved, moving, move -> mov."""
+    word = _IRREGULAR.get(word, word)
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
+    word = word.removesuffix(ending)
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] in "ey" else word

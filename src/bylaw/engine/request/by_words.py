@@ -19,9 +19,9 @@ from bylaw.engine.request.allowance import (
     is_deed,
     parameter_kind,
 )
+from bylaw.engine.request.stems import WORD, stem, stems
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
-from bylaw.text.stem import WORD, stem, stems
 
 _SENTENCE = re.compile(
     r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"

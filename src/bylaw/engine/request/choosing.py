@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from bylaw.engine.request.allowance import Choice, Limit, Slot, parameter_kind
 from bylaw.engine.request.naming import Naming, about, leaves_of
+from bylaw.engine.request.stems import stem
 from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
-from bylaw.text.stem import stem
 
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _SUM = re.compile(

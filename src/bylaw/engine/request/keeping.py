@@ -24,13 +24,13 @@ from bylaw.engine.request.choosing import Choosing, fits, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
 from bylaw.engine.request.naming import Naming, is_weekday, leaves_of
 from bylaw.engine.request.objection import Objection
+from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
 from bylaw.text.spelling import spell
-from bylaw.text.stem import telling_stems
 from bylaw.trace.event import Call, decode_text
 
 Delegating = Literal["ask", "follow"]

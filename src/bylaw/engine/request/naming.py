@@ -10,12 +10,12 @@ from datetime import date
 from typing import Any, cast
 
 from bylaw.engine.request.allowance import Source, Span
+from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import is_prose
 from bylaw.text.spelling import spell
-from bylaw.text.stem import telling_stems
 
 _CLOSEST = 3
 _TRIM = ".,;:!?'\"()[]*_`"
