@@ -6,8 +6,8 @@ WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
 _PLAIN = frozenset(
     WORD.findall(
-        "a an and are as at be by for from has have he her him his i in is it its me my not of on one or our she so that "
-        "the their them they this to was we were will with you your"
+        "a an and are as at be by for from has have he her him his i in is it its me my not of on one or our she so "
+        "that the their them they this to was we were will with you your"
     )
 )
 """Words that stand in any sentence."""
