@@ -178,3 +178,34 @@ def test_nobodys_membership_is_yours(said: str | None, context: dict[str, Any], 
     session.agent("I would close your membership. Shall I go ahead?")
     session.user("Yes.")
     assert session.decide("close_membership", {"member_id": "M-9"}).allowed is is_allowed
+
+
+@pytest.mark.parametrize("later", ["Thanks", "OK", "Great!", "Yes", "\U0001f44d", "hmm"])
+@pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "no result yet"])
+def test_a_spent_yes_does_not_come_back_with_the_users_next_word(later: str, is_answered: bool) -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    session.user("Yes.")
+    call = {"to": "AC-22", "amount": "250.00"}
+    assert session.decide("transfer", call).allowed
+    if is_answered:
+        session.result("sent")
+    session.user(later)
+    assert not session.decide("transfer", call).allowed
+    session.user("Yes.")
+    assert not session.decide("transfer", call).allowed
+
+
+def test_nor_does_the_yes_to_a_card() -> None:
+    session = Shield(PACK).session()
+    session.user("Send 250.00 to AC-22.")
+    call = {"to": "AC-22", "amount": "250.00"}
+    card = session.decide("transfer", call).card
+    assert card is not None
+    session.agent(card.text)
+    session.user("Yes")
+    assert session.decide("transfer", call).allowed
+    session.result("sent")
+    for later in ("Thanks", "Yes"):
+        session.user(later)
+        assert not session.decide("transfer", call).allowed

@@ -211,11 +211,16 @@ async def test_the_same_principal_may_add_to_the_context(tmp_path: Path) -> None
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("said_by_gateway", "because"),
-    [(OTHER, "another customer's rental"), ({"desk": "east"}, "Which customer is signed in?")],
+    [
+        (OTHER, "another customer's rental"),
+        ({"desk": "east"}, "Which customer is signed in?"),
+        ({}, "Which customer is signed in?"),
+        (None, "Which customer is signed in?"),
+    ],
 )
 @pytest.mark.parametrize("when", ["each call", "session"])
 async def test_the_gateways_word_holds_over_the_clients(
-    tmp_path: Path, when: str, said_by_gateway: dict[str, str], because: str
+    tmp_path: Path, when: str, said_by_gateway: dict[str, str] | None, because: str
 ) -> None:
     desk(tmp_path).close()
     port, notes = free_port(), tmp_path / "ran.txt"
@@ -238,6 +243,9 @@ async def test_the_gateways_word_holds_over_the_clients(
         async with Client(url) as client:
             wrong = await client.call_tool(*LOOK, meta=meta(["C1"], PUT))  # pyright: ignore[reportArgumentType]
             assert "is not an object of names and values" in text(wrong)
+        http = httpx2.AsyncClient(headers={"Bylaw-Context": '{"signed_in_as": "C2", "signed_in_as": "C1"}'})
+        async with http, Client(streamable_http_client(url, http_client=http)) as client:
+            assert "gives `signed_in_as` twice" in text(await client.call_tool(*LOOK, meta=meta(None, PUT)))
     assert not notes.exists()
 
 

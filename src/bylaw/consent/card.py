@@ -34,6 +34,8 @@ class CardAnswer(Struct, frozen=True):
 
     step: int
     yes: bool
+    since: int
+    """What is done after this step spends it."""
 
 
 class CardStanding(Struct, frozen=True):
@@ -104,7 +106,7 @@ class Cards:
                 break
             if self._ends_with(exchange, texts):
                 if self._is_in_time(exchange.told_at, exchange.answered_at, now):
-                    found.append(CardAnswer(exchange.answered_at, said == "yes"))
+                    found.append(CardAnswer(exchange.answered_at, said == "yes", exchange.answered_from))
                 break
             if not self._ends_with(exchange, self._every):
                 break
@@ -125,7 +127,7 @@ class Cards:
             elif isinstance(event, Message) and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 if card is not None and not _is_past(card.expires, event.time):
-                    answer = CardAnswer(step, event.confirmation.yes)
+                    answer = CardAnswer(step, event.confirmation.yes, step)
                     self._confirmed.setdefault(card.digest, []).append(answer)
         self._read = max(self._read, min(before, len(events)))
 

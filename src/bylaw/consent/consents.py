@@ -83,7 +83,7 @@ class Consents:
         if call.call.fault or not exchanges:
             return Consent(None, "unrecorded")
         last = exchanges[-1]
-        spent = self._writes.spending(call, last.answered_at)
+        spent = self._writes.spending(call, last.answered_from)
         if spent:
             # "Three vouchers of 25 each": one yes may be for several calls that are alike.
             is_more = len(spent) < times(last.raw, dict(call.call.arguments))
@@ -106,7 +106,7 @@ class Consents:
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
-        spent = self._writes.spending(call, answer.step - 1)
+        spent = self._writes.spending(call, answer.since)
         if not spent:
             return Consent(True, "confirmed", None, answer.step)
         sure = next((each for each in spent if each.counts_at(call.step)), None)
@@ -239,7 +239,7 @@ class Consents:
         something about it, and nothing was done since."""
         found = [last]
         for each in self._before_last:
-            if self._writes.are_made(each.answered_at, call):
+            if self._writes.are_made(each.answered_from, call):
                 break
             if not each.is_question and not (each.said in ("yes", "echo") and each.put.questions):
                 break

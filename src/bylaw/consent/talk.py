@@ -32,6 +32,11 @@ class Exchange:
         """Step of the user's last message in it."""
         return self.answer[-1][0]
 
+    @property
+    def answered_from(self) -> int:
+        """Step of the user's first message in it: what is done after that spends the answer, whatever they add."""
+        return self.answer[0][0]
+
     @once
     def closing(self) -> str:
         """The agent's last message in it, without what white space tells."""

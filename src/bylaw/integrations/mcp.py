@@ -309,9 +309,9 @@ class ShieldMiddleware(Middleware):
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
         # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
-        given = get_http_headers(include={HEADER}).get(HEADER) or meta.get(CONVERSATION)
-        given = given or arguments.get(self._key_argument) or self._conversation
-        return name_in(given, "the conversation") if given else None
+        header = get_http_headers(include={HEADER}).get(HEADER)
+        given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
+        return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
         """What is vouched for: by the operator, and beside that by the gateway's header, or else by the client.
@@ -319,10 +319,13 @@ class ShieldMiddleware(Middleware):
         A client behind a gateway vouches for nothing. What a call does not say was said when its MCP session began.
         """
         kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
-        began, header = kept or ({}, {})
-        header = header | context_in(get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER), "the header")
-        claimed = began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`")
-        return (header or claimed) | self._context
+        began, header = kept or ({}, None)
+        given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
+        if given is not None:
+            header = (header or {}) | context_in(given, "the header")
+        # A header that names nobody is a gateway's word, too.
+        claimed = began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
+        return claimed | self._context
 
     def _session(self, key: str | None, context: dict[str, Any]) -> LiveSession:
         """The conversation of whoever speaks under a key: another principal has one of their own."""

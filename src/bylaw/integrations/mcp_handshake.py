@@ -56,7 +56,8 @@ class Gate(Middleware):
         if request is not None and state is not None:
             told = context_in((request.meta or {}).get(CONTEXT), f"`{CONTEXT}`")
             given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
-            state[CONTEXT] = (told, context_in(given, f"the header `{CONTEXT_HEADER}`"))
+            header = None if given is None else context_in(given, f"the header `{CONTEXT_HEADER}`")
+            state[CONTEXT] = (told, header)
         return await call_next(context)
 
     async def _shielded(self) -> Middleware:

@@ -8,6 +8,7 @@ import msgspec
 
 from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
+from bylaw.trace.transcript import repeated_key
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
@@ -42,9 +43,12 @@ def context_in(given: Any, where: str) -> dict[str, Any]:
     """What is vouched for there, by name; JSON text is read."""
     if isinstance(given, str):
         try:
-            given = msgspec.json.decode(given)
+            read = msgspec.json.decode(given)
         except msgspec.DecodeError:
-            given = ()
+            read = ()
+        if read and (twice := repeated_key(given)):
+            raise UsageError(f"{where} gives `{twice}` twice")
+        given = read
     if given is None:
         return {}
     if not isinstance(given, dict):
