@@ -82,7 +82,8 @@ def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
     if loose(name) in map(loose, known):
         return ""
     some = {"agent": "conversation of agent", "tool": "decision on tool", "policy": "decision under policy"}[what]
-    return f"no {some} `{name}` is in the log: the stop stands, and may stop nothing ({meant(name, known)})"
+    hint = meant(name, known) if known else "nor of any other name"
+    return f"no {some} `{name}` is in the log: the stop stands, and may stop nothing ({hint})"
 
 
 def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
