@@ -6,7 +6,7 @@ import pytest
 
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.policy.tool import Misfit, Tool
+from bylaw.policy.tool import Misfit, Tool, misfit
 from bylaw.trace.event import Call, Result
 
 from .clinic import pack
@@ -82,3 +82,31 @@ def test_what_fits_a_parameter(schema: Any, value: Any, fits: bool) -> None:
 def test_an_optional_argument_may_be_null() -> None:
     tool = Tool("t", "write", parameters={"x": {"type": "string", "enum": ["a"]}})
     assert tool.fitted({"x": None}) == {"x": None}
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "read"),
+    [
+        ("integer", "7", 7),
+        ("integer", "-7", -7),
+        ("number", "48.00", 48.0),
+        ("number", "7", 7),
+        (["number", "null"], "7", 7),
+        ("integer", "7.5", "7.5"),
+        ("integer", "007", "007"),
+        ("integer", "1,000", "1,000"),
+        ("number", "1e3", "1e3"),
+        ("number", " 7", " 7"),
+        ("number", "７", "７"),
+        ("number", "12345678901234567", "12345678901234567"),
+        ("string", "7", "7"),
+        (["string", "number"], "7", "7"),
+    ],
+)
+def test_the_text_of_a_number_is_read_as_one_where_a_number_is_declared(declared: Any, text: str, read: Any) -> None:
+    tool = Tool("t", "write", parameters={"x": {"type": declared}}, required=("x",))
+    found = tool.fitted({"x": text})["x"]
+    assert (found, type(found)) == (read, type(read))
+    if read != text:
+        assert misfit(tool, {"x": text}) == ""
+        assert "has no argument `y`" in misfit(tool, {"x": text, "y": 1}), "what else is wrong is still found"

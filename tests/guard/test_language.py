@@ -233,6 +233,12 @@ class TestRule5BuiltIns:
         completion = said(wrapped(condition), tool="refund")
         assert completion.outcome == "permit", completion.because
 
+    def test_values_that_do_not_go_together_are_named(self) -> None:
+        completion = said(wrapped("r.exists and call.amount > 5"), arguments={**ARGUMENTS, "amount": "7"})
+        assert completion.outcome == "failed"
+        told = "guards/shop.py:3: a text and a number do not go together (argument `amount` is a text)"
+        assert completion.because == told
+
     def test_malformed_constants_are_found_at_load(self) -> None:
         assert "is not a date" in faults(wrapped("r.due > date('2024-13-01')"))[0]
         assert "is not an amount" in faults(wrapped("r.price > money('ten')"))[0]

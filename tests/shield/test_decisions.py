@@ -387,7 +387,10 @@ def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"order_id": "7", "amount": "12"}, "this call could not be checked: a text and a number do not go together."),
+        (
+            {"order_id": "7", "amount": "012"},
+            "this call could not be checked: a text and a number do not go together (argument `amount` is a text).",
+        ),
         ({"order_id": "7"}, "this call could not be checked: the call has no argument `amount`."),
     ],
 )
@@ -402,6 +405,14 @@ def test_an_agent_is_told_what_a_guard_cannot_answer_and_not_how_it_is_written(
     assert told in decision.feedback
     assert not any(part in decision.feedback for part in ("guards/g.py", "instances", "get(call"))
     assert "guards/g.py:2" in decision.for_person
+
+
+def test_the_text_of_a_number_is_held_to_the_guards_like_the_number() -> None:
+    tools = FILES["tools.yaml"].replace("{order_id: string}, changes", "{order_id: string, amount: number}, changes")
+    guard = "def returned_first(call, facts):\n    return permit() if call.amount > 5 else deny('no')\n"
+    shield = Shield(shop(tools_yaml=tools, guards__g_py=guard))
+    for amount, answer in ((12, "allow"), ("12", "allow"), ("12.50", "allow"), (4, "deny"), ("4", "deny")):
+        assert shield.session().decide("refund", {"order_id": "7", "amount": amount}).answer == answer
 
 
 def test_a_person_is_asked_for_what_the_host_did_not_say_in_words() -> None:

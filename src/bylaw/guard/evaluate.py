@@ -206,7 +206,8 @@ def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple
         if is_ours(error):
             raise
         if run.hushed is None:
-            return "failed", f"{guard.file}:{line_of(error.__traceback__, guard)}: {reason_of(error)}"
+            line = line_of(error.__traceback__, guard)
+            return "failed", f"{guard.file}:{line}: {reason_of(error)}{_whose(error, guard, run, line)}"
     return "deny", run.hushed or ""
 
 
@@ -217,6 +218,15 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
         return "failed", f"{guard.file}:{line_of(stuck.__traceback__, guard)}: {failure}"
     run.lack(stuck.unknown.needs)
     return "stuck", ""
+
+
+def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
+    """Of values that do not go together, the arguments of the call that stand at the line, and what they are."""
+    if not isinstance(error, TypeError):
+        return ""
+    named = [name for name in guard.parts_named_at(line) if name in run.admitted]
+    told = [f"`{name}` is {_KINDS.get(type(run.admitted[name]).__name__, 'a value')}" for name in named]
+    return f" (argument {', '.join(told)})" if told else ""
 
 
 def is_ours(error: Exception) -> bool:

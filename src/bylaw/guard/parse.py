@@ -51,6 +51,11 @@ class Guard:
         """`file:line` of its definition."""
         return f"{self.file}:{self.line}"
 
+    def parts_named_at(self, line: int) -> list[str]:
+        """The names that are read of something at a line, in order."""
+        named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
+        return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
+
     def _nodes(self) -> Iterator[ast.AST]:
         """Every part of it, and of the functions it calls."""
         yield from parts_of(self._node)

@@ -1,5 +1,6 @@
 """A tool the agent may call, and what calling it does."""
 
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, cast
@@ -116,9 +117,10 @@ class Tool(Struct, frozen=True):
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments, with a `Misfit` for each that is not of its declared words or shape.
+        """The arguments as guards read them, with a `Misfit` for each that is not of its declared words or shape.
 
         What a tool makes of `Gold` where it declares `gold` nobody knows, so no guard may take it for another word.
+        A plain text of a number is that number where one is declared: models write `"7"`, and tools take it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -127,6 +129,8 @@ class Tool(Struct, frozen=True):
                 continue
             if name in parameters and (why := _unfit(parameters[name], value, name in required)):
                 fitted = {**fitted, name: Misfit(f"argument `{name}` {why}")}
+            elif value.__class__ is str and (number := _number_meant(parameters.get(name), value)) is not None:
+                fitted = {**fitted, name: number}
         return fitted
 
 
@@ -143,6 +147,25 @@ def _is_plain_text(schema: Any) -> bool:
         return False
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
     return declared.get("type") == "string" and declared.keys().isdisjoint(("enum", "anyOf", "oneOf"))
+
+
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
+"""As everybody reads it, and as exact as a float: `007`, `1e3` and `1,000` stay texts."""
+
+
+def _number_meant(schema: Any, text: str) -> int | float | None:
+    """The number that a text is, where its tool declares a number and nothing else."""
+    if not isinstance(schema, dict):
+        return None
+    declared = cast(dict[str, Any], schema)
+    kinds = declared.get("type")
+    listed = {str(kind) for kind in (cast(list[Any], kinds) if isinstance(kinds, list) else [kinds])} - {"null"}
+    if not listed or not listed <= {"integer", "number"} or not _CHOICES.isdisjoint(declared):
+        return None
+    plain = _PLAIN_NUMBER.fullmatch(text)
+    if plain is None or (plain[1] and "number" not in listed):
+        return None
+    return float(text) if plain[1] else int(text)
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
@@ -186,8 +209,8 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
     else:
         return ""
     fitted = tool.fitted(arguments)
-    if fitted is not arguments:
-        return next((value.why for value in fitted.values() if isinstance(value, Misfit)), "")
+    if fitted is not arguments and (why := next((v.why for v in fitted.values() if isinstance(v, Misfit)), "")):
+        return why
     if not tool.parameters:
         return ""
     for name, value in arguments.items():
