@@ -234,6 +234,39 @@ def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path
         assert told in page, told
 
 
+def test_the_whole_of_a_long_argument_can_be_read_before_a_yes(log: Log, keys: dict[str, Key]) -> None:
+    app = service(log, keys)
+    whole = "9" * 8000 + "<b>\u202e and then to IBAN DE99"
+    named: dict[str, Any] = {"conversation": "c", "arguments": {"order_id": whole}}
+    post(app, "/v1/decide", {**LOOK, **named}, key="agent")
+    blind = [{"result": {"order_id": whole}, "call": "a"}]
+    answer = post(app, "/v1/decide", {**REFUND, **named, "events": blind}, key="agent").json
+    assert answer["decisions"][0]["approval"], answer
+    page = Person(app).sign_in("ann").get("/inbox")
+    assert "9" * 8000 + '&lt;b&gt;<span class="unseen">U+202E</span> and then to IBAN DE99</pre>' in page
+
+
+def test_a_page_made_for_one_person_is_not_sent_by_another(log: Log, keys: dict[str, Key]) -> None:
+    keys[hash_of("cy")] = Key("acme", "approve", "cy")
+    app = service(log, keys)
+    name = waiting(app, key="agent")
+    person = Person(app).sign_in("ann")
+    form = {"token": person.token, "id": name, "word": "approve"}
+    # In another tab of the same browser.
+    person.sign_in("cy")
+    answer = person.client.post("/inbox/answer", data=form)
+    assert (answer.status_code, "cy is signed in now" in answer.text) == (409, True)
+    assert log.approvals("acme")[0].status == "waiting"
+    # A new token for a page from before a restart is none for somebody else.
+    part = {"hx-request": "true"}
+    old = person.client.post("/inbox/answer", data=form | {"token": "0" * 64 + form["token"][64:]}, headers=part)
+    fresh = re.search(r'data-token="([0-9a-f]+)"', old.text)
+    assert fresh is not None
+    assert person.client.post("/inbox/answer", data=form | {"token": fresh[1]}).status_code == 409
+    assert "approved" in person.send("/inbox/answer", id=name, word="approve")
+    assert [each.answer.by for each in log.approvals("acme") if each.answer] == ["cy"]
+
+
 def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tmp_path: Path) -> None:
     (tmp_path / "bank").mkdir()
     bank = write(tmp_path / "bank")

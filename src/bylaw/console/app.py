@@ -63,6 +63,9 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
     if visitor is None and not is_open:
         return _to_sign_in(request)
     asked = Asked(request, visitor or Visitor(), form)
+    if request.method == "POST" and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
+        words = f"nothing was written: the page was made for somebody else, and {asked.visitor.name} is signed in now"
+        return _wrong(request, Refused(words, status=409, hint="load the page again"))
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
@@ -91,7 +94,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
         return page("wrong.html", status, error=str(error), heading=heading)
     # What it says goes beside the form, which keeps all that was typed; with a new token it can be sent again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
-    token = request.scope["state"]["token"] if isinstance(error, TooOld) else ""
+    token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}
     return page("refused.html", 200 if status == 422 else status, headers, **values)
 

@@ -36,6 +36,8 @@ _HEADERS = (
 )
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
+_LENGTH = 64
+"""Of a session's token; behind it stands whom the page was made for."""
 
 
 class Refused(BylawError):
@@ -50,6 +52,13 @@ class Refused(BylawError):
 
 class TooOld(Refused):
     """A form whose token is not that of its session: its page is from before the server was started, or not ours."""
+
+    def __init__(self, token: str) -> None:
+        """`token` is what it is to be sent again with."""
+        self.token = token
+        super().__init__(
+            "nothing was written: the server was started again since the page was loaded; send it once more"
+        )
 
 
 class Door:
@@ -119,11 +128,12 @@ async def read_form(request: Request) -> dict[str, str]:
             raise Refused(f"the form is larger than {LARGEST:,} bytes", status=413)
     given = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
     state: Mapping[str, object] = request.scope["state"]
-    token = given.pop(TOKEN, "")
+    given_token = given.pop(TOKEN, "")
+    token, request.scope["state"]["made_for"] = given_token[:_LENGTH], given_token[_LENGTH:]
     if not state["has_session"]:
         raise Refused("the page is too old, or not ours: load it again")
     if not hmac.compare_digest(token, str(state["token"])):
-        raise TooOld("nothing was written: the server was started again since the page was loaded; send it once more")
+        raise TooOld(f"{state['token']}{state['made_for']}")
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.audit.report.folder import cut, spelled
+from bylaw.audit.report.folder import cut, spelled, whole_text
 from bylaw.consent.card_text import label_of, title_of
 from bylaw.console.service_log import ServiceLog, Told
 from bylaw.pack import Pack
@@ -20,6 +20,8 @@ from bylaw.trace.event import Card as PutCard
 DECISIONS = 500
 """Recent decisions that are looked through for cards."""
 LOOKED_UP = 6
+SHORT = 300
+"""Characters of an argument that are shown at once; nobody says yes to what they cannot read."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -31,7 +33,8 @@ class Card(Struct, frozen=True):
     words: str
     """All that the decision says to a person, in one text."""
     questions: list[str]
-    arguments: list[tuple[str, str]]
+    arguments: list[tuple[str, str, str]]
+    """The name of each, its value as far as it is short, and the whole of one that is not."""
     customer: list[tuple[str, str]]
     said: list[tuple[str, str]]
     """The last exchange: who, and what."""
@@ -70,8 +73,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
         words=cut(request.for_person or request.question, 4000),
         questions=_questions(grounds) or ([cut(request.question, 600)] if request.question else []),
         arguments=[
-            (label_of(name, parameters.get(name)), spelled(value, 300))
-            for name, value in (request.arguments or {}).items()
+            (label_of(name, parameters.get(name)), *_folded(value)) for name, value in (request.arguments or {}).items()
         ],
         customer=[(name, spelled(value, 120)) for name, value in _context(history).items()][:8],
         said=_said(told),
@@ -113,6 +115,11 @@ def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
 def in_words(text: str) -> str:
     """A text with its facts in words: `Membership[M878].tier` is the tier of Membership M878."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
+
+
+def _folded(value: Any) -> tuple[str, str]:
+    whole = whole_text(value)
+    return cut(whole, SHORT), whole if len(whole) > SHORT else ""
 
 
 def _is_open(history: History, card: PutCard) -> bool:
