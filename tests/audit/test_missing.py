@@ -32,6 +32,18 @@ def test_a_claimed_fact_carries_the_words_that_claimed_it(tmp_path: Path) -> Non
     assert tier["stale_by"] is None
 
 
+def test_the_users_false_word_is_told_of_a_call_that_it_made_wrong(tmp_path: Path) -> None:
+    world = tmp_path / "clinic.sqlite"
+    story.build_world(world)
+    logs = tmp_path / "logs.jsonl"
+    logs.write_bytes(msgspec.json.encode(story.tell(*story.LIAR, name="liar")))
+    audit(Request((logs,), "clinic", world), tmp_path / "out")
+    (line,) = read_calls(tmp_path / "out")
+    tier = missing(tmp_path / "out", "liar", line["step"], "tier")
+    assert line["strict"] == "violation"
+    assert (tier["reason"], tier["claimed_at"], tier["claim"]) == ("never_seen", 0, "Gold")
+
+
 def test_a_stale_fact_names_the_write_that_changed_it(tmp_path: Path) -> None:
     look = ("get_customer", {"customer_id": "C1"}, looked_up())
     logs = write_desk(tmp_path, [talk("twice", "Close C1.", "Sure?", "Yes.", look, CLOSED, "Again.", CLOSED)])

@@ -1,5 +1,6 @@
 """Findings by reason, and what somebody decides on them."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from bylaw.audit.finding import read_findings
 from bylaw.audit.waiver import read_waivers
 from bylaw.console.index import Wanted, open_index
+from bylaw.console.kept_case import keep_call_case
+from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.review.case import CaseResult, run_cases
 from tests.console.conftest import Reader
@@ -53,7 +56,7 @@ def test_a_folder_that_cannot_be_written_to_can_be_viewed(out: Path, monkeypatch
     (out / "console.db").unlink()
     import bylaw.console.index.build as build
 
-    make = build._make
+    make = build._make  # pyright: ignore[reportPrivateUsage]
 
     def refuse(folder: Any, path: Path, stamp: str) -> None:
         if path.parent == out:
@@ -94,6 +97,18 @@ def test_filters_leave_what_they_name(out: Path) -> None:
     shown = index.findings(Wanted(state="all", policy=policy), limit=10_000)
     charged = {f.id for f in read_findings(out) if any(charge.policy == policy for charge in f.charges)}
     assert {row.id for row in shown} >= charged
+
+
+def test_the_counts_of_filters_are_those_of_the_tab(out: Path) -> None:
+    index = open_index(out)
+    for state in ("new", "open", "all"):
+        for name, count in index.facet("policy", Wanted(state=state)):
+            listed = index.findings(Wanted(state=state, policy=name), limit=10_000)
+            assert len(listed) == count, (state, name)
+        assert sum(count for _, count in index.facet("verdict", Wanted(state=state))) == len(
+            index.findings(Wanted(state=state), limit=10_000)
+        )
+    assert ("nobody", 0) in index.facet("agent", Wanted(agent="nobody"))
 
 
 def test_an_address_says_all_that_a_page_shows() -> None:
@@ -183,6 +198,24 @@ def test_a_whole_policy_can_be_waived(reader: Reader, out: Path) -> None:
     assert f"policy: {row.policy}" in (out.parent / "waivers.yaml").read_text()
 
 
+def test_a_waived_policy_says_how_much_of_it_is_waived_and_who_else_objects(reader: Reader, out: Path) -> None:
+    every = list(read_findings(out))
+    shared = next(each for each in every if len({charge.policy for charge in each.charges}) > 1)
+    policy = open_index(out).finding(shared.id).policy  # pyright: ignore[reportOptionalMemberAccess]
+    own = [each for each in every if policy in {charge.policy for charge in each.charges}]
+    alone = [each for each in own if {charge.policy for charge in each.charges} == {policy}]
+    told = reader.send(f"/finding/{shared.id}/waive", reason="x", expires="2999-01-01", of="policy")
+    assert f"{len(alone)} of {len(own)} findings of `{policy}` are waived. Other policies object" in told
+    for other in {charge.policy for each in own for charge in each.charges} - {policy}:
+        assert f"`{other}`" in told
+
+
+def test_a_finding_that_is_not_there_is_not_replaced_by_another(reader: Reader) -> None:
+    page = reader.get("/findings?state=all&open=nobody:1")
+    assert "That finding is not in this audit" in page
+    assert "/waive" not in page
+
+
 def test_a_false_alarm_is_a_waiver_that_says_so(reader: Reader) -> None:
     name = first(reader)
     reader.send(f"/finding/{name}/false-alarm", reason="a test patient")
@@ -205,6 +238,61 @@ def test_a_case_that_wants_otherwise_is_kept_and_said_to_fail(reader: Reader, ou
     row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
     told = reader.send(f"/finding/{row.id}/case", want="permit", note="it should have been fine")
     assert "wants permit and gets undetermined" in told
+
+
+def judged(out: Path, **wanted: str) -> tuple[str, dict[str, Any]]:
+    """A violation whose own policy says so of it."""
+    index = open_index(out)
+    for row in index.findings(Wanted(verdict="violation"), limit=500):
+        policy = next(each for each in index.line(row)["policies"] if each["id"] == row.policy)
+        if all(policy[name] == value for name, value in wanted.items()):
+            return row.id, policy
+    raise AssertionError(f"no violation has {wanted}")
+
+
+def test_what_is_wrong_by_facts_that_nobody_saw_is_no_case_that_denies(reader: Reader, out: Path, pack: Path) -> None:
+    name, policy = judged(out, evidence="undetermined", world="deny")
+    told = reader.send(f"/finding/{name}/case", 422, want="deny")
+    assert "rests on what nobody had looked up" in told
+    assert policy["missing"][0]["field"] in told
+    assert not (pack / "cases" / "from-audits.yaml").exists()
+    assert "it passes" in reader.send(f"/finding/{name}/case", want="undetermined")
+
+
+def test_a_case_is_told_by_what_was_said_where_the_check_looks_at_that(pack: Path) -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "call", "tool": "get_slot", "arguments": {"slot_id": "S1"}},
+        {"type": "result", "call": 0, "text": '{"slot_id": "S1", "kind": "telehealth"}'},
+        {"type": "message", "by": "user", "text": "I'll be out of state that day."},
+        {"type": "call", "tool": "book_visit", "arguments": {"patient_id": "P1", "slot_id": "S1", "copay": "30.00"}},
+    ]
+    slot = {"entity": "Slot", "key": ["S1"], "field": "kind", "value": "telehealth"}
+    policy: dict[str, Any] = {"id": "telehealth-location", "evidence": "deny", "world": None, "missing": []}
+    policy |= {"because": "the patient will be out of state", "seen": [slot]}
+    kept = keep_call_case(pack, policy, events, 3, "deny", "out of state")
+    assert kept.told == "it passes"
+    assert "I'll be out of state that day." in kept.lines
+    # What the case would not say is not written.
+    events[2]["text"] = "Yes, I'll be in state."
+    before = kept.path.read_text()
+    with pytest.raises(UsageError, match="the audit said deny: the patient will be out of state; it gives evidence"):
+        keep_call_case(pack, policy, events, 3, "deny", "in state")
+    assert kept.path.read_text() == before
+
+
+def test_the_same_call_is_not_kept_with_two_ends(reader: Reader, out: Path, pack: Path) -> None:
+    name, policy = judged(out, evidence="deny")
+    assert "Wrote to" in reader.send(f"/finding/{name}/case", want="deny", note="once")
+    assert "stands already in" in reader.send(f"/finding/{name}/case", want="deny", note="once")
+    assert "the pack has this case, and wants deny: once" in reader.send(f"/finding/{name}/case", 422, want="permit")
+    # Of two cases with one note, each ends as it does.
+    kept = pack / "cases" / "from-audits.yaml"
+    kept.write_text(kept.read_text() + kept.read_text().partition("\n")[2].replace("want: deny", "want: permit"))
+    page = html.unescape(reader.get(f"/policy/{policy['id']}"))
+    assert re.findall(r'<summary><span class="want (\w+)">.*?once</bdi>(.*)</summary>', page) == [
+        ("deny", ""),
+        ("permit", ' <b class="bad">gets <bdi>deny (' + policy["because"] + ")</bdi></b>"),
+    ]
 
 
 def test_a_broken_rule_kept_as_a_case_is_broken_again(reader: Reader, out: Path) -> None:

@@ -289,7 +289,7 @@ def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(
     app = Service(Desk(bank, log), {}, **pages_of(log, bank, {}, HOME, b"s" * 32))
     person = Person(app)
     card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
-    form = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
+    form: dict[str, str] = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
     assert "needs a name and a reason" in person.send("/inbox/attest", status=422, **form | {"reason": " "})
     assert "no such card" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
     page = person.send("/inbox/attest", **form)
@@ -314,7 +314,7 @@ def test_a_reviewer_attests_and_a_viewer_does_not(log: Log, tmp_path: Path, keys
     app = Service(Desk(bank, log), keys, **pages_of(log, bank, keys, HOME, b"s" * 32))
     call = {"conversation": "c", "tool": "transfer", "arguments": {"to": "AC-22", "amount": 250}}
     asked = post(app, "/v1/decide", call | {"events": [{"user": "Send 250 to AC-22."}]}, key="agent").json
-    form = {"conversation": "c", "card": asked["decisions"][0]["card"]["id"], "reason": "by phone"}
+    form: dict[str, str] = {"conversation": "c", "card": asked["decisions"][0]["card"]["id"], "reason": "by phone"}
     vic, rob, bob = (Person(app).sign_in(name) for name in ("vic", "rob", "bob"))
     assert "The customer confirmed to me" not in vic.get("/inbox")
     assert "not write" in vic.send("/inbox/attest", status=403, **form)

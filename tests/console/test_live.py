@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -43,6 +44,17 @@ def test_a_decision_opens_its_conversation(log: Log) -> None:
     assert "\u202e" not in page
     assert 'class="answer ask"' in page
     person.get("/live/c/nobody", 404)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../../etc/passwd", "/etc", "a/./b"])
+def test_a_conversation_named_like_a_path_can_be_opened(name: str, log: Log) -> None:
+    app = service(log, {})
+    waiting(app, name)
+    person = Person(app)
+    (address,) = set(re.findall(r'href="(/live/c/[^"]+)"', person.get("/live")))
+    # As browsers read it: an address is made short before it is sent.
+    assert urljoin("http://127.0.0.1/live", address).endswith(address)
+    assert "refund" in person.get(address)
 
 
 def test_events_say_when_something_was_decided(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

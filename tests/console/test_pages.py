@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -46,6 +46,7 @@ def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path
     ranked = re.findall(r'<tr>\s*<th scope="row"><a href="/policy/([^"]+)">(.*?)</tr>', page, re.DOTALL)
     told = {name: [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td.*?</td>", rest)] for name, rest in ranked}
     counts = open_index(out).by_policy()
+    assert f", under {sum(cells[0] != '–' for cells in told.values())} policies." in page
     assert told.keys() == counts.keys()
     severities = {name: policy["severity"] for name, policy in json.loads((out / "policies.json").read_text()).items()}
     grave = [int(cells[0].replace("–", "0")) for name, cells in told.items() if severities[name] == "high"]
@@ -153,9 +154,9 @@ def hostile(out: Path, pack: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
 
     def spoil(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: spoil(each, key) for key, each in value.items()}
+            return {key: spoil(each, key) for key, each in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
-            return [spoil(each, name) for each in value]
+            return [spoil(each, name) for each in cast("list[Any]", value)]
         free = ("text", "because", "agent", "tool", "claim", "value", "question", "rule", "sentence", "heading")
         return f"{value}{HOSTILE}" if isinstance(value, str) and name in (*free, "definition", "file") else value
 

@@ -1,6 +1,7 @@
 """An audit that is written again, half written or taken away while its pages are open."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -35,6 +36,8 @@ def test_a_half_written_audit_is_waited_for_and_no_form_is_taken(reader: Reader,
     answer = reader.client.get("/findings")
     assert (answer.status_code, answer.headers["refresh"]) == (503, "2")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+    for file in re.findall(r'(?:href|src)="(/static/[^"]+)"', answer.text):
+        assert reader.client.get(file).status_code == 200, file
     assert reader.client.get("/", headers={"host": "evil.example"}).status_code == 403
     assert "Nothing was written" in reader.client.post("/finding/x/waive", data={"token": token}).text
     (out / "summary.json").write_bytes(summary)

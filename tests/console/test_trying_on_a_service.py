@@ -1,5 +1,6 @@
 """A check tried on a service: on its own tenant's conversations, with a patch for an answer, and nothing written."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ def test_a_service_offers_the_patch_and_writes_nothing(app: Service, tmp_path: P
 
 def test_who_may_only_look_tries_nothing(app: Service, tmp_path: Path) -> None:
     vic = Person(app).sign_in("vic")
-    assert "Try it" not in vic.get(f"/try/{FEE}")
+    # A link from an audit's page leads to the check here.
+    assert "Try it" not in (page := vic.get(f"/policy/{FEE}"))
+    assert re.search(r'<textarea id="check"[^>]* readonly>', page)
+    assert not re.search(r'<textarea id="check"[^>]* readonly>', Person(app).sign_in("rob").get(f"/try/{FEE}"))
     vic.send(f"/try/{FEE}", 403, text=reversed_fee(tmp_path / "pack"))
     assert Person(app).client.get(f"/try/{FEE}", follow_redirects=False).status_code == 303
 

@@ -32,7 +32,7 @@ from bylaw.policy.quote import is_named
 from bylaw.policy.reach import own_record, own_text
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.noted import Noted, noted_of
-from bylaw.review.reading import NOBODY, WEIGHTS, check_lines, loaded
+from bylaw.review.reading import NOBODY, WEIGHTS, loaded, signed_lines
 
 _STYLES: dict[str, str] = {
     "accepted": "green",
@@ -103,7 +103,7 @@ def review_command(
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
         noted = noted_of(root)
-        checks = {name: check_lines(shown, policy) for name, policy in shown.policies.items()}
+        checks = {name: signed_lines(shown, policy) for name, policy in shown.policies.items()}
         page.write_text(
             review_page(shown, standing, noted, read_signatures(root), checks, _weighed(shown)), encoding="utf-8"
         )
@@ -180,7 +180,7 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
     if policy.unenforced is not None:
         who = policy.unenforced.accepted_by
         console.print(Padding(Text(f"unenforced ({who}): {policy.unenforced.reason}", style="yellow"), (0, 2)))
-    for line in check_lines(pack, policy):
+    for line in signed_lines(pack, policy):
         console.print(Padding(Text(line), (0, 4)))
     for line in _cases(pack, name, everything):
         console.print(Padding(Text(line), (0, 2)))

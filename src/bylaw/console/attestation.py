@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.console.record_file import add_record
+from bylaw.console.record_file import Written, add_record
 from bylaw.errors import UsageError
 from bylaw.policy.yaml import read_yaml_file
 
@@ -39,6 +39,6 @@ def _listed(path: Path) -> list[Attestation]:
         raise UsageError(f"not a list of attestations: {error}", place=str(path)) from None
 
 
-def attest(path: Path, given: Attestation) -> str:
-    """Add one to a file; what was written."""
+def attest(path: Path, given: Attestation) -> Written:
+    """Add one to a file."""
     return add_record(path, msgspec.to_builtins(given), head=HEAD, count=lambda made: len(_listed(made)))

@@ -39,8 +39,7 @@ def comment_on(root: Path, given: Comment) -> Written:
     if len(text) > LONGEST:
         raise UsageError(f"more than {LONGEST:,} characters")
     record = msgspec.to_builtins(given) | {"text": text}
-    lines = add_record(root / COMMENTS, record, head=HEAD, count=lambda path: len(_listed(path)))
-    return Written(root / COMMENTS, lines)
+    return add_record(root / COMMENTS, record, head=HEAD, count=lambda path: len(_listed(path)))
 
 
 def _listed(path: Path) -> list[Comment]:

@@ -11,7 +11,7 @@ from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.door import Refused
-from bylaw.console.page import page, place_in
+from bylaw.console.page import from_path, page, place_in
 from bylaw.console.shown import finding_details
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
@@ -63,7 +63,7 @@ class ConversationPages:
     def one(self, asked: Asked) -> Response:
         """One conversation, or a window of it."""
         index = self._view.standings().index
-        row = index.conversation(asked.request.path_params["name"])
+        row = index.conversation(from_path(asked.request.path_params["name"]))
         if row is None:
             raise Refused("there is no such conversation in this audit", status=404)
         whole = index.events(row)

@@ -3,8 +3,10 @@
 
 import json
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -14,11 +16,12 @@ from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused
 from bylaw.console.index.query import PAGE, FindingRow
 from bylaw.console.index.wanted import Wanted
+from bylaw.console.kept_case import judged_by, keep_call_case, keep_rule_case
 from bylaw.console.page import SETTLED, page, place_in
 from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
 from bylaw.console.standing import FALSE_ALARM, Standings
-from bylaw.console.triage import case_of_call, case_of_rule, false_alarm, keep_case, unwaive, waive
+from bylaw.console.triage import false_alarm, unwaive, waive
 from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
@@ -54,8 +57,9 @@ class FindingPages:
         index = standings.index
         after = place_in(query.get("after", ""))
         members = index.findings(wanted, after=after) if wanted.reason else []
-        row = index.finding(query["open"]) if query.get("open") else None
-        if row is None:
+        if named := query.get("open"):
+            row = index.finding(named)
+        else:
             row = next(iter(members or index.findings(wanted, limit=1)), None)
         return self._page(
             "findings.html",
@@ -68,8 +72,8 @@ class FindingPages:
             after=after,
             size=PAGE,
             states=index.states(wanted),
-            facets={name: index.facet(name) for name in ("verdict", "policy", "tool", "agent")},
-            is_open=bool(query.get("open")),
+            facets={name: index.facet(name, wanted) for name in ("verdict", "policy", "tool", "agent")},
+            is_open=bool(named),
             **self._detail(standings, row),
         )
 
@@ -84,7 +88,10 @@ class FindingPages:
         _not_yet(standings, row, asked, of_policy=asked.form.get("of") == "policy")
         what = {"policy": row.policy} if asked.form.get("of") == "policy" else {"finding": self._named(row)}
         given = {name: asked.form.get(name, "") for name in ("reason", "expires")}
-        return self._told(asked, row, waive(self._view.waivers, owner=asked.signed(), **given, **what))
+        written = waive(self._view.waivers, owner=asked.signed(), **given, **what)
+        if "policy" in what:
+            written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
+        return self._told(asked, row, written)
 
     def false_alarm(self, asked: Asked) -> Response:
         """Say that a finding is none."""
@@ -102,7 +109,7 @@ class FindingPages:
         standings, row = self._found(asked)
         covering = standings.waivers_of(row.id)
         if not covering:
-            raise UsageError("this finding is not waived")
+            raise UsageError("somebody has taken it back already", hint="load the page again")
         return self._told(asked, row, unwaive(self._view.waivers, covering[0], by=asked.signed()))
 
     def case(self, asked: Asked) -> Response:
@@ -114,8 +121,7 @@ class FindingPages:
             raise UsageError("the pack's own folder is not at hand, or is part of an installed package", hint=hint)
         if self._view.is_redacted:
             raise UsageError("a redacted audit holds no values that a case could be made of")
-        written = keep_case(root, self._case_record(standings, row, asked), asked.signed())
-        return self._told(asked, row, written)
+        return self._told(asked, row, self._keep(root, standings, row, asked))
 
     def attest(self, asked: Asked) -> Response:
         """Keep a person's word on what is open."""
@@ -130,9 +136,9 @@ class FindingPages:
         today = datetime.now(UTC).date().isoformat()
         given = Attestation(row.id, answer, asked.signed(), today, reason[:500], row.because[:300])
         path = self._view.attestations
-        return self._told(asked, row, Written(path, attest(path, given), "It changes no verdict."))
+        return self._told(asked, row, replace(attest(path, given), told="It changes no verdict."))
 
-    def _case_record(self, standings: Standings, row: FindingRow, asked: Asked) -> JsonRecord:
+    def _keep(self, root: Path, standings: Standings, row: FindingRow, asked: Asked) -> Written:
         line = standings.index.line(row)
         want = asked.form.get("want", "")
         kind = "rule" if row.verdict == "broken" else "call"
@@ -144,11 +150,11 @@ class FindingPages:
             raise UsageError("the conversation of this finding is not at hand")
         note = asked.form.get("note") or f"{row.conversation} step {row.step}: {row.because}"
         if kind == "rule":
-            return case_of_rule(line["rule"], events, row.step, want, note)
-        chosen = [each for each in line["policies"] if each["id"] == row.policy]
-        if not chosen:
+            return keep_rule_case(root, line["rule"], events, row.step, want, note)
+        policy = judged_by(line, row.policy)
+        if policy is None:
             raise UsageError("no policy judged this call, so there is nothing to keep")
-        return case_of_call(line, chosen[0], events[row.step].get("arguments") or {}, want, note)
+        return keep_call_case(root, policy, events, row.step, want, note)
 
     def _named(self, row: FindingRow) -> str:
         if row.verdict == "inconclusive":
@@ -185,7 +191,7 @@ class FindingPages:
             "ahead": _ahead(),
             "today": date.today().isoformat(),
             "wants": WANTS["rule" if row.verdict == "broken" else "call"],
-            "want": _usual(row),
+            "want": _usual(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
 
@@ -208,8 +214,9 @@ def _ahead() -> str:
     return (date.today() + AHEAD).isoformat()
 
 
-def _usual(row: FindingRow) -> str:
-    """What a case of this finding most likely wants: that the check says again what it said."""
+def _usual(row: FindingRow, line: JsonRecord) -> str:
+    """What a case of this finding most likely wants: that the check says again what it said of what had been seen."""
     if row.verdict == "broken":
         return "broken"
-    return "deny" if row.verdict == "violation" else "undetermined"
+    policy = judged_by(line, row.policy)
+    return str(policy["evidence"]) if policy is not None else ""

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from bylaw.audit.report.folder import cut, spelled
 from bylaw.console.app import shown, streamed
 from bylaw.console.door import Refused
-from bylaw.console.page import page
+from bylaw.console.page import from_path, page
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
@@ -126,7 +126,7 @@ class LivePages:
 
     def conversation(self, asked: Asked) -> Response:
         """One conversation with what was decided in it."""
-        name = asked.request.path_params["name"]
+        name = from_path(asked.request.path_params["name"])
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
         if not happened:

@@ -106,7 +106,7 @@ class OverviewPages:
             opened = index.states(Wanted())["open"]
             rest = f"; {times(opened, 'call')} could not be judged" if opened else ""
             return f"Nothing new{_since(self._view, base)}{rest}."
-        policies = len({row.policy for row in index.reasons(Wanted()) if row.policy})
+        policies = sum(states["new"] > 0 for states in index.by_policy().values())
         listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
         return f"{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
 

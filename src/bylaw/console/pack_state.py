@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bylaw.console.comment import COMMENTS
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
@@ -36,9 +36,9 @@ class PackState(Struct, frozen=True):
         """What cases call a policy: by its own name, or by its rules'."""
         return {policy, *(rule.name for rule in self.pack.book.rules if rule.policy == policy)}
 
-    def results(self, policy: str) -> list[CaseResult]:
-        """What becomes of the cases of one policy."""
-        return [each for each in run_cases(self.pack, of=self.names_of(policy)) if isinstance(each, CaseResult)]
+    def results(self, policy: str) -> list[CaseResult | BylawError]:
+        """What becomes of each case of one policy, in their order."""
+        return list(run_cases(self.pack, of=self.names_of(policy)))
 
 
 class PackStates:

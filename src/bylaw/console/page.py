@@ -6,6 +6,7 @@ import json
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -53,7 +54,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     texts: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain}
-    values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span}
+    values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span, "in_path": in_path}
     made.filters.update(texts | values)
     known: dict[str, Any] = {
         "VERDICTS": VERDICTS,
@@ -91,6 +92,17 @@ def as_json(data: Any) -> Markup:
 def times(count: int, one: str, many: str = "") -> str:
     """A number with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def in_path(name: str) -> str:
+    """A conversation's name as the last part of an address: a browser would take `..` for the folder above."""
+    start = "/" if name in (".", "..") or name.startswith("/") else ""
+    return quote(start + name, safe="", errors="replace")
+
+
+def from_path(given: str) -> str:
+    """The name that such an address says."""
+    return given.removeprefix("/")
 
 
 def place_in(text: str) -> int:

@@ -31,8 +31,9 @@ from bylaw.pack.review import (
     read_signatures,
     standings,
 )
+from bylaw.review.case import CaseResult
 from bylaw.review.noted import Noted
-from bylaw.review.reading import check_lines
+from bylaw.review.reading import signed_lines
 from bylaw.rule.circuit_drawing import draw_circuit
 from bylaw.rule.drawing import draw_automaton
 from bylaw.rule.formula import atoms
@@ -169,7 +170,7 @@ class PolicyPages:
         sides, state = now.sides[name], standings(root, now.sides)[name]
         return {
             "policy": policy,
-            "check": check_lines(now.pack, policy),
+            "check": signed_lines(now.pack, policy),
             "state": state,
             "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
             "signature": read_signatures(root).get(name),
@@ -208,10 +209,8 @@ def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion)
 
 
 def _cases(now: PackState, name: str) -> list[ShownCase]:
-    results = {each.note: each for each in now.results(name)}
     found: list[ShownCase] = []
-    for case in cases_of(now.pack, now.names_of(name)):
-        result = results.get(str(case.note))
-        got, passed = (result.got, result.passed) if result is not None else ("", None)
+    for case, result in zip(cases_of(now.pack, now.names_of(name)), now.results(name), strict=True):
+        got, passed = (result.got, result.passed) if isinstance(result, CaseResult) else (str(result), None)
         found.append(ShownCase(str(case.note), case.wanted, got, passed, parts_of(case)))
     return found

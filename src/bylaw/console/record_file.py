@@ -31,10 +31,12 @@ class Written(Struct, frozen=True):
     path: Path
     lines: str
     told: str = ""
+    was_there: bool = False
+    """Word for word, so that nothing was written."""
 
 
-def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> str:
-    """Add one, unless it stands there already, and return its lines.
+def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> Written:
+    """Add one, unless it stands there already.
 
     By `count` the file must then hold one more, or nothing is written. Two who add at once take turns, so neither
     loses what the other wrote.
@@ -50,9 +52,9 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         lines = written(record, indent)
         if path.is_file() and f"\n{lines}" in before:
             # A button pressed twice: it stands there word for word.
-            return lines
+            return Written(path, lines, was_there=True)
         _replace(path, before + lines, lines, count, by=1)
-    return lines
+    return Written(path, lines)
 
 
 def take_out(path: Path, line: int, *, count: Callable[[Path], int]) -> str:

@@ -1,7 +1,9 @@
 """The policy on a service: its document with what holds each sentence, each check to be tried."""
 # pyright: basic, reportMissingImports=false
 
-from starlette.responses import Response
+from urllib.parse import quote
+
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from bylaw.console.app import shown
@@ -20,7 +22,11 @@ class ServedPolicyPages:
 
     def routes(self) -> list[Route]:
         """What it is found under."""
-        return [shown("/policy", self.document)]
+        return [shown("/policy", self.document), shown("/policy/{id}", self.one)]
+
+    def one(self, asked: Asked) -> Response:
+        """A policy by its name, as an audit's pages have it: here its check is read where it can be tried."""
+        return RedirectResponse(f"/try/{quote(asked.request.path_params['id'], safe='')}", 303)
 
     def document(self, asked: Asked) -> Response:
         """The document as prose; without one, the policies in their order."""

@@ -67,6 +67,14 @@ class Standings:
         """The waivers that cover a finding."""
         return next((self._waivers.waive(finding) for _, finding in self._named([id])), ())
 
+    def reach(self, policy: str) -> str:
+        """What comes of a waiver of all that a policy finds: a call that others object to as well is not waived."""
+        every, waived, others = self.index.reach(policy)
+        told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
+        known = {each.policy for each in self._waivers.in_force}
+        named = ", ".join(f"`{each}`" for each in others if each not in known)
+        return told if waived == every else f"{told} Other policies object to the rest as well: {named}."
+
     def _compare(self, base: Path) -> None:
         """Find out, once, which findings the earlier audit had already, and which of its own are no more."""
         own = self.index.folder

@@ -20,6 +20,7 @@ from bylaw.console.workbench import Workbench
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.reading import check_lines, signed_lines
 
 LISTED = 50
 """Calls that are listed at most."""
@@ -127,6 +128,7 @@ class TryPages:
             "patch": self._patch(draft, text) if text != draft.text and not tried.faults else "",
             "others": [each for each in drafts_of(now, draft.policy) if each.name != draft.name],
             "sentence": _sentence(now.pack.policies[draft.policy]),
+            "called": _called(now, draft),
             "can_write": self._bench.own_root is not None,
             "listed": LISTED,
             "written": written,
@@ -139,6 +141,12 @@ class TryPages:
             return patch(self._bench.root, draft, text)
         except BylawError as error:
             return f"# {error}\n"
+
+
+def _called(now: PackState, draft: Draft) -> str:
+    """The functions that a check calls, which others may call, too."""
+    policy = now.pack.policies[draft.policy]
+    return "\n".join(signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]).strip("\n")
 
 
 def _sentence(policy: Policy) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
@@ -53,7 +54,7 @@ class NeededFacts:
         self._truth = truth
         self._so: dict[Fact, bool] = {}
         self._standing: dict[Fact, Standing] = {}
-        self._lost: dict[tuple[Fact, bool], MissingFact] = {}
+        self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
 
     def are_so(self, facts: Iterable[Fact]) -> bool:
         """Whether all of these are in truth what the agent had seen."""
@@ -116,11 +117,17 @@ class NeededFacts:
                     found.append(KnownFact(fact, shown.delivered, shown.value))
         return tuple(found)
 
-    def missing(self, fact: Fact, decisive: bool) -> MissingFact:
-        """Why a fact was missing, and how it would have been seen."""
-        found = self._lost.get((fact, decisive))
+    def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
+        """Why a fact was missing, and how it would have been seen; of a call that was wrong, also what the user had
+        said of it that is not true."""
+        known = (fact, decisive, is_wrong)
+        found = self._lost.get(known)
         if found is None:
-            found = self._lost[fact, decisive] = self._missing(fact, decisive)
+            found = self._lost[known] = self._missing(fact, decisive)
+            if is_wrong and found.claimed_at is None and fact.key is not None:
+                said = self._ledger.claims.last(self._named(fact)[1], UNSEEN, self._made.step)
+                if said is not None:
+                    found = self._lost[known] = replace(found, claimed_at=said[0], claim=said[1])
         return found
 
     def _missing(self, fact: Fact, decisive: bool) -> MissingFact:

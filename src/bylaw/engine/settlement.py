@@ -177,7 +177,7 @@ class _CallCase:
             determined.verdict,
             _agreed([c.evidence.outcome for c in completed]),
             _agreed([c.world for c in completed]),
-            tuple([self._needed.missing(fact, fact in lacking) for fact in missing]),
+            tuple([self._needed.missing(fact, fact in lacking, strict.verdict == "violation") for fact in missing]),
             _unique([c.asked for c in completed]),
             self._needed.known([fact for fact in _unique([c.reads for c in completed]) if fact not in missing]),
             strict.depends_on_user or determined.depends_on_user,

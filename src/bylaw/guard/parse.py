@@ -56,6 +56,14 @@ class Guard:
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
+    @property
+    def functions(self) -> list[tuple[str, int]]:
+        """Where the functions stand that it calls, and those that they call: file and line of each."""
+        if self._helpers is None:
+            return []
+        nodes, files = self._helpers.nodes, self._helpers.files
+        return sorted((files.get(name, self.file), nodes[name].lineno) for name in self._helpers.used)
+
     def _nodes(self) -> Iterator[ast.AST]:
         """Every part of it, and of the functions it calls."""
         yield from parts_of(self._node)

@@ -67,15 +67,16 @@ def run_cases(
         for index, body in enumerate(read.record.cases):
             if of is not None and str(body.rule or body.policy) not in of:
                 continue
-            yield _outcome(pack, body, read.source.place("cases", index), coverage)
+            yield run_case(pack, body, read.source.place("cases", index), coverage)
             for number, change in enumerate(body.variations):
                 place = read.source.place("cases", index, "but", number)
-                yield _outcome(pack, body.varied(change), place, coverage)
+                yield run_case(pack, body.varied(change), place, coverage)
 
 
-def _outcome(
-    pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None
+def run_case(
+    pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
+    """Run one case; an error where it cannot be run as it is written."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)

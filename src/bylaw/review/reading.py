@@ -33,15 +33,26 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
     """The code of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
-        lines = own_text(pack.root, guard.file).split("\n")[guard.line - 1 :]
-        end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
-        return "\n".join(lines[:end]).rstrip().split("\n")
+        return _function(pack, guard.file, guard.line)
     learned = _learned(pack)
     return [
         f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
         for rule in pack.book.rules
         if rule.policy == policy.id
     ] + [limit.text for limit in pack.book.limits if limit.policy == policy.id]
+
+
+def signed_lines(pack: Pack, policy: Policy) -> list[str]:
+    """All that somebody who signs a check answers for: the check, and the functions that it calls."""
+    guard = pack.guards.get(policy.id)
+    called = [["", *_function(pack, file, line)] for file, line in guard.functions] if guard is not None else []
+    return [*check_lines(pack, policy), *(line for lines in called for line in lines)]
+
+
+def _function(pack: Pack, file: str, line: int) -> list[str]:
+    lines = own_text(pack.root, file).split("\n")[line - 1 :]
+    end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
+    return "\n".join(lines[:end]).rstrip().split("\n")
 
 
 def _learned(pack: Pack) -> Mapping[str, Any]:

@@ -73,6 +73,9 @@ _FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.exe
 r.key, r.policy, r.severity, {STATE}"""
 _IN_TALK = """(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?)
 OR number IN (SELECT rowid FROM quiet_talk WHERE quiet_talk MATCH ?))"""
+_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity FROM charges g JOIN cells k ON k.number = g.cell
+WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
+"""Which policies a finding speaks of: one that could not be judged has no part in what others found wrong."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
 """What conversations can be asked for by, beside all of them."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
@@ -89,7 +92,6 @@ class Index:
         self.database.isolation_level = None
         self.database.execute("PRAGMA temp_store = MEMORY")
         self.database.executescript(STANDINGS)
-        self._facets: dict[str, list[tuple[str, int]]] = {}
         self._searches = Searches(self.database)
 
     @property
@@ -240,21 +242,33 @@ class Index:
 
     def by_policy(self) -> dict[str, dict[str, int]]:
         """For each policy how many findings stand how; a finding counts for each policy that it speaks of."""
-        query = """SELECT policy, state, sum(findings) FROM temp.tally t JOIN
-            (SELECT DISTINCT policy, cell FROM charges) g ON g.cell = t.cell GROUP BY 1, 2"""
+        query = f"""SELECT policy, state, sum(findings) FROM temp.tally t JOIN
+            (SELECT DISTINCT policy, cell FROM {_CHARGED}) g ON g.cell = t.cell GROUP BY 1, 2"""
         found: dict[str, dict[str, int]] = {}
         for policy, state, count in self.rows(query):
             found.setdefault(policy, dict.fromkeys(STATES, 0))[state] = count
         return found
 
-    def facet(self, name: Literal["policy", "agent", "tool", "verdict"]) -> list[tuple[str, int]]:
-        """The values that a filter can have, the most frequent first."""
-        if name not in self._facets:
-            of = "(SELECT DISTINCT cell, policy FROM charges) g JOIN cells c ON c.number = g.cell"
-            of = of if name == "policy" else "cells"
-            query = f"SELECT {name}, sum(findings) FROM {of} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 500"
-            self._facets[name] = self.rows(query)
-        return self._facets[name]
+    def reach(self, policy: str) -> tuple[int, int, list[str]]:
+        """How many findings a policy has part in, how many of them are waived, and who else has part in the others."""
+        of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
+            WHERE policy = ? AND c.verdict != 'inconclusive'"""
+        query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
+        counts = dict(self.rows(query, (policy,)))
+        waived = counts.get("waived", 0) + counts.get("false-alarm", 0)
+        query = f"""SELECT DISTINCT policy FROM charges WHERE verdict != 'inconclusive' AND policy != ? AND cell IN (
+            SELECT cell FROM temp.tally WHERE state NOT IN ('waived', 'false-alarm') AND cell IN ({of})) ORDER BY 1"""
+        return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
+
+    def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
+        """The values that a filter can have among findings that stand as wanted, the most frequent first."""
+        of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
+        where, values = _where(Wanted(state=wanted.state))
+        query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
+            WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 500"""
+        found = self.rows(query, values)
+        chosen = str(getattr(wanted, name))
+        return found if not chosen or chosen in dict(found) else [*found, (chosen, 0)]
 
     def cells(self) -> dict[int, Finding]:
         """For each cell what its findings have in common, as waivers and earlier audits know a finding.
@@ -285,7 +299,7 @@ def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]
             values.append(clean(value))
     for column, value in (("policy", wanted.policy), ("severity", wanted.severity)):
         if value:
-            parts.append(f"c.number IN (SELECT cell FROM charges WHERE {column} = ?)")
+            parts.append(f"c.number IN (SELECT cell FROM {_CHARGED} WHERE {column} = ?)")
             values.append(clean(value))
     if wanted.reason and "reason" not in without:
         parts.append("r.key = ?")

@@ -61,6 +61,8 @@
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const typing = event.target.closest("input, select, textarea, dialog[open]");
       if (event.key === "Escape" && typing && typing.id === "q") { event.preventDefault(); typing.blur(); return; }
+      const form = event.key === "Escape" && event.target.closest("#triage details[open]");
+      if (form) { form.open = false; form.querySelector("summary").focus(); return; }
       if (typing) return;
       const does = {
         j: () => step(1), k: () => step(-1), w: () => openTriage("w"), f: () => openTriage("f"), c: () => openTriage("c"),

@@ -62,7 +62,7 @@ class ConversationElement extends Fed {
     return data.findings.map((finding) => {
       const policy = mainPolicy(finding);
       const steps = finding.exchange || {};
-      const facts = policy ? [...(policy.seen || []).map((fact) => [fact, fact.shown_at, "seen"]), ...policy.missing.map((fact) => [fact, fact.claimed_at ?? fact.stale_by, fact.reason])] : [];
+      const facts = policy ? [...(policy.seen || []).map((fact) => [fact, fact.shown_at, "seen"]), ...policy.missing.map((fact) => [fact, fact.claimed_at ?? fact.stale_by, (fact.claimed_at ?? null) === null ? fact.reason : "claimed"])] : [];
       return make("section", {class: "about-finding"},
         make("p", {class: `verdict ${finding.verdict}`}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`}, named(finding.verdict)), make("span", {class: "note"}, " at ", make("a", {href: this.addressOf(finding.step), class: "step"}, `step ${finding.step}`))),
         make("p", {class: "why"}, code(policy ? policy.id : finding.tool, 60), policy && policy.because ? [" ", marked(sentence(policy.because), 300)] : null),

@@ -61,7 +61,7 @@ function story(finding, policy, conversation) {
   if (finding.openRule) return [make("b", {}, said(finding.agent || "The agent", 60)), `, step ${finding.step ?? "?"}: `, marked(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
   if (lacks.length) {
-    out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
+    out.push(lacks.length === 1 ? "The policy turns on one fact that the agent had not seen: the " : `The policy turns on ${lacks.length} facts that the agent had not seen, the `);
     out.push(factName(lacks[0]), lacks.length > 1 ? " among them. " : ". ");
   } else if (policy && policy.because) out.push(marked(sentence(policy.because), 240), ". ");
   if (finding.executed === false) out.push("The tool refused the call. ");

@@ -1,0 +1,160 @@
+"""A finding as a case of its pack: written only where the case, when it is run, says what the audit said.
+
+A flagged call is told by the facts that had been seen; where these are not all that its check looked at, such as what
+the user said or which calls were made before, by what happened. What neither tells is not kept, and the page says so.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from bylaw.audit.report.folder import JsonRecord
+from bylaw.console.cases import cases_of, parts_of
+from bylaw.console.record_file import Written, add_record, written
+from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Pack, load_pack
+from bylaw.policy.case import WrittenCase, read_case_file
+from bylaw.policy.yaml import read_yaml, read_yaml_file
+from bylaw.review.case import CaseResult, run_case
+
+CASES = "cases/from-audits.yaml"
+HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
+
+
+def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
+    """What a policy said of a flagged call."""
+    return next((each for each in line.get("policies") or () if each["id"] == policy), None)
+
+
+def keep_call_case(
+    root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
+) -> Written:
+    """Keep a flagged call: what had been seen before it, and what the policy should say of that."""
+    evidence, made = str(policy["evidence"]), events[step]
+    if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
+        unseen = ", ".join(_fact(each) for each in policy["missing"])
+        why = f"that the call was wrong rests on what nobody had looked up ({unseen}), and the audit does not hold that"
+        hint = "keep it as `undetermined`, or write the case yourself, with those facts under `world`"
+        raise UsageError(f"nothing was written: {why}", hint=hint)
+    pack = _loaded(root)
+    head: JsonRecord = {
+        "note": _line(note),
+        "policy": policy["id"],
+        "call": {made["tool"]: made.get("arguments") or {}},
+    }
+    told = ""
+    ways: list[JsonRecord] = [{"facts": _facts(policy)}, {"events": list(_happened(events[:step]))}]
+    for seen in ways:
+        for reason in _reasons(policy):
+            ended = _ran(pack, head | seen | {"want": {"evidence": evidence} | reason})
+            if isinstance(ended, CaseResult) and ended.passed:
+                return _kept(root, pack, head | seen | {"want": want})
+            told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"
+    said = f"{evidence}{': ' + policy['because'] if policy['because'] else ''}"
+    why = f"the finding cannot be said as a case of the pack as it is now: the audit said {said}; {told}"
+    raise UsageError(f"nothing was written: {why}")
+
+
+def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
+    """Keep a broken rule: what happened up to the step that broke it."""
+    pack = _loaded(root)
+    record = {"note": _line(note), "rule": rule, "events": list(_happened(events, step))}
+    ended = _ran(pack, record | {"want": "broken"})
+    if not isinstance(ended, CaseResult) or not ended.passed:
+        told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"
+        raise UsageError(f"nothing was written: the finding cannot be said as a case of the pack as it is now; {told}")
+    return _kept(root, pack, record | {"want": want})
+
+
+def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
+    """Write a case, unless the pack has it with another end, and say how it ends now."""
+    body = _read(record)
+    name = str(body.rule or body.policy)
+    for other in cases_of(pack, {name}):
+        if (str(other.rule or other.policy), parts_of(other)) == (name, parts_of(body)) and other.wanted != body.wanted:
+            raise UsageError(f"nothing was written: the pack has this case, and wants {other.wanted}: {other.note}")
+    ended = run_case(pack, body, CASES)
+    done = add_record(root / CASES, record, head=HEAD, count=_count)
+    if isinstance(ended, BylawError):
+        return replace(done, told=str(ended))
+    return replace(
+        done,
+        told="it passes" if ended.passed else f"it wants {ended.want} and gets {ended.got}: the check has to change",
+    )
+
+
+def _loaded(root: Path) -> Pack:
+    if not root.is_dir():
+        raise UsageError("the folder of the pack is not there any more", place=str(root), hint="put it back")
+    return load_pack(str(root))
+
+
+def _ran(pack: Pack, record: JsonRecord) -> CaseResult | BylawError:
+    try:
+        return run_case(pack, _read(record), CASES)
+    except BylawError as error:
+        return error
+
+
+def _read(record: JsonRecord) -> WrittenCase:
+    """A record as it would be read from its file."""
+    read = read_case_file(read_yaml(written(record), file=CASES))
+    if read.faults:
+        raise read.faults[0]
+    return read.record.cases[0]
+
+
+def _count(path: Path) -> int:
+    read = read_case_file(read_yaml_file(path, file=path.name))
+    if read.faults:
+        raise read.faults[0]
+    return len(read.record.cases)
+
+
+def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
+    """Why the check may say so: of a denial its words, else the first of the facts that were lacking.
+
+    An audit that knows the world goes on with what is true, and so finds that further ones were lacking.
+    """
+    if policy["evidence"] == "deny":
+        yield {"because": policy["because"]}
+        return
+    lacking = [_fact(each) for each in policy["missing"]]
+    for count in range(1 if lacking and policy["evidence"] == "undetermined" else 0, len(lacking) + 1):
+        yield {"missing": lacking[:count]}
+
+
+def _facts(policy: JsonRecord) -> JsonRecord | None:
+    facts: dict[str, dict[str, Any]] = {}
+    for fact in policy["seen"]:
+        if "value" in fact and fact["field"]:
+            facts.setdefault(_thing(fact), {})[fact["field"]] = fact["value"]
+    return facts or None
+
+
+def _thing(fact: JsonRecord) -> str:
+    return f"{fact['entity']}[{', '.join(map(str, fact['key'] or ()))}]"
+
+
+def _fact(fact: JsonRecord) -> str:
+    return f"{_thing(fact)}.{fact['field']}"
+
+
+def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
+    """What happened, or what up to a step, as cases tell it: a call with its result, which may have come later."""
+    results = {event.get("call"): event for event in events if event["type"] == "result"}
+    for number, event in enumerate(events if step is None else events[: step + 1]):
+        if event["type"] == "message":
+            yield {"user" if event.get("by") == "user" else "agent": event["text"]}
+        elif event["type"] == "call":
+            result = results.get(number)
+            shown = {} if result is None else {"result": result["text"]}
+            failed = {"error": True} if result is not None and result.get("error") else {}
+            yield {"call": event["tool"], "args": event["arguments"], **shown, **failed}
+
+
+def _line(text: str) -> str:
+    """One line: what is written must not break out of its place in the file."""
+    return " ".join(text.split())
