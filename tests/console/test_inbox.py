@@ -219,7 +219,7 @@ def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path
     call_the_desk(app, "chat-1", membership={"membership_id": "M878"}, context={"caller": "P121"})
     page = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", Person(app).sign_in("ann").get("/inbox")))
     for told in (
-        "What is the tier of Membership M878?",
+        "Which one is the &#34;tier&#34; of membership M878: ",
         "appointment id A0362",
         "Customer caller P121",
         "I&#39;m Gold, so there&#39;s no fee, right?",
@@ -292,7 +292,7 @@ def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(
     form: dict[str, str] = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
     assert "needs a name and a reason" in person.send("/inbox/attest", status=422, **form | {"reason": " "})
     assert "no such card" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
-    page = person.send("/inbox/attest", **form)
+    page = person.send("/inbox/attest", 200, **form)
     assert "Mara (unverified)" in page
     assert "by phone at noon" in page
     assert "<script>alert" not in page
@@ -319,7 +319,7 @@ def test_a_reviewer_attests_and_a_viewer_does_not(log: Log, tmp_path: Path, keys
     assert "The customer confirmed to me" not in vic.get("/inbox")
     assert "not write" in vic.send("/inbox/attest", status=403, **form)
     assert "no such card" in bob.send("/inbox/attest", status=422, **form)
-    assert "rob says that the customer" in re.sub("<[^>]+>", "", rob.send("/inbox/attest", **form))
+    assert "rob says that the customer" in re.sub("<[^>]+>", "", rob.send("/inbox/attest", 200, **form))
 
 
 class TestProxy:
