@@ -1,10 +1,14 @@
 """Which messages of a history are new: every way in which hosts change one."""
 
 import time
+from pathlib import Path
 
 import pytest
 
 from bylaw.integrations.alignment import Mark, align
+from bylaw.integrations.follower import Follower
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 
 PAST = [Mark("user", "Hello"), Mark("agent", "Hi."), Mark("user", "Yes."), Mark("agent", "Done."), Mark("user", "More"),
         Mark("agent", "Shall I?")]  # fmt: skip
@@ -95,3 +99,27 @@ def test_long_histories_are_placed_in_a_short_time() -> None:
     begun = time.process_time()
     align(past, [Mark("user", "another"), *past[-800::2], YES])
     assert time.process_time() - begun < 5
+
+
+def test_after_a_summary_the_user_is_asked_again_and_heard(tmp_path: Path) -> None:
+    """What a model wrote in the place of the user's yes is no yes; one to the card is."""
+    asked = {"rental_id": "R1"}
+    with desk(tmp_path) as shield:
+        follower = Follower(shield.session("c", context=CUSTOMER))
+        history: list[Part] = [Heard("Extend R1 to 2026-11-20.", "1")]
+        history.append(Turn("", (Asked("g", "get_rental", asked),), "2"))
+        follower.follow(history)
+        follower.decide("g", "get_rental", asked)
+        history += [Answered("g", Rentals().rental), Turn(PUT_EXTEND, (), "3"), Heard("Yes", "4")]
+        follower.follow(history)
+        follower.follow([Summary(), Turn("", (Asked("w", "extend_rental", EXTEND),), "9")])
+        refused = follower.decide("w", "extend_rental", EXTEND)
+        assert not refused.allowed
+        assert refused.card is not None
+        assert refused.feedback.endswith(refused.card.text)
+        assert "do not try again" not in refused.feedback
+        told: list[Part] = [Turn("", (Asked("w", "extend_rental", EXTEND),), "9"), Answered("w", refused.feedback)]
+        told += [Turn(refused.card.text, (), "10"), Heard("Yes", "11")]
+        told.append(Turn("", (Asked("x", "extend_rental", EXTEND),), "12"))
+        follower.follow([Summary(), *told])
+        assert follower.decide("x", "extend_rental", EXTEND).allowed

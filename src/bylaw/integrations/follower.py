@@ -143,6 +143,7 @@ class Follower:
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
         with self._lock:
+            self.session.hears_user = True
             try:
                 self.session.catch_up()
                 if self.session.length != self._events:

@@ -195,7 +195,6 @@ class ShieldMiddleware(Middleware):
         if is_same:
             session.resume_turn()
         elif said is not None:
-            session.hears_user = True
             self._follower(session).follow(self._handed.own(session, said))
         elif not (round.call or (call.agent and self._under_way[session.id])):
             # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
