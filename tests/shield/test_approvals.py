@@ -42,7 +42,7 @@ def log(where: str) -> Iterator[Log]:
 def shield(log: Log, *, clock: Any = None, **terms: Any) -> Shield:
     postures = Postures(approval=ApprovalTerms(**terms))
     tools = FILES["tools.yaml"].replace(
-        "{order_id: string}, changes: []", '{order_id: string, note: "string?"}, changes: [Order]'
+        "{order_id: string}, changes: []", '{order_id: string, note: "string?", amount: "number?"}, changes: [Order]'
     )
     return Shield(shop(tools_yaml=tools), log=log, postures=postures, **({"clock": clock} if clock else {}))
 
@@ -215,6 +215,73 @@ def test_a_rejected_call_is_denied_with_the_reason(log: Log) -> None:
     assert "until somebody has" not in denied.feedback
     looked_up(session, "get_order", REFUND, {"order_id": "7", "returned": True})
     assert ask(session).allowed
+
+
+@pytest.mark.parametrize("tried", [False, True])
+def test_a_yes_outlasts_a_stop_whether_or_not_the_agent_tries_meanwhile(tried: bool, log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    waits = ask(session).approval
+    log.approve(waits, by="ann")
+    stop = log.stop("all", by="bo", reason="odd", until=time.time() + 60)
+    if tried:
+        stopped = ask(session)
+        assert (stopped.answer, stopped.allowed) == ("deny", False)
+        assert log.asked("default", waits).status == "approved"  # pyright: ignore[reportOptionalMemberAccess]
+    log.lift(stop.id, by="bo")
+    after = ask(session)
+    assert (after.allowed, after.approval) == (True, waits)
+    assert not ask(session).allowed
+
+
+def test_a_yes_does_not_outlast_its_facts_under_a_stop(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    waits = ask(session).approval
+    log.approve(waits, by="ann")
+    log.stop("all", by="bo", reason="odd", until=time.time() + 60)
+    looked_up(session, "get_order", REFUND, {"order_id": "7", "returned": False})
+    assert not ask(session).allowed
+    assert log.asked("default", waits).status == "expired"  # pyright: ignore[reportOptionalMemberAccess]
+
+
+SPELLINGS = ["150.0", "1.5e2", " 150", "+150", 150, 150.0]
+
+
+@pytest.mark.parametrize("note", SPELLINGS)
+@pytest.mark.parametrize("keeps_history", [False, True])
+def test_a_no_holds_for_every_spelling_of_the_call(note: Any, keeps_history: bool, log: Log) -> None:
+    shop_desk = shield(log)
+    session = blind(shop_desk.session("c"))
+
+    def decided(given: Any) -> Decision:
+        if keeps_history:
+            return shop_desk.decide(told(), "refund", REFUND | {"amount": given}, context=ANN)
+        return ask(session, amount=given)
+
+    waits = decided("150").approval
+    log.reject(waits, by="ann", note="too much")
+    again = decided(note)
+    assert (again.answer, again.approval) == ("deny", waits)
+    assert decided("151").answer == "ask"
+    assert decided("15").answer == "ask"
+
+
+@pytest.mark.parametrize("note", SPELLINGS)
+@pytest.mark.parametrize("keeps_history", [False, True])
+def test_a_yes_is_for_the_exact_spelling(note: Any, keeps_history: bool, log: Log) -> None:
+    shop_desk = shield(log)
+    session = blind(shop_desk.session("c"))
+
+    def decided(given: Any) -> Decision:
+        if keeps_history:
+            return shop_desk.decide(told(), "refund", REFUND | {"amount": given}, context=ANN)
+        return ask(session, amount=given)
+
+    waits = decided("150").approval
+    log.approve(waits, by="ann")
+    other = decided(note)
+    assert not other.allowed
+    assert other.approval != waits
+    assert decided("150").allowed
 
 
 @pytest.mark.parametrize(("default", "answer"), [("reject", "deny"), ("ask", "ask")])

@@ -2,7 +2,8 @@
 
 An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
 person can answer, once; it never lifts a denial. A no holds for as long as policies say the same on the same facts,
-also where the stop that it was asked for is lifted. A caller that keeps the history itself has another conversation
+also where the stop that it was asked for is lifted, and for every spelling of the call that a tool may take for the
+same. A caller that keeps the history itself has another conversation
 each time: its approvals are found again by the call, the facts and who is signed in.
 """
 
@@ -14,9 +15,11 @@ from msgspec.structs import replace
 
 from bylaw.engine.context import PRINCIPAL
 from bylaw.engine.judgement import Judgement
+from bylaw.facts.alike import alike
 from bylaw.policy.posture import ApprovalTerms
 from bylaw.record.approval import Approval, Change, Status, fingerprint
 from bylaw.shield.decision import Ground, firmest
+from bylaw.trace.event import Call
 
 AGAIN = 1000
 """How often the same call may be asked for on the same facts."""
@@ -94,7 +97,8 @@ class Approvals:
             return ""
         made, whose, facts = judgement.made.call, dict(context or {}), fingerprint(facts_of(judgement, grounds))
         whom, apart = whose.get(PRINCIPAL, whose), _policy_facts(judgement, grounds)
-        digest = fingerprint([[made.tool, made.arguments], apart, whom, pin])
+        # Every spelling of the call is asked for under one name, so that a no to one is found for all.
+        digest = fingerprint([[made.tool, alike(made.arguments)], apart, whom, pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
             known = find(name)
@@ -127,9 +131,10 @@ class Approvals:
         if not self._requests and not needs_person(grounds):
             return Ruling(grounds)
         made = judgement.made.call
-        call = fingerprint([made.tool, made.arguments])
-        apart, facts = fingerprint(_policy_facts(judgement, grounds)), fingerprint(facts_of(judgement, grounds))
-        if (no := self._no(call, apart)) is not None and not _is_denied(grounds):
+        call, apart = fingerprint([made.tool, made.arguments]), fingerprint(_policy_facts(judgement, grounds))
+        # What a stop refuses may run once it is lifted: until then it takes nothing from a yes.
+        facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)]))
+        if (no := self._no(made, call, apart)) is not None and not _is_denied(grounds):
             return Ruling([_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval)
         changes: list[Change] = []
         found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
@@ -184,11 +189,19 @@ class Approvals:
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
 
-    def _no(self, call: str, apart: str) -> Change | None:
-        """A person's no to a call, said when policies said the same of it."""
-        # Earlier versions did not write what they said: that no holds.
-        asked = (each.approval for each in self._requests.values() if each.call == call and each.apart in ("", apart))
-        return next((self._last[each] for each in asked if self._last[each].status == "rejected"), None)
+    def _no(self, made: Call, call: str, apart: str) -> Change | None:
+        """A person's no to a call, said when policies said the same of it, or to another spelling of it.
+
+        What policies say of another spelling may name other things, and is not compared.
+        """
+        rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
+        for each in rejected:
+            # Earlier versions did not write what they said: that no holds.
+            is_same = each.call == call and each.apart in ("", apart)
+            is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
+            if is_same or is_alike:
+                return self._last[each.approval]
+        return None
 
 
 def _refusal(because: str) -> Ground:
@@ -197,6 +210,10 @@ def _refusal(because: str) -> Ground:
 
 def _is_denied(grounds: Iterable[Ground]) -> bool:
     return firmest(grounds).get("enforce") == "deny"
+
+
+def _is_stopped_by(ground: Ground) -> bool:
+    return ground.kind == "stop" and ground.answer == "deny"
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:

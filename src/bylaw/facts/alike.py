@@ -1,0 +1,31 @@
+"""Spellings of one call: what tools tend to take for the same, so that a no to one of them is a no to all."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from bylaw.facts.value import loose
+
+_LONGEST = 64
+"""No longer text is read as a number."""
+
+
+def alike(value: Any) -> Any:
+    """The same for two arguments that a tool may take for one: case, blanks and what is not given aside, and numbers by
+    what they are worth, also as text.
+
+    It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
+    """
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return sorted([str(name), alike(part)] for name, part in fields.items() if part is not None)
+    if isinstance(value, list | tuple):
+        return [alike(part) for part in cast("Sequence[Any]", value)]
+    text = loose(str(value))
+    if len(text) > _LONGEST or not any(map(str.isdigit, text)):
+        return text
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return str(number.normalize()) if number else "0"
