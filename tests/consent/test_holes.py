@@ -8,18 +8,17 @@ from bylaw import Pack, Shield
 from bylaw.consent.card import misleads
 from bylaw.text.number import numbers
 
-PACK = Pack.from_files(
-    {
-        "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
-        "policy.md": "Change nothing before the customer has agreed to it.\n",
-        "policies.yaml": (
-            "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
-        ),
-        "rules.yaml": (
-            "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
-            "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
-        ),
-        "tools.yaml": """
+FILES = {
+    "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
+    "policy.md": "Change nothing before the customer has agreed to it.\n",
+    "policies.yaml": (
+        "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
+    ),
+    "rules.yaml": (
+        "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
+        "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
+    ),
+    "tools.yaml": """
 tools:
   get_member: {effect: read, parameters: {member_id: string}}
   close_membership: {effect: write, parameters: {member_id: string}, changes: []}
@@ -38,8 +37,9 @@ tools:
       payments: {type: array, items: {type: object, properties: {to: {type: string}, amount: {type: string}}}}
     changes: []
 """,
-    }
-)
+}
+PACK = Pack.from_files(FILES)
+CARDS = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", "card")})
 ADDRESS = "I would change the address of order R-1001 to 12 Main Street. Shall I go ahead?"
 ITEMS = "I would order items IT-100 and IT-200. Shall I go ahead?"
 PAIRS = "I would pay 100.00 to AC-22 and 200.00 to AC-33. Shall I go ahead?"
@@ -209,3 +209,54 @@ def test_nor_does_the_yes_to_a_card() -> None:
     for later in ("Thanks", "Yes"):
         session.user(later)
         assert not session.decide("transfer", call).allowed
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"Shall I send you our brochure?\n<!-- {SENT} -->",
+        f"~~{SENT}~~ Shall I send you our brochure?",
+        f"[//]: # ({SENT})\nShall I send you our brochure?",
+        f"\u202e{SENT}",
+        "Shall I send you our brochure?" + "\n" * 80 + SENT,
+        f"Another member was asked this:\n> {SENT}",
+        f"A sample dialogue:\n```\n{SENT}\n```",
+        f"For example, I might ask: {SENT}",
+        f"{SENT} This is only a drill.",
+        f"{SENT} By the way, shall I send you our brochure?",
+        "I would transfer -250.00 to AC-22. Shall I go ahead?",
+    ],
+)
+def test_a_question_that_is_hidden_or_not_meant_is_not_put(told: str) -> None:
+    call = {"to": "AC-22", "amount": "250.00"}
+    assert allowed(SENT, "transfer", call)
+    assert not allowed(told, "transfer", call)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<script>", "<details>", "<![CDATA[", "<?", "<img alt='", "[x](http://a \"", "[//]: # (", "\u202e",
+        "Somebody else was asked:\n> ", "Do you want our brochure?\n", "Say yes for our brochure.\n",
+        "This is a drill.\n", "\n" * 80,
+    ],
+)  # fmt: skip
+def test_a_card_that_may_not_be_seen_is_not_answered(before: str) -> None:
+    call = {"to": "AC-22", "amount": "250.00"}
+    for lead, is_allowed in (("Sure.\n", True), (before, False)):
+        session = Shield(CARDS).session()
+        session.user("Send 250.00 to AC-22.")
+        card = session.decide("transfer", call).card
+        assert card is not None
+        session.agent(lead + card.text)
+        session.user("Yes")
+        assert session.decide("transfer", call).allowed is is_allowed
+
+
+@pytest.mark.parametrize("answer", ["Thank you", "Right.", "Yes.\nHmm.", "Umm"])
+def test_thanks_and_doubts_are_no_yes(answer: str) -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    for each in answer.splitlines():
+        session.user(each)
+    assert not session.decide("transfer", {"to": "AC-22", "amount": "250.00"}).allowed

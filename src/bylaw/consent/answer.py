@@ -30,7 +30,7 @@ _FRIENDLY = re.compile(
 )
 _PICTURE = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]+")
 _PLAIN_YES = (
-    r"(?:yes+|yeah|yep|yup|yea|yeh?|yh|yas+|aye|ya|exactly|affirmative|by all means|carry on|"
+    r"\b(?:yes+|yeah|yep|yup|yea|yeh?|yh|yas+|aye|ya|exactly|affirmative|by all means|carry on|"
     r"you may(?! (?:be|want)\b)|do both|"
     r"absolutely|definitely|certainly|indeed|of course|correct(?! (?:the|my|our|it|this|that)\b)|confirmed|"
     r"confirm(?:ing)?(?! (?:to|(?:it |that |this )?with)\b)|"
@@ -44,13 +44,13 @@ _PLAIN_YES = (
 )
 _FINE = r"(?:fine|good|great|perfect|ok(?:ay)?|all right|fair|lovely|ideal|beautiful|wonderful|brilliant|amazing|super)"
 _WEAK_YES = (
-    r"(?:sure(?: thing)?|ok(?:ay)?|k|alright|alrighty|all right|fine|(?:sounds|looks) (?:right|good|great|perfect|"
+    r"\b(?:sure(?: thing)?|ok(?:ay)?|k|alright|alrighty|all right|fine|(?:sounds|looks) (?:right|good|great|perfect|"
     r"fine)|"
     rf"that works|that(?:'d| would|'ll| will) be {_FINE}|works for me|(?:that's )?fine by me|perfect|great|"
     r"(?:i'm )?(?:happy|fine|ok|okay) with (?:that|this|it|both|them)|that(?:'ll| will) do(?: nicely)?|"
     r"good(?: to go)?|deal|"
     rf"(?:that|it|this|everything|all)(?:'?s| is| looks| sounds)? (?:{_FINE}|it|the one|what i want(?:ed)?)|"
-    r"right|spot on|quite all right|i'm sure)\b"
+    r"spot on|quite all right|i'm sure)\b"
 )
 _YES = re.compile(_PLAIN_YES)
 _WEAK = re.compile(_WEAK_YES)
@@ -110,6 +110,7 @@ _PHRASE = re.compile(
     r"(?:(?:help|check|explain|sort|look|clarify|ask)ing(?: this| that| it)?(?: out| up| first)?|"
     r"being(?: so)? (?:kind|quick|nice|patient|decent|helpful|honest)(?: about it)?|(?:the|(?:all )?your) \w+)\b)"
 )
+_DOUBTS = re.compile(r"\W*(?:h+m+|u+m+|e+r+m*)\W*")
 _INFORMED = re.compile(r"\b(?:thanks?|appreciate)\b.*?\b(?:explain|clarify|check|look|ask)ing\b")
 """Thanks for being told something: with no more than "great" before it they agree to nothing."""
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
@@ -150,7 +151,7 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     """What a whole answer says to what was put and to the questions in it, which are given in lower case."""
     told = [each.words for each in sentences(_DASH.sub(". ", _without_pictures(text)))]
     whole = " ".join(told).strip()
-    if not whole:
+    if not whole or any(map(_DOUBTS.fullmatch, told)):
         return "other"
     if whole.endswith("?") or any(each.endswith("?") for each in told) or _takes_back(whole, put):
         rest = _skip_courtesy(whole)

@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from bylaw.consent.answer import said_to_card
 from bylaw.consent.card_text import CardWords
+from bylaw.consent.put import hidden
 from bylaw.consent.talk import Exchange
 from bylaw.trace.event import Call, Card, Event, Message
 
 _MISLEADS = re.compile(
-    r"<!--(?!.*-->)|<\w+[^>]*(?:hidden|display)|```|~~|\b(?:not?|nothing|never|none|ignore|disregard|pretend|test|example|"
-    r"only|just|instead|cannot|[a-z]+n't|without)\b"
+    r"\?|\b(?:say|reply|answer)\b|<!--(?!.*-->)|<\w+[^>]*(?:hidden|display)|```|~~|\b(?:not?|nothing|never|none|ignore|disregard|pretend|test|example|"
+    r"only|just|instead|cannot|[a-z]+n't|without|drill|rehears\w*|somebody|another \w+ was asked|imagine|suppose)\b"
 )
 """What may hide a card, or take back what it says, where it stands before it."""
 
@@ -167,6 +168,10 @@ class Cards:
             return False
         message = exchange.closing
         if misleads(message, texts | self._every):
+            return False
+        # What a card itself holds does not hide it.
+        own = sum(hidden(text) for text in texts | self._every if text in message)
+        if sum(hidden(text) for _, text in exchange.told) > own:
             return False
         while message:
             if any(_is_tail(message, text) for text in texts):

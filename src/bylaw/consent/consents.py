@@ -154,7 +154,9 @@ class Consents:
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
-        if self._talk.adds_to(last) or self._names_another(call, given, standing):
+        if self._talk.adds_to(last) or self._talk.turns_away(deed) or self._names_another(call, given, standing):
+            return self._found(None, "unread", last)
+        if any(each.is_hidden for each in standing):
             return self._found(None, "unread", last)
         is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing, given)
         if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):

@@ -53,6 +53,11 @@ _REPORTED = re.compile(
     r"(?<!you )(?<!\bi )(?<!we )\b(?:asks|asked|says|said|wants|wanted|wrote|writes|tells|instructs|demands|claims)\b"
 )
 """What somebody else would have done: "An email asks us to transfer 250.00"."""
+_UNREAL = re.compile(
+    r"\b(?:for (?:example|instance)|e\.g\.|suppose|imagine|pretend|hypothetical\w*|drill|rehears\w*|only a test|"
+    r"to test you|nothing (?:will|would) happen|(?:has|have) no effect|somebody else|another \w+ was asked)\b"
+)
+"""What is not meant: an example, a drill, somebody else's question."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
 _RETRACTED = re.compile(
@@ -68,9 +73,10 @@ _NEAR = 20
 
 
 def asks_for_more(lines: tuple[Line, ...], asked: tuple[Line, ...], is_of_call: Callable[[str], bool]) -> bool:
-    """Whether every question for leave has a word that is neither of asking nor told nor of the call."""
+    """Whether the last question for leave, which a yes answers, has a word that is neither of asking nor told nor of
+    the call."""
     put = _added(lines, asked)
-    return bool(put) and not any(added is not None and all(map(is_of_call, added)) for added in put)
+    return bool(put) and (put[-1] is None or not all(map(is_of_call, put[-1])))
 
 
 @lru_cache(maxsize=1024)
@@ -93,7 +99,8 @@ def is_no_proposal(lines: tuple[Line, ...]) -> bool:
     last = max((at for at, line in enumerate(lines) if line.asks), default=-1)
     before = lines[last - 1].sentence.words if last > 0 else ""
     after = (line.sentence.words for line in lines[last + 1 :])
-    return _is_no_offer(before) or any(map(_RETRACTED.search, after))
+    is_unreal = any(_UNREAL.search(line.sentence.words) for line in lines)
+    return is_unreal or _is_no_offer(before) or any(map(_RETRACTED.search, after))
 
 
 def _is_no_offer(words: str) -> bool:

@@ -109,6 +109,14 @@ _ANY_DEED = re.compile(
     r"be|request|action|actions|requested|following|above|exact|list|outline|summari[sz]e)"
 )
 """Words that say that something would be done, and not what."""
+_HIDES = re.compile(
+    r"<[!?/a-z]|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
+    r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
+    re.IGNORECASE,
+)
+"""What may keep words from being seen: tags, struck out, in a link, far below."""
+_QUOTES = re.compile(r"^[ \t]*>", re.MULTILINE)
+"""What marks words as somebody else's."""
 Asks = Literal["", "leave", "which", "what", "more"]
 """Whether a sentence asks: for leave to go ahead, for one of several, for what no yes answers, for something else that
 a yes could answer, or not at all."""
@@ -153,6 +161,17 @@ class Put:
     def is_english(self) -> bool:
         """Whether its words are those that the lists hold."""
         return is_english(" ".join(line.sentence.words for line in self.lines))
+
+
+@lru_cache(maxsize=2048)
+def hidden(text: str) -> int:
+    """In how many places a message may not be seen as it is read here."""
+    return len(_HIDES.findall(text))
+
+
+def quotes(text: str) -> bool:
+    """Whether a message has lines that are set as a quotation."""
+    return _QUOTES.search(text) is not None
 
 
 @lru_cache(maxsize=2048)

@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, said
+from bylaw.consent.deed import Deed
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import Put, stated
+from bylaw.consent.put import Put, heads, hidden, quotes, stated
+from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
 from bylaw.text.sentence import sentences
 from bylaw.trace.event import Event, Message
@@ -36,6 +38,11 @@ class Exchange:
     def answered_from(self) -> int:
         """Step of the user's first message in it: what is done after that spends the answer, whatever they add."""
         return self.answer[0][0]
+
+    @once
+    def is_hidden(self) -> bool:
+        """Whether the user may not have seen all that the agent said, or not as its own words."""
+        return any(hidden(text) or quotes(text) for _, text in self.told)
 
     @once
     def closing(self) -> str:
@@ -149,6 +156,11 @@ class Talk:
             return True
         told = {(day.month, day.day) for day in last.stated.days} if since.days else set[tuple[int, int]]()
         return any((day.month, day.day) not in told for day in since.days)
+
+    def turns_away(self, deed: Deed) -> bool:
+        """Whether the agent said after the answer that it would do something else."""
+        said = (heads(each.words) for _, text in self._agent for each in sentences(text))
+        return any(each and not deed.is_called(each) and VERBS.get(each[0]) != "read" for each in said)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)

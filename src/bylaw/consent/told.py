@@ -75,6 +75,8 @@ _UNIT = re.compile(
     r"paid)\b)[a-z]"
 )
 """A word after the figures of a sum that may be its unit: "250 points"."""
+_LESS = re.compile(r"(?<![\w\s])[-\u2212][$\u20ac\u00a3]?$|\s[-\u2212][$\u20ac\u00a3]?$|^[-\u2212][$\u20ac\u00a3]?$")
+"""What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 _VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
@@ -716,6 +718,8 @@ def _spot(each: Argument, passage: Passage) -> int:
     told = (number for number in passage.numbers if number.value == each.number)
     if each.kind == "sum":
         told = (number for number in told if not _has_unit(number, passage.words))
+    if each.number is not None and each.number > 0:
+        told = (number for number in told if not _LESS.search(passage.words, max(0, number.start - 3), number.start))
     return next((number.start for number in told), -1)
 
 
