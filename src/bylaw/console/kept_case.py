@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.cases import cases_of, parts_of
-from bylaw.console.record_file import Written, add_record, written
+from bylaw.console.record_file import Written, add_record, one_line, written
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.case import WrittenCase, read_case_file
@@ -40,7 +40,7 @@ def keep_call_case(
         raise UsageError(f"nothing was written: {why}", hint=hint)
     pack = _loaded(root)
     head: JsonRecord = {
-        "note": _line(note),
+        "note": one_line(note),
         "policy": policy["id"],
         "call": {made["tool"]: made.get("arguments") or {}},
     }
@@ -60,7 +60,7 @@ def keep_call_case(
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
     """Keep a broken rule: what happened up to the step that broke it."""
     pack = _loaded(root)
-    record = {"note": _line(note), "rule": rule, "events": list(_happened(events, step))}
+    record = {"note": one_line(note), "rule": rule, "events": list(_happened(events, step))}
     ended = _ran(pack, record | {"want": "broken"})
     if not isinstance(ended, CaseResult) or not ended.passed:
         told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"
@@ -153,8 +153,3 @@ def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator
             shown = {} if result is None else {"result": result["text"]}
             failed = {"error": True} if result is not None and result.get("error") else {}
             yield {"call": event["tool"], "args": event["arguments"], **shown, **failed}
-
-
-def _line(text: str) -> str:
-    """One line: what is written must not break out of its place in the file."""
-    return " ".join(text.split())

@@ -97,6 +97,11 @@ def written(record: Mapping[str, Any], indent: str = "") -> str:
     return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
 
 
+def one_line(text: str) -> str:
+    """What is written must not break out of its place in the file."""
+    return " ".join(text.split())
+
+
 def _value(value: Any) -> str:
     """A value in one line; JSON is YAML, and a plain word needs no quotes."""
     if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:

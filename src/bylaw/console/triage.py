@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bylaw.audit.waiver import Waiver, read_waivers
-from bylaw.console.record_file import Written, add_record, take_out
+from bylaw.console.record_file import Written, add_record, one_line, take_out
 from bylaw.console.standing import FALSE_ALARM
 from bylaw.errors import UsageError
 from bylaw.policy.yaml import read_yaml_file
@@ -26,7 +26,7 @@ def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "
     if last < date.today():
         raise UsageError(f"`{expires}` is over already", hint="a waiver holds until a day to come")
     what = {"finding": finding} if finding else {"policy": policy}
-    record = what | {"owner": _line(owner), "reason": _line(reason), "expires": last.isoformat()}
+    record = what | {"owner": one_line(owner), "reason": one_line(reason), "expires": last.isoformat()}
     return add_record(path, record, head=WAIVERS_HEAD, count=_count_waivers)
 
 
@@ -59,8 +59,3 @@ def _needed(text: str, what: str) -> None:
         raise UsageError(f"say {what}")
     if len(text) > LONGEST:
         raise UsageError(f"more than {LONGEST} characters to say {what}")
-
-
-def _line(text: str) -> str:
-    """One line: what is written must not break out of its place in the file."""
-    return " ".join(text.split())
