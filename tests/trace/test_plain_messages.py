@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from bylaw.errors import UsageError
@@ -54,8 +54,12 @@ def told(transcript: Transcript) -> tuple[Any, ...]:
     return tuple(getattr(transcript, name) for name in Transcript.__slots__)
 
 
+TWICE = {"id": "a", "type": "function", "function": {"name": "change", "arguments": '{"id": 1, "id": 2}'}}
+
+
 @given(some.lists(messages, max_size=4), some.lists(messages, max_size=6))
-@examples(100)
+@example([], [{"role": "assistant", "content": None, "tool_calls": [TWICE]}])
+@examples(170)
 def test_plain_messages_mean_what_all_messages_mean(before: list[dict[str, Any]], then: list[dict[str, Any]]) -> None:
     one, other = Transcript(), Transcript()
     for transcript, by_all_ways in ((one, False), (other, True)):
@@ -91,7 +95,7 @@ def test_plain_results_answer_the_calls_that_all_ways_join_them_to(listed: list[
 
 
 @given(some.lists(messages, max_size=6), some.booleans())
-@examples(100)
+@examples(170)
 def test_plain_lines_read_as_all_lines_do(listed: list[dict[str, Any]], is_plain: bool) -> None:
     more = [] if is_plain else [{"role": "user", "content": "", "nobody knows": 1}]
     record = Record(msgspec.json.encode({"id": "a", "messages": [*listed, *more]}), 0)
