@@ -160,7 +160,7 @@ class Talk:
     def turns_away(self, deed: Deed) -> bool:
         """Whether the agent said after the answer that it would do something else."""
         said = (heads(each.words) for _, text in self._agent for each in sentences(text))
-        return any(each and not deed.is_called(each) and VERBS.get(each[0]) != "read" for each in said)
+        return any(each and not deed.is_called(each) and VERBS.get(each[0]) == "write" for each in said)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)
