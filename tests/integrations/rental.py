@@ -88,6 +88,14 @@ def desk(folder: Path, **given: Any) -> Shield:
     return Shield(folder / "desk", **given)
 
 
+def desk_with_numbers(folder: Path, **given: Any) -> Shield:
+    """The same desk, whose tool takes the money to pay back as a number."""
+    desk(folder)
+    tools = folder / "desk" / "tools.yaml"
+    tools.write_text(tools.read_text().replace("amount: string", "amount: number"))
+    return Shield(folder / "desk", **given)
+
+
 class Rentals:
     """The real tools; `ran` is what they changed."""
 

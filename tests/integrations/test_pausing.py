@@ -12,7 +12,7 @@ from bylaw.integrations.pausing import Prompt, approve, confirm, decide, prompts
 from bylaw.shield import Shield
 from bylaw.shield.history import read_history
 from tests.integrations.pausing import APPROVED, check_approval
-from tests.integrations.rental import CUSTOMER, EXTEND, Rentals, desk
+from tests.integrations.rental import CUSTOMER, EXTEND, Rentals, desk, desk_with_numbers
 
 WRITE = Asked("w", "extend_rental", EXTEND)
 
@@ -81,6 +81,50 @@ def test_a_call_with_other_arguments_has_a_question_of_its_own(tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         decide(follower, other, put)
     assert asked[0].arguments == other.arguments
+
+
+@pytest.mark.parametrize("by", [{}, {"by": " "}, {"by": None}])
+def test_an_approval_without_a_name_is_asked_for_again(tmp_path: Path, by: dict[str, Any]) -> None:
+    with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
+        follower = follower_of(shield, None)
+        asked: list[Prompt] = []
+
+        def put(prompt: Prompt) -> dict[str, Any]:
+            asked.append(prompt)
+            if prompt.whom == "user":
+                return {"id": prompt.id, "confirm": True}
+            return {"id": prompt.id, "approve": True, **(by if len(asked) < 3 else {"by": "ann"})}
+
+        assert decide(follower, WRITE, put).allowed
+        assert [each.whom for each in asked] == ["user", "person", "person"]
+        assert asked[1] == asked[2]
+
+
+def spelled(amount: Any) -> Asked:
+    return Asked("w", "refund", {"rental_id": "R1", "amount": amount})
+
+
+@pytest.mark.parametrize("amount", [60.0, "60", "60.00", " 60", "6e1"])
+def test_a_no_to_a_card_is_one_to_every_spelling_and_a_yes_is_not(tmp_path: Path, amount: Any) -> None:
+    for said in (False, True):
+        follower = follower_of(desk_with_numbers(tmp_path / str(said)))
+        follower.session.user("It broke down, pay 60 back.")
+        asked: list[Any] = []
+
+        def put(prompt: Prompt, said: bool = said, asked: list[Any] = asked) -> dict[str, Any]:
+            asked.append(prompt.arguments["amount"])
+            return {"id": prompt.id, "confirm": said if len(asked) == 1 else False}
+
+        assert decide(follower, spelled(60), put).allowed is said
+        assert not decide(follower, spelled(amount), put).allowed
+        assert asked == ([60, amount] if said else [60])
+        if said:
+            continue
+        decide(follower, spelled(61), put)
+        assert asked[-1] == 61
+        follower.session.user("Do pay it back after all.")
+        decide(follower, spelled(amount), put)
+        assert asked[-1] == amount
 
 
 def test_a_shield_that_fails_lets_nothing_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

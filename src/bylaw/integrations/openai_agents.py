@@ -174,8 +174,15 @@ class ShieldHooks(RunHooks):
     async def asked(self, item: Any) -> list[Prompt]:
         """What an interruption of the run waits for; nothing where only the tool's own `needs_approval` asks."""
         call = item.raw_item
-        id, arguments = call.call_id, call.arguments
-        _, waiting = await asyncio.to_thread(lambda: self.follower.asked(id, item.tool_name, arguments))
+        return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
+
+    def _asked(self, id: str, tool: str, arguments: str) -> list[Prompt]:
+        planned = self.follower.planned(id)
+        if planned is not None and not planned.allowed:
+            # The SDK holds a call whose arguments it would change, such as 60 for a float, and does not ask us whether
+            # it waits.
+            self._pause(id, planned)
+        _, waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.facts.alike import alike
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.parts import Asked
 from bylaw.integrations.undecided import log, tell, undecided
@@ -65,16 +66,23 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user has said no to a card for the same call, and nothing since: they are not asked again."""
+    """Whether the user has said no to a card for the same call, however it was spelled, and nothing since: they are not
+    asked again. A yes to that spelling is none to this one."""
     if decision.card is None:
         return False
     events = session.trajectory().events
-    cards = {event.card.id: event.card.digest for event in events if isinstance(event, Call) and event.card is not None}
+    made = decision.tool, alike(decision.arguments)
+    cards = {
+        event.card.id: event.card.digest
+        for event in events
+        if isinstance(event, Call) and event.card is not None and (event.tool, alike(event.arguments)) == made
+    }
     for event in reversed(events):
         if isinstance(event, Message) and event.by == "user":
             if event.confirmation is None:
                 return False
-            if cards.get(event.confirmation.card) == decision.card.digest:
+            digest = cards.get(event.confirmation.card)
+            if digest is not None and (digest == decision.card.digest or not event.confirmation.yes):
                 return not event.confirmation.yes
     return False
 
@@ -131,14 +139,20 @@ def _next(decision: Decision, was_put: set[str]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """What is answered to this prompt; what was answered to another, or bears no id, is no answer."""
+    """What is answered to this prompt; what was answered to another, or bears no id or no name, is no answer."""
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
             answer = cast("Mapping[str, Any]", given)
-            if answer.get("id") == prompt.id:
+            if answer.get("id") == prompt.id and _is_signed(prompt, answer):
                 return answer
-        log.warning('no answer to `%s` about `%s`: it holds {"id": "%s"}', prompt.whom, prompt.tool, prompt.id)
+        holds = f'"id": "{prompt.id}"' + (', "by": NAME' if prompt.whom == "person" else "")
+        log.warning("no answer to `%s` about `%s`: it holds {%s}", prompt.whom, prompt.tool, holds)
+
+
+def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
+    """Whether an answer says whose it is, where it must: a person's does, and without a name their prompt stays."""
+    return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:

@@ -12,7 +12,7 @@ from bylaw.integrations.openai_agents import ShieldHooks
 from tests.integrations.guide import run_section
 from tests.integrations.openai_agents.desk import Scripted, text_of
 from tests.integrations.pausing import Asking, check_approval, check_card
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, REFUND, Rentals, desk
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, REFUND, Rentals, desk, desk_with_numbers
 
 set_tracing_disabled(True)
 LOOK, WRITE = [("get_rental", {"rental_id": "R1"})], [("extend_rental", EXTEND)]
@@ -46,9 +46,9 @@ class Desk:
         self.agent = Agent(name="desk", model=model, tools=[*map(function_tool, tools), extend])
         self.state: Any = None
         self.result: Any = None
-        self._take_up()
+        self.take_up()
 
-    def _take_up(self) -> None:
+    def take_up(self) -> None:
         self.guard = ShieldHooks(self.shield.session("c1", context=self.context), pauses=True)
         self.protected = self.guard.protect(self.agent)
 
@@ -65,7 +65,7 @@ class Desk:
 
     async def move(self) -> None:
         told = self.state.to_json()
-        self._take_up()
+        self.take_up()
         self.state = await RunState.from_json(self.protected, told)
 
     def items(self) -> list[Any]:
@@ -96,6 +96,41 @@ def test_the_users_answer_to_a_card_is_a_confirmation(tmp_path: Path, where: str
     assert "extended" in talk.result.final_output
     assert talk.rentals.ran == ["extend R1"]
     check_card(talk.guard.session)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("amount", [20, 20.0, "20"])
+def test_a_number_that_the_sdk_changes_on_its_way_is_asked_about(tmp_path: Path, amount: Any, elsewhere: bool) -> None:
+    def play(items: list[Any]) -> Any:
+        output = items[-1].get("output", "")
+        if not output:
+            return LOOK
+        return [("refund", {"rental_id": "R1", "amount": amount})] if "customer_id" in output else f"End: {output}"
+
+    talk = Desk(tmp_path, log=False)
+    paid: list[float] = []
+
+    def refund(rental_id: str, amount: float) -> str:
+        paid.append(amount)
+        return "refunded"
+
+    talk.agent.model = Scripted(play)
+    talk.agent.tools = [talk.agent.tools[0], function_tool(refund)]
+    talk.shield = desk_with_numbers(tmp_path, log=tmp_path / "log.sqlite")
+    talk.take_up()
+
+    async def run() -> None:
+        await talk.say("The car broke down. Refund 20 for R1.")
+        if elsewhere:
+            await talk.move()
+        (prompt,) = await talk.asked()
+        assert (prompt.whom, prompt.arguments["amount"]) == ("user", amount)
+        await talk.guard.confirm(prompt, True, by="button")
+        await talk.go_on()
+
+    asyncio.run(run())
+    assert talk.items() == []
+    assert paid == [20.0]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -160,7 +195,7 @@ def test_one_answer_is_one_write_in_two_workers(tmp_path: Path) -> None:
         (prompt,) = await talk.asked()
         await talk.guard.confirm(prompt, True)
         await talk.go_on()
-        talk._take_up()
+        talk.take_up()
         state = await RunState.from_json(talk.protected, told)
         state.approve(state.get_interruptions()[0])
         await Runner.run(talk.protected, state, hooks=talk.guard)
