@@ -1,6 +1,8 @@
 """Vagueness, clusters, and circuits by both structures."""
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from bylaw.rule.spectral import eigenpairs, spectral_clusters
 from bylaw.rule.structure import Likeness, by_clusters, by_relevance, circuits, cluster, rule_vagueness, vagueness
 
 
-def rule(text: str, **more) -> Rule:
+def rule(text: str, **more: Any) -> Rule:
     return Rule(name=text, formula=parse(text), **more)
 
 
@@ -91,7 +93,7 @@ def test_eigenpairs_satisfy_their_equation():
 def test_vagueness_is_the_mean_likeness_to_the_nearest():
     vectors = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0]}
 
-    def embed(texts):
+    def embed(texts: Sequence[str]) -> list[list[float]]:
         return [vectors[text] for text in texts]
 
     scores = vagueness({name: name for name in vectors}, nearest=1, likeness=Likeness(embed))
