@@ -1,5 +1,8 @@
 """A client that tells nothing of what is said: the user is asked by elicitation, or a person by an approval."""
 
+import re
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,25 @@ async def test_a_no_is_a_no_and_nobody_is_asked_on(tmp_path: Path, mode: str) ->
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], 1)
+
+
+async def test_where_only_cards_are_heard_a_no_says_when_the_user_is_asked_again(tmp_path: Path, mode: str) -> None:
+    user, (tools, server) = User(False, True), rentals()
+    ahead = [0.0]
+    with desk(tmp_path, log=tmp_path / "log.db", clock=lambda: time.time() + ahead[0]) as shield:
+        between = proxy(shield, server, context=CUSTOMER)
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            for _ in range(2):
+                refused = told(await client.call_tool("extend_rental", EXTEND, meta=KEY))
+                assert "the user said no to it" in refused
+                assert "agrees to it after all" not in refused
+                assert (tools.ran, len(user.asked)) == ([], 1)
+            (when,) = re.findall(r"again before (\S+ \S+) UTC", refused)
+            ahead[0] = datetime.fromisoformat(f"{when}+00:00").timestamp() - time.time()
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            done = await client.call_tool("extend_rental", EXTEND, meta=KEY)
+            assert (done.is_error, tools.ran, len(user.asked)) == (False, ["extend R1"], 2), told(done)
 
 
 async def test_a_form_sent_without_its_answer_is_neither_a_yes_nor_the_users_no(tmp_path: Path, mode: str) -> None:

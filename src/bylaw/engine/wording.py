@@ -139,6 +139,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return ""
 
 
+AFTER_NO = "make the call only if the user agrees to it after all"
 _TO_AGENT = {
     "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
     "never_put": "you have not asked the user about this yet",
@@ -153,7 +154,7 @@ _TO_AGENT = {
 _STEPS = {
     "never_put": "tell the user what this call does, and make it once they say yes",
     "unnamed": "tell the user what this call does, and make it once they say yes",
-    "declined": "make the call only if the user agrees to it after all",
+    "declined": AFTER_NO,
     "spent": "ask the user about this call as well, and make it once they say yes",
     "perhaps_spent": "tell the user so, with what this call does, and make it once they say yes again",
     "unanswered": "ask the user for a plain yes or no to this call",

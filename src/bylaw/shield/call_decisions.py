@@ -29,7 +29,7 @@ from bylaw.shield.limiting import NO_PLACES, Places, places_for
 from bylaw.shield.recalled_card import Recalled, recalled
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
-from bylaw.shield.unheard import stood_in
+from bylaw.shield.unheard import stood_in, told_until_when
 from bylaw.trace.event import Card, LookedUp
 
 Arguments = Mapping[str, Any] | str
@@ -150,6 +150,9 @@ class CallDecisions:
             grounds = [decider.of_doubt(judgement.made.call.tool, because), *grounds]
         places = self._places(conversation, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
         grounds = [*places.grounds, *grounds] if places.grounds else grounds
+        if self.puts_cards and not self.hears_user:
+            call = judgement.made.call
+            grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
         ruling = Ruling(grounds)
         is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
         if is_asking and conversation.ledger.is_last_unheard():

@@ -1,15 +1,21 @@
 """Where a host does not tell what the user says: who answers what only the user could.
 
 To ask the user again would go on for ever, since the answer never comes here. Where the pack says so (`stands_in`), a
-person may answer in the user's place: that is an override, in the log by name, and never the user's yes.
+person may answer in the user's place: that is an override, in the log by name, and never the user's yes. A user whose
+only word is the answer to a card cannot take a no back by saying so: the agent is told when they can be asked again.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from bylaw.engine.wording import AFTER_NO
 from bylaw.policy.posture import ApprovalTerms
 from bylaw.shield.decision import Ground
+from bylaw.trace.event import Call, Event, Message
+
+_AFTER_NO = AFTER_NO[:1].upper() + AFTER_NO[1:]
 
 
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool = False) -> list[Ground]:
@@ -25,3 +31,18 @@ def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool) -> Ground:
         return ground if hears else replace(ground, is_unheard=True)
     asked = tuple(replace(each, whom="person") for each in ground.questions)
     return replace(ground, questions=asked, stands_in=True)
+
+
+def told_until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
+    """The grounds, where the user declined a card of this digest: with when their no ends, which holds as long as the
+    card would have."""
+    if not any(_AFTER_NO in each.for_agent for each in grounds):
+        return grounds
+    cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
+    said = [event.confirmation for event in events if isinstance(event, Message) and event.confirmation is not None]
+    ends = [cards[each.card].expires for each in said if not each.yes and cards[each.card].digest == digest]
+    if not ends or ends[-1] is None:
+        return grounds
+    when = datetime.fromtimestamp(ends[-1] + 60, UTC).isoformat(" ", "minutes")[:16]
+    later = f"Do not make this call again before {when} UTC: the user is asked once more only then"
+    return [replace(each, for_agent=each.for_agent.replace(_AFTER_NO, later)) for each in grounds]
