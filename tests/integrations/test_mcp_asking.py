@@ -91,6 +91,20 @@ async def test_a_no_is_a_no_and_nobody_is_asked_on(tmp_path: Path, mode: str) ->
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], 1)
 
 
+async def test_after_a_no_another_spelling_is_not_put_to_the_user(tmp_path: Path, mode: str) -> None:
+    user, (tools, server) = User(False, True), rentals()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        between = proxy(shield, server, context=CUSTOMER)
+        async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            await client.call_tool("extend_rental", EXTEND, meta=KEY)
+            assert len(user.asked) == 1
+            refused = await client.call_tool("extend_rental", {**EXTEND, "new_end": "2026-11-20 "}, meta=KEY)
+            assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], 1)
+            done = await client.call_tool("extend_rental", {**EXTEND, "new_end": "2026-11-21"}, meta=KEY)
+            assert (done.is_error, tools.ran, len(user.asked)) == (False, ["extend R1"], 2), told(done)
+
+
 async def test_where_only_cards_are_heard_a_no_says_when_the_user_is_asked_again(tmp_path: Path, mode: str) -> None:
     user, (tools, server) = User(False, True), rentals()
     ahead = [0.0]

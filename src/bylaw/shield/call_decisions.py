@@ -23,6 +23,7 @@ from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
+from bylaw.shield.declined import is_declined_otherwise
 from bylaw.shield.for_person import line
 from bylaw.shield.history import Named, Opening
 from bylaw.shield.limiting import NO_PLACES, Places, places_for
@@ -221,6 +222,8 @@ class CallDecisions:
         call = judgement.made.call
         now = call.time if call.time is not None else self._shield.clock()
         digest, step = card_digest(call.tool, call.arguments), judgement.made.step
+        if is_declined_otherwise(conversation.since(0)[:step], call, digest, now):
+            return None
         # One prompt for one write: the card that waits is not put a second time.
         card = conversation.waiting_card(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
