@@ -112,6 +112,7 @@ async def test_where_only_cards_are_heard_a_no_says_when_the_user_is_asked_again
         between = proxy(shield, server, context=CUSTOMER)
         async with Client(between._mcp_server, mode=mode, elicitation_callback=user.elicit) as client:
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            refused = ""
             for _ in range(2):
                 refused = told(await client.call_tool("extend_rental", EXTEND, meta=KEY))
                 assert "the user said no to it" in refused
