@@ -79,8 +79,8 @@ def test_the_readme_counts_the_clinic_as_it_is() -> None:
     )
     bound = sum(policy.kind == "guard" for policy in pack.policies.values())
     said = (
-        f"The clinic's whole handbook, {document} lines of it, is {len(pack.policies)} policies, "
-        f"{bound} of them guards: {guards} lines of guards and {tied} that tie each to its sentence"
+        f"The clinic's whole handbook ({document} lines) is {len(pack.policies)} policies, "
+        f"{bound} of them guards: {guards} lines of guards and {tied} that tie each policy to its sentence"
     )
     assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import read_folder
+from bylaw.policy.python import parse_python, text_of
 
 PERMITS = "    return permit()\n"
 
@@ -32,9 +33,9 @@ def changed_pack(pack: Pack, policy: str, words: str, guard: str | None) -> Pack
 
 def function_in(text: str, name: str) -> str | None:
     """The text of one function of a file; None where there is none of that name."""
-    functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+    functions = [each for each in parse_python(text).body if isinstance(each, ast.FunctionDef)]
     found = next((each for each in functions if each.name == name), None)
-    return ast.get_source_segment(text, found) if found is not None else None
+    return text_of(text, found) if found is not None else None
 
 
 def _with_function(text: str, name: str, new: str | None) -> str:
@@ -49,5 +50,5 @@ def _with_function(text: str, name: str, new: str | None) -> str:
 
 
 def _called(text: str) -> set[str]:
-    calls = (each.func for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Call))
+    calls = (each.func for each in ast.walk(parse_python(text)) if isinstance(each, ast.Call))
     return {each.id for each in calls if isinstance(each, ast.Name)}
