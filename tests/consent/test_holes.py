@@ -260,3 +260,67 @@ def test_thanks_and_doubts_are_no_yes(answer: str) -> None:
     for each in answer.splitlines():
         session.user(each)
     assert not session.decide("transfer", {"to": "AC-22", "amount": "250.00"}).allowed
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"to": "AC 22", "amount": "250.00"}, {"to": "AC-22", "amount": "$250"}, {"to": "AC-22", "amount": "+250"},
+        {"to": "ac22", "amount": "250"},
+    ],
+)  # fmt: skip
+def test_one_yes_is_one_write_however_it_is_spelt(again: dict[str, Any]) -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    session.user("Yes.")
+    assert session.decide("transfer", {"to": "AC-22", "amount": "250.00"}).allowed
+    session.result("sent")
+    assert not session.decide("transfer", again).allowed
+
+
+def test_another_currency_was_not_told() -> None:
+    told = "I would transfer \u00a3250.00 to AC-22. Shall I go ahead?"
+    assert allowed(told, "transfer", {"to": "AC-22", "amount": "\u00a3250.00"})
+    assert not allowed(told, "transfer", {"to": "AC-22", "amount": "$250.00"})
+
+
+@pytest.mark.parametrize("later", ["No, don't.", "Forget it.", "Wait.", "Make it 200."])
+def test_a_request_that_is_taken_back_is_none(later: str) -> None:
+    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", "requested")})
+    call = {"to": "AC-22", "amount": "250.00"}
+    session = Shield(pack).session()
+    session.user("Please transfer 250.00 to AC-22.")
+    session.user(later)
+    assert not session.decide("transfer", call).allowed
+    session.user("Please transfer 250.00 to AC-22.")
+    assert session.decide("transfer", call).allowed
+
+
+@pytest.mark.parametrize(
+    "answer", ["~~Yes~~", "> Yes", "Yes?!", "OK, thanks for the advice", "Great, thanks for the warning"]
+)
+def test_struck_out_quoted_or_thankful_is_no_yes(answer: str) -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    session.user(answer)
+    assert not session.decide("transfer", {"to": "AC-22", "amount": "250.00"}).allowed
+
+
+@pytest.mark.parametrize(
+    "told", ["I would transfer 10% of 250.00 to AC-22. OK?", "I will transfer 250.00 to AC-22. Too much?"]
+)
+def test_a_part_of_a_sum_and_a_doubt_put_nothing(told: str) -> None:
+    assert not allowed(told, "transfer", {"to": "AC-22", "amount": "250.00"})
+
+
+def test_a_call_that_was_answered_is_not_gone_on_with() -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    session.user("Yes.")
+    call = {"to": "AC-22", "amount": "250.00"}
+    decision = session.decide("transfer", call, id="a")
+    session.interrupt("a", decision)
+    assert session.resume("a", "transfer", call) is not None
+    session.interrupt("a", decision)
+    session.result("sent", id="a")
+    assert session.resume("a", "transfer", call) is None

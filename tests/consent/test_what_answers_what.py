@@ -80,10 +80,12 @@ def test_a_yes_that_is_quoted_put_off_or_to_something_else_is_none(said: str) ->
     assert found(HELLO, PUT, {"user": said}, cancel()).value is not True
 
 
-def test_leave_that_was_asked_for_stays_open_while_the_user_asks_back() -> None:
-    asked = [HELLO, PUT, {"user": "Will I get an email?"}, {"agent": "Yes, within minutes."}]
-    assert found(*asked, {"user": "Then yes."}, cancel()).value is True
-    assert found(*asked, {"user": "ok I see"}, cancel()).value is not True
+def test_leave_is_asked_for_again_after_the_user_asks_back() -> None:
+    asked = [HELLO, PUT, {"user": "Will I get an email?"}]
+    taken_up = {"agent": "Yes, within minutes. Shall I go ahead?"}
+    assert found(*asked, taken_up, {"user": "Then yes."}, cancel()).value is True
+    for put in ("Yes, within minutes.", "Then I won't. OK?", "So no?", "Never mind then. OK?", "Are you still there?"):
+        assert found(*asked, {"agent": put}, {"user": "Then yes."}, cancel()).value is not True, put
 
 
 def test_what_the_agent_tells_after_the_yes_was_not_agreed_to() -> None:

@@ -110,8 +110,13 @@ _PHRASE = re.compile(
     r"(?:(?:help|check|explain|sort|look|clarify|ask)ing(?: this| that| it)?(?: out| up| first)?|"
     r"being(?: so)? (?:kind|quick|nice|patient|decent|helpful|honest)(?: about it)?|(?:the|(?:all )?your) \w+)\b)"
 )
+_MARKED = re.compile(r"~~|^\s*>", re.MULTILINE)
+"""What is struck out, or quoted."""
 _DOUBTS = re.compile(r"\W*(?:h+m+|u+m+|e+r+m*)\W*")
-_INFORMED = re.compile(r"\b(?:thanks?|appreciate)\b.*?\b(?:explain|clarify|check|look|ask)ing\b")
+_INFORMED = re.compile(
+    r"\b(?:thanks?|appreciate)\b.*?\b(?:explain|clarify|check|look|ask)ing\b|"
+    r"\b(?:thanks?|appreciate)\b.*?\bfor (?:the|your) (?:advice|warning|offer|info\w*|explanation|suggestion|hint)\b"
+)
 """Thanks for being told something: with no more than "great" before it they agree to nothing."""
 _AGREES = re.compile(rf"{_AGREEING.pattern}|{_COURTESY.pattern}")
 _PASSING = re.compile(
@@ -153,7 +158,7 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     whole = " ".join(told).strip()
     if not whole or any(map(_DOUBTS.fullmatch, told)):
         return "other"
-    if whole.endswith("?") or any(each.endswith("?") for each in told) or _takes_back(whole, put):
+    if "?" in whole or _MARKED.search(text) or _takes_back(whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
     is_yes = _YES.search(whole) is not None

@@ -5,6 +5,7 @@ card's answer. *Not agreed*: only where structure proves it. *Open* otherwise: a
 Everything rests on events before the call's turn, so that no later event changes an answer.
 """
 
+import re
 from collections.abc import Sequence
 
 from bylaw.consent.answer import figures
@@ -15,7 +16,7 @@ from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.leave import asks_for_more, is_no_proposal, is_vague
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import Asks, heads, is_about_what_was_told, times
+from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import Writes
 from bylaw.consent.talk import Exchange, Talk
@@ -24,6 +25,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
+from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
 from bylaw.trace.event import Event
 
@@ -31,6 +33,14 @@ _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
 _LEAVE: frozenset[Asks] = frozenset(("leave",))
 _SETTING = frozenset(("set", "put", "arrange", "save", "turn"))
+_GO_ON = re.compile(
+    r"\b(?:go(?:ing)? ahead|proceed|continue|do (?:it|that|this|so|both|all)|put (?:it|this|that) through)\b"
+)
+_DENIES = re.compile(r"\b(?:not|never|nothing|no longer|ignore|forget|mind then|cancell?ed|\w+n't)\b")
+_HELD_BACK = re.compile(
+    r"\b(?:refus\w+|undo|revers\w+|says?|said|wrote|if|once|when|unless|until|stop|never|nothing|forget|wait)\b"
+)
+"""Words of a request that may hang it on something, take it back or tell it as another's."""
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
 
@@ -140,16 +150,11 @@ class Consents:
             return True
         if said == "yes":
             # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
-            is_offered = not asks and (self._is_left_open(call) or _offers(deed, last))
+            is_offered = not asks and _offers(deed, last)
             is_leave = asks - {"which", "what"} == _LEAVE or is_offered
             first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
             return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
         return said in ("echo", "plain") and "which" in asks and "more" not in asks
-
-    def _is_left_open(self, call: CallRecord) -> bool:
-        """Whether the user had only asked something back when leave was asked for, which the agent has answered."""
-        before = self._standing(call, self._talk.exchanges[-1])[1:]
-        return bool(before) and before[0].is_question and before[0].put.asks == _LEAVE
 
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
@@ -240,6 +245,8 @@ class Consents:
         """The last exchange, and those before it of which what was put still stands: the user said yes to it or asked
         something about it, and nothing was done since."""
         found = [last]
+        if not self._takes_up(call, last):
+            return found
         for each in self._before_last:
             if self._writes.are_made(each.answered_from, call):
                 break
@@ -247,6 +254,16 @@ class Consents:
                 break
             found.append(each)
         return found
+
+    def _takes_up(self, call: CallRecord, last: Exchange) -> bool:
+        """Whether the agent asks again for leave to do what it put before: by a word for the deed, or to go ahead.
+
+        A yes to "Then I won't. OK?" is one to that.
+        """
+        deed = self._deeds.of(call.call.tool)
+        asked = [line.sentence.words for line in last.put.questions if line.asks == "leave"]
+        is_asked = any(_GO_ON.search(words) or deed.is_called(heads(words)) for words in asked)
+        return is_asked and not any(map(_DENIES.search, (line.sentence.words for line in last.put.lines)))
 
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
         last = standing[0]
@@ -311,8 +328,9 @@ class Consents:
 
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether the user asked for this in words of their own, with all that matters."""
-        words = last.said_back
-        if last.said == "no" or not deed.is_requested_in(words.words):
+        # What was asked for before may have been taken back since.
+        words = Passage(stated(each.words) for each in sentences(last.answer[-1][1]))
+        if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
         return all(why == "price" for _, why in hearing.untold())

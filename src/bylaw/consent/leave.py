@@ -66,7 +66,7 @@ _RETRACTED = re.compile(
 )
 _VAGUE_BEFORE = re.compile(
     r"\b(?:about|around|roughly|approximately|approx|nearly|almost|at least|at most|(?:more|less) than|up to|"
-    r"(?:maximum|minimum) of|half(?: of)?|twice|double)\W*$"
+    r"(?:maximum|minimum) of|half(?: of)?|twice|double|\d+ ?(?:%|percent)(?: of(?: the)?)?)\W*$"
 )
 _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")
 _NEAR = 20

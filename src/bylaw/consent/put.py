@@ -47,6 +47,7 @@ _CHOICE = re.compile(
 )
 """A yes to one or the other is no yes to either."""
 _WHAT = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:what|when|where|who|whose|how|why)\b")
+_DOUBTED = re.compile(r"\W*(?:too \w+|or not|not|so no|no)\W*\?")
 _ONE_OF = re.compile(r"\b(?:one|either|any|some|which)(?: one)? (?:of|or)\b|\bwhich\b")
 _KNOWN = re.compile(
     r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
@@ -186,6 +187,8 @@ def _asks(sentence: Sentence) -> Asks:
         return "leave" if _REQUEST.search(words) and _LEAVE.search(words) and not _offers(words) else ""
     if _WHAT.search(words):
         return "what"
+    if _DOUBTED.match(words):
+        return "more"
     if _CHOICE.search(words) or _ONE_OF.search(words):
         return "which"
     if _KNOWN.search(words) or _HELP.search(words):

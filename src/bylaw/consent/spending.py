@@ -1,10 +1,8 @@
 """What became of an agreement: spent by the accepted write it was given for, given back by a sure refusal."""
 
-from typing import Any, cast
-
+from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.value import loose
 
 
 class Writes:
@@ -12,7 +10,7 @@ class Writes:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._done: dict[Any, list[CallRecord]] = {}
+        self._done: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
@@ -43,15 +41,6 @@ def _may_be_done(write: CallRecord, step: int) -> bool:
     return write.counts_at(step) or not write.is_surely_refused()
 
 
-def _sameness(call: CallRecord) -> Any:
-    """The same for two calls that a tool may take for one: case, blanks and noughts aside."""
-    return call.call.tool, _folded(call.call.arguments)
-
-
-def _folded(value: Any) -> Any:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return tuple(sorted((str(name), _folded(part)) for name, part in fields.items() if part is not None))
-    if isinstance(value, list):
-        return tuple(_folded(part) for part in cast("list[Any]", value))
-    return loose(str(value))
+def _sameness(call: CallRecord) -> str:
+    """The same for two calls that a tool may take for one, however their values are written."""
+    return f"{call.call.tool} {alike(call.call.arguments)}"

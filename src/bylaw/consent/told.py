@@ -718,9 +718,17 @@ def _spot(each: Argument, passage: Passage) -> int:
     told = (number for number in passage.numbers if number.value == each.number)
     if each.kind == "sum":
         told = (number for number in told if not _has_unit(number, passage.words))
+        sign = next((letter for letter in each.value if letter in _SIGNS), "")
+        told = (number for number in told if not sign or _sign(number, passage.words) in ("", sign))
     if each.number is not None and each.number > 0:
         told = (number for number in told if not _LESS.search(passage.words, max(0, number.start - 3), number.start))
     return next((number.start for number in told), -1)
+
+
+def _sign(number: Number, words: str) -> str:
+    """The sign of a currency right before a number."""
+    lead = words[max(0, number.start - 2) : number.start].strip()[-1:]
+    return lead if lead in _SIGNS else ""
 
 
 def _has_unit(number: Number, words: str) -> bool:

@@ -1,18 +1,23 @@
 """Spellings of one call: what tools tend to take for the same, so that a no to one of them is a no to all."""
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 from bylaw.facts.value import loose
 
+_MARKS = " $\u20ac\u00a3\u00a5\u20b9.,;:!?'\"+"
+_MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
+_JOINTS = str.maketrans("", "", " -_/#")
+"""What stands around a value, beside it or between its parts, and makes no other one of it."""
 _LONGEST = 64
 """No longer text is read as a number."""
 
 
 def alike(value: Any) -> Any:
-    """The same for two arguments that a tool may take for one: case, blanks and what is not given aside, and numbers by
-    what they are worth, also as text.
+    """The same for two arguments that a tool may take for one: case, blanks, dashes, signs of currencies and what is
+    not given aside, and numbers by what they are worth, also as text.
 
     It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
     """
@@ -21,7 +26,7 @@ def alike(value: Any) -> Any:
         return sorted([str(name), alike(part)] for name, part in fields.items() if part is not None)
     if isinstance(value, list | tuple):
         return [alike(part) for part in cast("Sequence[Any]", value)]
-    text = loose(str(value))
+    text = _MIDNIGHT.sub("", loose(str(value)).strip(_MARKS)).translate(_JOINTS)
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return text
     try:

@@ -23,7 +23,7 @@ from bylaw.shield.decision import Decision
 from bylaw.shield.event_loop import LoopSettling
 from bylaw.shield.history import Named, note_interruption
 from bylaw.shield.state import TRIES, SessionState
-from bylaw.trace.event import Call, Card, Confirmation, Event, Message
+from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
@@ -194,7 +194,8 @@ class LiveSession:
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
 
-        Nor does one where the user has spoken since, or a person has stopped such calls: it is to be decided anew.
+        Nor does one that was answered, or where the user has spoken since, or a person has stopped such calls: it is to
+        be decided anew.
         """
 
         def found() -> Decision | None:
@@ -208,6 +209,9 @@ class LiveSession:
                 (at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1
             )
             if made < 0 or any(isinstance(event, Message) and event.by == "user" for event in events[made:]):
+                return None
+            if any(isinstance(event, Result) and event.call == made for event in events[made:]):
+                # It has been answered: to go on would make it twice.
                 return None
             return replace(before, repeats="resumed")
 

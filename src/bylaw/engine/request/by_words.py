@@ -26,6 +26,16 @@ from bylaw.policy.verb import VERBS, words_of
 _SENTENCE = re.compile(
     r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"
 )
+_FORBIDS = re.compile(
+    r"\b(?:do(?:es)? not|don't|dont|never|nothing|nobody|stop|must not|should not|shouldn't|mustn't|not to|"
+    r"did you|have you|has it)\b"
+)
+"""A sentence with one of these may say what not to do, or only ask about it."""
+_WITHDRAWS = re.compile(
+    r"\W*(?:no|nope|don't|do not|stop|wait|forget (?:it|that)|never ?mind)\b"
+    r"(?:\W+(?:don't|do not|stop|it|that|thanks|please)){0,3}\W*$"
+)
+"""A last word that takes back what was asked for before."""
 _DELEGATES = (
     ("do", "actions"),
     ("do", "tasks"),
@@ -42,7 +52,10 @@ _DELEGATES = (
 
 def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     """What a request allows as far as its words and those of the catalogue tell."""
-    sentences = [(span, stems(request[span.start : span.end])) for span in _sentences(request)]
+    said = [(span, request[span.start : span.end]) for span in _sentences(request)]
+    if said and _WITHDRAWS.match(said[-1][1].lower()):
+        return Allowance()
+    sentences = [(span, stems(text)) for span, text in said if not _FORBIDS.search(text.lower())]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
