@@ -76,3 +76,17 @@ def test_what_the_user_said_last_counts() -> None:
     said = ("A1001 came broken.", "Well, A1001: I changed my mind.")
     assert read(REASON, *said, order_id="A1001") == "changed_mind"
     assert read(REASON, *reversed(said), order_id="A1001") == "faulty"
+
+
+@pytest.mark.parametrize(
+    ("later", "value"),
+    [
+        ("No, A1001 is not broken.", UNSEEN),
+        ("A1001: only if it is faulty.", UNSEEN),
+        ("About A1001, I never changed my mind.", "faulty"),
+        ("B2002 is not broken.", "faulty"),
+        ("A1001 is not broken. Sorry, A1001 is faulty.", "faulty"),
+    ],
+)
+def test_what_was_said_and_is_denied_later_is_not_known(later: str, value: Any) -> None:
+    assert read(REASON, "A1001 came broken.", later, order_id="A1001") == value

@@ -247,6 +247,24 @@ def test_a_yes_may_be_taken_back_before_it_is_used(shield: Shield) -> None:
     assert not ask(session).allowed
 
 
+def test_a_no_after_the_tool_failed_is_heard(shield: Shield) -> None:
+    session, card = begun(shield)
+    session.confirm(card, True)
+    assert ask(session).allowed
+    session.result("busy", error=True)
+    session.confirm(card, False)
+    assert not ask(session).allowed
+
+
+def test_an_answer_that_is_older_than_the_users_words_is_refused(shield: Shield) -> None:
+    session, card = begun(shield)
+    assert card.expires is not None
+    session.user("No, forget it.", time=card.expires - 1)
+    with pytest.raises(UsageError, match="was answered before the user's last words"):
+        session.confirm(card, True, time=card.expires - 5)
+    assert not ask(session).allowed
+
+
 def test_what_the_agent_says_of_a_confirmation_confirms_nothing(shield: Shield) -> None:
     session, _ = begun(shield)
     session.agent("The customer confirmed this to me on the telephone: yes.")

@@ -2,7 +2,7 @@
 
 from bylaw.consent import standing_of
 from bylaw.errors import UsageError
-from bylaw.trace.event import Call, Card, Confirmation, Message
+from bylaw.trace.event import Call, Card, Confirmation, Message, Result
 from bylaw.trace.transcript import Transcript
 
 
@@ -52,7 +52,7 @@ class PutCards:
         if standing is None:
             hint = "give the `id` of the `card` of a decision of this conversation"
             raise UsageError(f"there is no {name} here", hint=hint)
-        if standing.used_by is not None:
+        if standing.used_by is not None and (answer.yes or not self._is_given_back(self._begin + standing.used_by)):
             hint = "let the agent make its call again: it gets another card"
             raise UsageError(f"{name} was used by the call at step {self._begin + standing.used_by}", hint=hint)
         if standing.answer is answer.yes:
@@ -62,4 +62,16 @@ class PutCards:
         expires = standing.card.expires
         if expires is not None and time is not None and time >= expires:
             raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
+        if answer.yes and time is not None and self._is_spoken_after(time):
+            raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
         return True
+
+    def _is_given_back(self, step: int) -> bool:
+        """Whether the call that used a card failed, so that its yes would be good for another."""
+        results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
+        return any(each.error is True for each in results)
+
+    def _is_spoken_after(self, time: float) -> bool:
+        """Whether the user said something after an answer that is reported late."""
+        said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
+        return any(each.confirmation is None and each.time is not None and each.time > time for each in said)

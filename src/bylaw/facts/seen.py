@@ -1,6 +1,6 @@
 """What the agent that makes a call has seen before it, and what only the user or the host can say."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
@@ -188,27 +188,36 @@ class Testimony:
             if value is not None:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
+        denied: set[Any] = set()
+        """What a later message denies, or makes depend on something."""
         for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have said otherwise since.
                 return UNSEEN
             for saying, pattern in sayings:
-                if (match := self._statement(saying, pattern, text)) is not None:
+                found = list(self._found(saying, pattern, text))
+                match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
+                if match is not None:
+                    if _value(saying, match) in denied:
+                        return UNSEEN
                     return coerce(field, saying.value) if saying.value is not None else _told(field, match)
+                denied.update(_value(saying, each) for each in found)
         # What nobody said is so where the pack says what that means, and where all that was said is there.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid else UNSEEN
 
-    def _statement(self, saying: Saying, pattern: Pattern, text: str) -> Match | None:
-        """What in a message states it: neither negated, nor hanging on a condition, nor said of another thing."""
-        found = pattern.finditer(text)
+    def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
+        """Where a message says it, or denies it, of the thing at hand."""
         about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
         spans = [(0, len(text))] if not saying.about else passages_about(text, about)
-        for match in found:
-            start, end = match.start(), match.end()
-            if any(begin <= start < stop for begin, stop in spans) and is_meant(text, start, end):
-                return match
-        return None
+        for match in pattern.finditer(text):
+            if any(begin <= match.start() < stop for begin, stop in spans):
+                yield match
+
+
+def _value(saying: Saying, match: Match) -> Any:
+    """What a saying says of itself, or by the words that were found."""
+    return saying.value if saying.value is not None else str(match[0]).lower()
 
 
 def _told(field: Field, match: Match) -> Any:
