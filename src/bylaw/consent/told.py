@@ -20,12 +20,27 @@ from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, codes, passage_of, shape
 from bylaw.consent.put import heads
 from bylaw.consent.records import Record, Records
+from bylaw.consent.spot import (
+    MOVED,
+    NO_LABELS,
+    PLAIN,
+    SOURCES,
+    are_words_of,
+    has_kind,
+    is_about,
+    is_label,
+    is_led,
+    is_left_behind,
+    place_of_any,
+    spoken,
+    spot_of,
+    stands_in,
+)
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
-from bylaw.text.number import Number, figure
+from bylaw.text.number import figure
 from bylaw.text.once import once
-from bylaw.text.stem import stem
 
 Why = Literal["never", "another", "beside", "order", "price"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
@@ -40,9 +55,6 @@ _GRATIS = re.compile(
     r"\bfree\b|\bno (?:\w+ )?(?:charge|cost|fee|payment|additional|extra|difference|price)|\bwithout (?:charge|cost)|"
     r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
 )
-_SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
-_FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
-_TO = re.compile(r"\s+to\b")
 _COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
 _COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")
@@ -50,33 +62,18 @@ _NEGATED = re.compile(
     r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
 )
 _OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
-_WORD = re.compile(r"[a-z]+")
-_PLAIN = re.compile(r"[^\W_]+")
-_NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _NOBODY = frozenset(
     ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
 )
 _YEAR = 370
-_FORM = 4
 _PARTS, _OFTEN = 4, 20
 _EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
-_MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
 _BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later than) [^,;\n]{1,40}")
 """What something is moved away from, and how long it holds."""
 _MOVABLE = frozenset(("day", "time", "sum", "count"))
 _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
-_SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
-_UNIT = re.compile(
-    r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
-    r"as|with|at|is|per|an?|will|would|back|off|each|out|of|it|that|this|plus|which|so|than|or|via|using|your|the|"
-    r"today|now|monthly|due|extra|more|total|credit|refund|charge|fee|deposit|instead|against|but|if|be|through|"
-    r"paid)\b)[a-z]"
-)
-"""A word after the figures of a sum that may be its unit: "250 points"."""
-_LESS = re.compile(r"(?<![\w\s])[-\u2212][$\u20ac\u00a3]?$|\s[-\u2212][$\u20ac\u00a3]?$|^[-\u2212][$\u20ac\u00a3]?$")
-"""What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 _VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
@@ -141,15 +138,17 @@ class Hearing:
         of_top = [other for other in self._given if other.top == each.top and other.item]
         shared = {other.key for other in of_top for more in of_top if other.item != more.item and other.key == more.key}
         for other in of_top:
-            if other.key not in shared and _place(other, self._bracketed) >= 0:
+            if other.key not in shared and place_of_any(other, self._bracketed) >= 0:
                 items.setdefault(other.item, []).append(other)
         own, others = items.pop(each.item, []), [other for some in items.values() for other in some]
         if len(own) < 2 or not others or each not in own:
             return False
         for line in (passage_of((line,)) for line in self._bracketed.lines):
-            if all(_place(one, line) >= 0 for one in own) and all(_place(other, line) < 0 for other in others):
+            if all(place_of_any(one, line) >= 0 for one in own) and all(
+                place_of_any(other, line) < 0 for other in others
+            ):
                 return False
-        spans = [[_place(one, self._bracketed) for one in some] for some in (own, *items.values())]
+        spans = [[place_of_any(one, self._bracketed) for one in some] for some in (own, *items.values())]
         return any(min(spans[0]) < max(span) and min(span) < max(spans[0]) for span in spans[1:] if len(span) > 1)
 
     @property
@@ -161,21 +160,21 @@ class Hearing:
             or (each.day is not None and any(day.may_be(each.day) for day in answer.days))
             or (each.number is not None and any(number.value == each.number for number in answer.numbers))
             or (each.kind == "time" and all(at in answer.times for at in each.at))
-            or (each.kind in ("choice", "name") and _stands(_spoken(each.value), (), answer))
+            or (each.kind in ("choice", "name") and stands_in(spoken(each.value), (), answer))
             for each in self._given
         )
 
     def _regions(self, each: Argument) -> Iterator[Passage]:
         """The same without what something is moved away from, where the call has one value of the kind."""
         passages = self._read_in_turn(each)
-        if each.kind not in _MOVABLE or not _SOURCES.isdisjoint(words_of(each.name)):
+        if each.kind not in _MOVABLE or not SOURCES.isdisjoint(words_of(each.name)):
             return passages
         is_one = not any(other.kind == each.kind and other.top != each.top for other in self._given)
         return self._unmoved(each, passages) if is_one else passages
 
     def _unmoved(self, each: Argument, passages: Iterable[Passage]) -> Iterator[Passage]:
         for passage in passages:
-            left = _MOVED.sub("; ", passage.words)
+            left = MOVED.sub("; ", passage.words)
             left = _BOUND.sub("; ", left) if each.kind in ("day", "time") else left
             yield passage if left == passage.words else passage_of(tuple(left.split("\n")))
 
@@ -190,7 +189,7 @@ class Hearing:
         if (closest := self._closest(each)) is not None:
             yield closest
         for passage in self._near[2:]:
-            told = [line for line, words in passage.labelled if _is_label(words, each.name, each.top)]
+            told = [line for line, words in passage.labelled if is_label(words, each.name, each.top)]
             if told:
                 yield passage_of(tuple(told))
             yield passage
@@ -206,7 +205,7 @@ class Hearing:
         if each.kind == "id":
             return put.place_of(each.key) >= 0 and not self._rivals(each, put)
         if each.kind == "sum":
-            return _spot(each, put) >= 0 and not put.sums - self._numbers
+            return spot_of(each, put) >= 0 and not put.sums - self._numbers
         return False
 
     @once
@@ -228,7 +227,7 @@ class Hearing:
 
     def _closest(self, each: Argument) -> Passage | None:
         """Of the sentences with values of a kind, those in which most of the call stands."""
-        with_kind = [(line, len(told)) for line, told in self._lines if each in told or _has_kind(each, line)]
+        with_kind = [(line, len(told)) for line, told in self._lines if each in told or has_kind(each, line)]
         best = max((score for _, score in with_kind), default=0)
         chosen = [line.words for line, score in with_kind if score == best]
         return passage_of(tuple(chosen)) if best and len(chosen) < len(self._near[2].lines) else None
@@ -241,8 +240,8 @@ class Hearing:
             is_marked = line.endings or not line.marks.isdisjoint(self._records.marks_of(each.key, self._before))
             return bool(is_marked) and self._by_marks(each, line) is None
         if each.kind in ("choice", "name"):
-            return _stands(_spoken(each.value), (), line)
-        return _spot(each, line) >= 0
+            return stands_in(spoken(each.value), (), line)
+        return spot_of(each, line) >= 0
 
     @once
     def _tells_price(self) -> bool:
@@ -371,7 +370,7 @@ class Hearing:
     def _is_called_otherwise(self, each: Argument) -> bool:
         """Whether the agent spoke of somebody's thing, or of one with a number, that the thing's records do not hold:
         "Bob's order", "order 7"."""
-        names = [word for word in words_of(each.name) if word not in _NO_LABELS]
+        names = [word for word in words_of(each.name) if word not in NO_LABELS]
         held = self._records.marks_of(each.key, self._before)
         for name in names:
             called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
@@ -499,12 +498,10 @@ class Hearing:
         kin = [other for other in kin if each.kind != "id" or shape(other.key) == shape(each.key)]
         if not kin:
             return None
-        stood = [(spot, at) for at in self._given if (at is each or at in kin) and (spot := _spot(at, passage)) >= 0]
-        if all(_is_led(other, spot, passage) for spot, other in stood):
+        stood = [(spot, at) for at in self._given if (at is each or at in kin) and (spot := spot_of(at, passage)) >= 0]
+        if all(is_led(other, spot, passage) for spot, other in stood):
             return None
-        if any(
-            _is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at
-        ):
+        if any(is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at):
             return "order"
         return None if [spot for spot, _ in stood] == sorted(spot for spot, _ in stood) else "order"
 
@@ -555,10 +552,10 @@ class Hearing:
 
     def _among(self, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
         """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
-        if _spot(each, self._put) < 0 and others(self._put):
+        if spot_of(each, self._put) < 0 and others(self._put):
             return "another"
         for passage in self._regions(each):
-            stands, rivals = _spot(each, passage) >= 0, others(passage)
+            stands, rivals = spot_of(each, passage) >= 0, others(passage)
             if rivals and not self._are_elsewhere(rivals, each):
                 return "beside" if stands else "another"
             if stands:
@@ -597,10 +594,10 @@ class Hearing:
         names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
         if not each.number:
             # None of something need not be told, where nobody told of some.
-            told = (line for line in self._put.words.split("\n") if any(_is_about(line, name) for name in names))
+            told = (line for line in self._put.words.split("\n") if any(is_about(line, name) for name in names))
             return "another" if any(passage_of((line,)).counts - self._numbers for line in told) else None
         for passage in islice(self._regions(each), 1, None):
-            lines = [line for line in passage.lines if any(_is_about(line, name) for name in names)]
+            lines = [line for line in passage.lines if any(is_about(line, name) for name in names)]
             for told in ([passage_of((line,)) for line in lines], [passage]):
                 bare = {number for line in told for number in line.counts}
                 if each.number in bare:
@@ -609,19 +606,19 @@ class Hearing:
         return None if is_one else "never"
 
     def _choice(self, each: Argument) -> Why | None:
-        own = _spoken(each.value)
-        others = [_spoken(word) for word in each.others]
+        own = spoken(each.value)
+        others = [spoken(word) for word in each.others]
         current = {key for record in self._current for name, key in record.fields if name == each.name}
-        mine = {_spoken(other.value) for other in self._given}
-        if not _stands(own, others, self._bracketed):
-            if any(_stands(word, [own, *others], self._bracketed) for word in others):
+        mine = {spoken(other.value) for other in self._given}
+        if not stands_in(own, others, self._bracketed):
+            if any(stands_in(word, [own, *others], self._bracketed) for word in others):
                 return "another"
             if each.key in current:
                 return None
         rest = islice(self._regions(each), 2, None)
         for passage in chain(self._near[:2], islice(rest, 1), (self._bracketed,), rest):
-            stands = _stands(own, others, passage)
-            rivals = [word for word in others if word not in mine and _stands(word, [own, *others], passage)]
+            stands = stands_in(own, others, passage)
+            rivals = [word for word in others if word not in mine and stands_in(word, [own, *others], passage)]
             if stands and rivals:
                 left = [word for word in rivals if word.replace(" ", "_") not in current]
                 return None if not left and each.key not in current else "beside"
@@ -633,21 +630,21 @@ class Hearing:
 
     def _flag(self, each: Argument) -> Why | None:
         names = [word for word in words_of(each.name) if len(word) > 3]
-        lines = [line for line in self._raw.split("\n") if any(_is_about(line, name) for name in names)]
+        lines = [line for line in self._raw.split("\n") if any(is_about(line, name) for name in names)]
         off = [line for line in lines if _OFF.search(line)]
         if each.is_on:
             return None if lines and not off else "beside" if lines else "never"
         return None if len(off) == len(lines) else "beside"
 
     def _name(self, each: Argument) -> Why | None:
-        phrase = _spoken(each.value)
+        phrase = spoken(each.value)
         if is_prose(each.value):
             # What is written in the user's name is told word for word, in whatever order.
-            return None if set(_PLAIN.findall(phrase)) <= set(_PLAIN.findall(self._bracketed.unjoined)) else "never"
+            return None if set(PLAIN.findall(phrase)) <= set(PLAIN.findall(self._bracketed.unjoined)) else "never"
         is_current = any((each.name, each.key) in record.fields for record in self._current)
         for passage in (*self._near[1:], self._bracketed):
-            if phrase and not is_neutral(phrase) and (_stands(phrase, (), passage) or _are_words_of(phrase, passage)):
-                if _is_left_behind(each, phrase, passage):
+            if phrase and not is_neutral(phrase) and (stands_in(phrase, (), passage) or are_words_of(phrase, passage)):
+                if is_left_behind(each, phrase, passage):
                     return "another"
                 return "beside" if is_current and each.top == each.name and passage is not self._near[:2][-1] else None
         return None if is_current else "never"
@@ -675,20 +672,6 @@ def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
     return target or next((each for each in things if not each.is_person), None)
 
 
-def _is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
-    """Whether a value stands only where something is taken from: "from Anna Lee to Bob Ray" tells no new name."""
-    names = {*words_of(each.name), *words_of(each.top)}
-    if not names.isdisjoint(_SOURCES):
-        return False
-    found = list(
-        re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", passage.unjoined if " " in phrase else passage.words)
-    )
-    words = passage.unjoined if " " in phrase else passage.words
-    return bool(found) and all(
-        _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
-    )
-
-
 def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) -> bool:
     """Whether a sum is told with what it is made of: "92.00 plus a fee of 2.50, 94.50"; "3 at 18.00 each, 54.00"."""
     if total is None or len(parts) > _PARTS or any(part >= total for part in parts):
@@ -698,104 +681,10 @@ def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) 
     return any(sum(way) == total for way in product(*ways))
 
 
-def _has_kind(each: Argument, line: Passage) -> bool:
-    if each.kind == "id":
-        return any(shape(key) == shape(each.key) for key in line.ids)
-    return bool(line.days if each.kind == "day" else line.sums if each.kind == "sum" else line.numbers)
-
-
 def _counted(words: str) -> set[int]:
     """How many things a question says it is about: `both`, `all three`."""
     return {_COUNTS[match[0]] for match in _COUNTED.finditer(words)}
 
 
-def _spot(each: Argument, passage: Passage) -> int:
-    """Where a value stands in a passage."""
-    if each.kind == "id":
-        return passage.place_of(each.key)
-    if each.kind == "day":
-        return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
-    told = (number for number in passage.numbers if number.value == each.number)
-    if each.kind == "sum":
-        told = (number for number in told if not _has_unit(number, passage.words))
-        sign = next((letter for letter in each.value if letter in _SIGNS), "")
-        told = (number for number in told if not sign or _sign(number, passage.words) in ("", sign))
-    if each.number is not None and each.number > 0:
-        told = (number for number in told if not _LESS.search(passage.words, max(0, number.start - 3), number.start))
-    return next((number.start for number in told), -1)
-
-
-def _sign(number: Number, words: str) -> str:
-    """The sign of a currency right before a number."""
-    lead = words[max(0, number.start - 2) : number.start].strip()[-1:]
-    return lead if lead in _SIGNS else ""
-
-
-def _has_unit(number: Number, words: str) -> bool:
-    """Whether a number counts something else than money."""
-    lead = words[max(0, number.start - 2) : number.start].strip()
-    return lead not in _SIGNS and _UNIT.match(words, number.end) is not None
-
-
-def _place(each: Argument, passage: Passage) -> int:
-    """Where a value of any kind stands."""
-    if each.kind in ("choice", "name"):
-        return passage.unjoined.find(_spoken(each.value))
-    return -1 if each.kind in ("flag", "time") else _spot(each, passage)
-
-
-def _is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
-    """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
-    lead = passage.words[max(0, spot - 30) : spot].split()
-    names = set(words_of(each.name)) - set(words_of(besides.name) if besides is not None else ())
-    return bool({word.strip(":") for word in lead[-3:]} & names)
-
-
 def _day_mark(each: Argument) -> str:
     return f"d:{each.day.month}-{each.day.day}" if each.day is not None else ""
-
-
-def _spoken(value: str) -> str:
-    return " ".join(value.lower().replace("_", " ").replace("-", " ").split())
-
-
-@lru_cache(maxsize=4096)
-def _is_label(words: tuple[str, ...], name: str, top: str) -> bool:
-    """Whether words before a colon are about an argument."""
-    labels = {*words_of(name), *words_of(top)} - _NO_LABELS
-    return any(_are_about(words, label) for label in labels if len(label) > 2)
-
-
-@lru_cache(maxsize=4096)
-def _is_about(line: str, name: str) -> bool:
-    """Whether a line has a word of a name, or one that is cut from it: `bags` of `baggages`."""
-    return _are_about(_WORD.findall(line), name)
-
-
-def _are_about(words: Sequence[str], name: str) -> bool:
-    root = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
-    return any(word.startswith(root) or (len(word) > 3 and root.startswith(word.rstrip("s"))) for word in words)
-
-
-def _are_words_of(phrase: str, passage: Passage) -> bool:
-    """Whether the words of a name stand in one sentence, in whatever order: "the black one, a standard varifocal"."""
-    words = set(map(stem, _PLAIN.findall(phrase)))
-    told = _MOVED.sub(" ", passage.unjoined).split("\n") if len(list(filter(str.isalpha, words))) > 1 else ()
-    return any(words <= set(map(stem, _PLAIN.findall(line))) for line in told)
-
-
-def _stands(word: str, others: Iterable[str], passage: Passage) -> bool:
-    """Whether a word of a list stands in a passage, and not within a longer one of the list."""
-    words = passage.unjoined
-    if word[:-1] not in words:
-        return False
-    for longer in (other for other in others if word in other and word != other):
-        words = words.replace(longer, " " * len(longer))
-    if word in words and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
-        return True
-    # A status is told by its verb: `withdrawn` by "withdraw".
-    return (
-        word.isalpha()
-        and len(word) > _FORM + 2
-        and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None
-    )

@@ -1,0 +1,139 @@
+"""Where a value of a call stands in a passage, whatever way it is written."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from bylaw.consent.argument import Argument
+from bylaw.consent.passage import Passage, shape
+from bylaw.policy.verb import words_of
+from bylaw.text.number import Number
+from bylaw.text.stem import stem
+
+SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
+_FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
+_TO = re.compile(r"\s+to\b")
+_WORD = re.compile(r"[a-z]+")
+PLAIN = re.compile(r"[^\W_]+")
+NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
+_FORM = 4
+MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
+_SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
+_UNIT = re.compile(
+    r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
+    r"as|with|at|is|per|an?|will|would|back|off|each|out|of|it|that|this|plus|which|so|than|or|via|using|your|the|"
+    r"today|now|monthly|due|extra|more|total|credit|refund|charge|fee|deposit|instead|against|but|if|be|through|"
+    r"paid)\b)[a-z]"
+)
+"""A word after the figures of a sum that may be its unit: "250 points"."""
+_LESS = re.compile(r"(?<!\w)[-\u2212][$\u20ac\u00a3]?$")
+"""What makes a number right after it less than nought; behind the dash of a list there is a blank."""
+
+
+def is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
+    """Whether a value stands only where something is taken from: "from Anna Lee to Bob Ray" tells no new name."""
+    names = {*words_of(each.name), *words_of(each.top)}
+    if not names.isdisjoint(SOURCES):
+        return False
+    found = list(
+        re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", passage.unjoined if " " in phrase else passage.words)
+    )
+    words = passage.unjoined if " " in phrase else passage.words
+    return bool(found) and all(
+        _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
+    )
+
+
+def has_kind(each: Argument, line: Passage) -> bool:
+    """Whether a sentence has values of the kind at all."""
+    if each.kind == "id":
+        return any(shape(key) == shape(each.key) for key in line.ids)
+    return bool(line.days if each.kind == "day" else line.sums if each.kind == "sum" else line.numbers)
+
+
+def spot_of(each: Argument, passage: Passage) -> int:
+    """Where a value stands in a passage."""
+    if each.kind == "id":
+        return passage.place_of(each.key)
+    if each.kind == "day":
+        return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
+    told = (number for number in passage.numbers if number.value == each.number)
+    if each.kind == "sum":
+        told = (number for number in told if not _has_unit(number, passage.words))
+        sign = next((letter for letter in each.value if letter in _SIGNS), "")
+        told = (number for number in told if not sign or _sign(number, passage.words) in ("", sign))
+    if each.number is not None and each.number > 0:
+        told = (number for number in told if not _LESS.search(passage.words, max(0, number.start - 3), number.start))
+    return next((number.start for number in told), -1)
+
+
+def _sign(number: Number, words: str) -> str:
+    """The sign of a currency right before a number."""
+    lead = words[max(0, number.start - 2) : number.start].strip()[-1:]
+    return lead if lead in _SIGNS else ""
+
+
+def _has_unit(number: Number, words: str) -> bool:
+    """Whether a number counts something else than money."""
+    lead = words[max(0, number.start - 2) : number.start].strip()
+    return lead not in _SIGNS and _UNIT.match(words, number.end) is not None
+
+
+def place_of_any(each: Argument, passage: Passage) -> int:
+    """Where a value of any kind stands."""
+    if each.kind in ("choice", "name"):
+        return passage.unjoined.find(spoken(each.value))
+    return -1 if each.kind in ("flag", "time") else spot_of(each, passage)
+
+
+def is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
+    """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
+    lead = passage.words[max(0, spot - 30) : spot].split()
+    names = set(words_of(each.name)) - set(words_of(besides.name) if besides is not None else ())
+    return bool({word.strip(":") for word in lead[-3:]} & names)
+
+
+def spoken(value: str) -> str:
+    return " ".join(value.lower().replace("_", " ").replace("-", " ").split())
+
+
+@lru_cache(maxsize=4096)
+def is_label(words: tuple[str, ...], name: str, top: str) -> bool:
+    """Whether words before a colon are about an argument."""
+    labels = {*words_of(name), *words_of(top)} - NO_LABELS
+    return any(_are_about(words, label) for label in labels if len(label) > 2)
+
+
+@lru_cache(maxsize=4096)
+def is_about(line: str, name: str) -> bool:
+    """Whether a line has a word of a name, or one that is cut from it: `bags` of `baggages`."""
+    return _are_about(_WORD.findall(line), name)
+
+
+def _are_about(words: Sequence[str], name: str) -> bool:
+    root = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
+    return any(word.startswith(root) or (len(word) > 3 and root.startswith(word.rstrip("s"))) for word in words)
+
+
+def are_words_of(phrase: str, passage: Passage) -> bool:
+    """Whether the words of a name stand in one sentence, in whatever order: "the black one, a standard varifocal"."""
+    words = set(map(stem, PLAIN.findall(phrase)))
+    told = MOVED.sub(" ", passage.unjoined).split("\n") if len(list(filter(str.isalpha, words))) > 1 else ()
+    return any(words <= set(map(stem, PLAIN.findall(line))) for line in told)
+
+
+def stands_in(word: str, others: Iterable[str], passage: Passage) -> bool:
+    """Whether a word of a list stands in a passage, and not within a longer one of the list."""
+    words = passage.unjoined
+    if word[:-1] not in words:
+        return False
+    for longer in (other for other in others if word in other and word != other):
+        words = words.replace(longer, " " * len(longer))
+    if word in words and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
+        return True
+    # A status is told by its verb: `withdrawn` by "withdraw".
+    return (
+        word.isalpha()
+        and len(word) > _FORM + 2
+        and re.search(rf"(?<!\w){re.escape(word[:-1])}[a-z]{{0,3}}(?!\w)", words) is not None
+    )
