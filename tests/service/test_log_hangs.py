@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from bylaw.record import Log, database, flight, postgres
+from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.service import desk as desks
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from tests.record.test_server import held
+from tests.record.test_server import hanging, held
 from tests.service.asgi import ask
 from tests.service.malformed import LOOK, REFUND
 from tests.shield.test_decisions import shop
@@ -27,18 +27,25 @@ def request(name: str) -> bytes:
     return json.dumps({"conversation": name, **LOOK}).encode()
 
 
+async def until(app: Any, status: int) -> Any:
+    """What `/health` says once it has come to this."""
+    async with asyncio.timeout(30):
+        while (health := await ask(app, "GET", "/health")).status != status:
+            await asyncio.sleep(0.05)
+    return health
+
+
 def test_health_says_that_the_log_is_not_written_and_decisions_wait(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desks, "PATIENCE", 0.1)
 
     async def talk(app: Any) -> None:
         assert (await ask(app, "GET", "/health")).status == 200
-        with held(where):
+        with held(where), monkeypatch.context() as patch:
+            patch.setattr(desks, "PATIENCE", 0.1)
             waiting = asyncio.create_task(ask(app, "POST", "/v1/decide", request("c")))
-            await asyncio.sleep(0.2)
-            health = await ask(app, "GET", "/health")
-            assert (health.status, "asked to write" in health.json["error"]) == (503, True)
+            health = await until(app, 503)
+            assert "asked to write" in health.json["error"]
             assert not waiting.done()
         assert (await waiting).status == 200
         assert (await ask(app, "GET", "/health")).status == 200
@@ -52,17 +59,15 @@ def test_health_says_that_the_log_is_not_read_and_goes_on_answering(
 ) -> None:
     import psycopg
 
-    monkeypatch.setattr(desks, "PATIENCE", 0.1)
-
     async def talk(app: Any) -> None:
-        with psycopg.connect(where) as other:
+        with psycopg.connect(where) as other, monkeypatch.context() as patch:
+            patch.setattr(desks, "PATIENCE", 0.1)
             other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
             for _ in range(20):
                 health = await ask(app, "GET", "/health")
                 assert (health.status, "not been read" in health.json["error"]) == (503, True)
             other.rollback()
-        await asyncio.sleep(0.2)
-        assert (await ask(app, "GET", "/health")).status == 200
+        await until(app, 200)
 
     with Log(where, in_loop=True) as log:
         asyncio.run(talk(Service(Desk(shop(), log), {})))
@@ -71,11 +76,8 @@ def test_health_says_that_the_log_is_not_read_and_goes_on_answering(
 def test_a_decision_that_could_not_be_written_in_time_is_none_and_may_be_asked_for_again(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (database, flight, postgres):
-        monkeypatch.setattr(module, "HANGS", 0.2)
-
     async def talk(app: Any) -> None:
-        with held(where):
+        with hanging(where, monkeypatch):
             answer = await ask(app, "POST", "/v1/decide", request("c"))
             assert (answer.status, answer.json["error"]["code"]) == (503, "BY701")
         again = await ask(app, "POST", "/v1/decide", request("c"))
@@ -95,11 +97,12 @@ def test_a_read_that_hangs_is_given_up(where: str, monkeypatch: pytest.MonkeyPat
     from bylaw.record import wire
     from bylaw.record.journal import LogError
 
-    monkeypatch.setattr(wire, "HANGS", 0.2)
     with Log(where) as log, psycopg.connect(where) as other:
         other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(LogError, match="could not be read: the server has not answered"):
-            log.conversation("t", "c")
+        with monkeypatch.context() as patch:
+            patch.setattr(wire, "HANGS", 0.2)
+            with pytest.raises(LogError, match="could not be read: the server has not answered"):
+                log.conversation("t", "c")
         other.rollback()
         assert log.conversation("t", "c") == []
 

@@ -10,7 +10,7 @@ from bylaw.integrations.adk import ShieldPlugin
 from bylaw.shield import Shield
 from tests.integrations.adk.desk import Place, agent, results, said
 from tests.integrations.shop import Shop, write_pack
-from tests.integrations.slow_log import LATE, longest_pause, slow_log
+from tests.integrations.slow_log import held_up, slow_log
 
 
 def hasty(contents: list[Any]) -> Any:
@@ -23,7 +23,8 @@ def hasty(contents: list[Any]) -> Any:
 
 @pytest.mark.parametrize("pauses", [False, True])
 def test_the_loop_goes_on_while_the_log_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: bool) -> None:
-    shop, shield = Shop(), Shield(write_pack(tmp_path), log=slow_log(tmp_path, monkeypatch))
+    shop, log = Shop(), slow_log(tmp_path, monkeypatch)
+    shield = Shield(write_pack(tmp_path), log=log)
 
     async def warm_up() -> None:
         """The first run imports half of the framework, which takes a second."""
@@ -35,5 +36,5 @@ def test_the_loop_goes_on_while_the_log_is_slow(tmp_path: Path, monkeypatch: pyt
         await place.say("c1", said("Refund order 7, I sent it back."))
 
     asyncio.run(warm_up())
-    assert asyncio.run(longest_pause(talk())) < 0.7 * LATE
+    assert not asyncio.run(held_up(talk(), log))
     assert shop.ran == ["get_order 7", "refund 7"]
