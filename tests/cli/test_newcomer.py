@@ -155,9 +155,20 @@ def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path)
 def test_a_fresh_draft_is_told_from_a_pack_that_somebody_decided_on(hotel: Path) -> None:
     assert run("bylaw init logs.jsonl --document hotel/policy.md --out drafted", hotel).returncode == 0
     shown = " ".join(run("bylaw check drafted", hotel).stdout.split())
-    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet." in shown
+    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet; an audit shows what it finds." in shown
     decided = run("bylaw check hotel", hotel).stdout
     assert "draft" not in decided
+
+
+def test_an_audit_says_what_it_counts_and_a_shield_does_not_enforce(hotel: Path) -> None:
+    command = "bylaw audit logs.jsonl --pack hotel --world hotel.json --out found"
+    assert "not enforced" not in run(command, hotel).stdout
+    policies = hotel / "hotel" / "policies.yaml"
+    stated = policies.read_text().replace("spans:", "unenforced: {accepted_by: Ann, reason: on trial}\n    spans:", 1)
+    policies.write_text(stated)
+    told = "Counted here, but not enforced by a shield: late-checkout-fee is `unenforced` in the pack."
+    assert told in " ".join(run(command, hotel).stdout.split())
+    assert json.loads((hotel / "found/summary.json").read_text())["unenforced_policies"] == ["late-checkout-fee"]
 
 
 def test_a_stray_file_among_logs_is_one_line(hotel: Path) -> None:

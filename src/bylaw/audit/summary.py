@@ -6,7 +6,7 @@ from typing import Any
 
 from bylaw.audit.examine import Examiner
 from bylaw.audit.limited import limits_record
-from bylaw.audit.line import whole_sentence, writable
+from bylaw.audit.line import FLAGGED, whole_sentence, writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.predicate_values import TellsUnanswered
@@ -70,6 +70,7 @@ def summarise(
         ],
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
         "unreviewed_policies": sorted({name for pack in held for name in pack.unaccepted}),
+        "unenforced_policies": _unenforced(held, tally),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "other_documents": [p.name for p in held if p.document is None] if request.document is not None else [],
         "unanswered": request.answers.unanswered() if isinstance(request.answers, TellsUnanswered) else [],
@@ -124,6 +125,16 @@ def _predicates(pack: Pack, policy: str) -> dict[str, str]:
     """What the predicates of a policy's rules mean, by the names that findings call them."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in atoms(rule.formula)]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
+
+
+def _unenforced(packs: Sequence[Pack], tally: Tally) -> list[str]:
+    """Policies that flag something here, and on which a shield does not act."""
+    checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
+    flagged = {name for name, each in tally.by_rule().items() if each["broken"]}
+    for name, each in tally.by_policy(sorted(checks)).items():
+        if any(each[criterion][verdict] for criterion in CRITERIA for verdict in FLAGGED):
+            flagged.add(name)
+    return sorted(checks & flagged)
 
 
 def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:

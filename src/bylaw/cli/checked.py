@@ -92,8 +92,8 @@ def _next(report: CheckReport, sections: Sequence[Section]) -> str:
         start = f"start with line {undecided[0].sentence.line} of the document"
         if len(undecided) == len(report.sentences):
             return (
-                "this is a draft of `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
-                f" call can break, and sign for the others with your name; {start}"
+                "this is a draft of `bylaw init`, and nothing is enforced yet; an audit shows what it finds. Write a"
+                f" guard for each sentence that a call can break, and sign for the others with your name; {start}"
             )
         return (
             f"{len(undecided)} of {len(report.sentences)} sentences are still as `bylaw init` drafted them: write a"

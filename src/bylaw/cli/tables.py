@@ -243,6 +243,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
         notes.append(f"Nobody has accepted {count:,} of the pack's policies yet; see `bylaw review`.")
+    if names := summary.get("unenforced_policies"):
+        are = "is" if len(names) == 1 else "are"
+        notes.append(f"Counted here, but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
     if summary["stale_policies"]:
         notes.append(f"The document does not say what these policies cite: {', '.join(summary['stale_policies'])}")
     for change in summary["changed_policy"]:
