@@ -324,3 +324,67 @@ def test_a_call_that_was_answered_is_not_gone_on_with() -> None:
     session.interrupt("a", decision)
     session.result("sent", id="a")
     assert session.resume("a", "transfer", call) is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I would transfer 250.00 from AC-22. Shall I go ahead?",
+        "I would transfer 250.00 on behalf of AC-22. Shall I go ahead?",
+        "I would transfer 250.00 to the holder of AC-22. Shall I go ahead?",
+        "I would transfer 250.00 to AC-22's owner. Shall I go ahead?",
+    ],
+)
+def test_a_value_that_tells_of_another_was_not_told_itself(told: str) -> None:
+    assert not allowed(told, "transfer", {"to": "AC-22", "amount": "250.00"})
+
+
+@pytest.mark.parametrize(
+    ("when", "is_told"),
+    [
+        ("2030-05-01 at 10:00", True),
+        ("the day before 2030-05-01 at 10:00", False),
+        ("a week after 2030-05-01 at 10:00", False),
+        ("around 2030-05-01 at 10:00", False),
+        ("2030-05-01 plus one day at 10:00", False),
+        ("2030-05-01 an hour after 10:00", False),
+        ("2030-05-01 by 10:00", False),
+    ],
+)
+def test_a_day_that_only_leads_to_another_was_not_told(when: str, is_told: bool) -> None:
+    told = f"I would book the visit for {when}. Shall I go ahead?"
+    assert allowed(told, "book_visit", {"date": "2030-05-01", "time": "10:00"}) is is_told
+
+
+@pytest.mark.parametrize(
+    ("when", "is_now"),
+    [
+        ("", True),
+        (" once you confirm", True),
+        (" if you like", True),
+        (" if that's okay with you", True),
+        (" when you say so", False),
+        (" if the invoice is in", False),
+        (" as soon as the invoice is in", False),
+        (" in 2030", False),
+        (" next year", False),
+        (" tomorrow", False),
+        (" in three weeks", False),
+        (" on May 1", False),
+        (" every week", False),
+        (" weekly", False),
+    ],
+)
+def test_a_yes_to_doing_it_later_is_none_to_doing_it_now(when: str, is_now: bool) -> None:
+    call = {"to": "AC-22", "amount": "250.00"}
+    assert allowed(f"I would transfer 250.00 to AC-22{when}. Shall I go ahead?", "transfer", call) is is_now
+    assert allowed(f"Shall I transfer 250.00 to AC-22{when}?", "transfer", call) is is_now
+
+
+def test_a_day_that_a_record_holds_says_which_thing_is_meant() -> None:
+    session = Shield(PACK).session()
+    session.decide("get_order", {"order_id": "R-1001"})
+    session.result({"order_id": "R-1001", "placed": "2026-05-01"})
+    session.agent("I would cancel order R-1001, placed on May 1. Shall I go ahead?")
+    session.user("Yes.")
+    assert session.decide("cancel_order", {"order_id": "R-1001"}).allowed

@@ -14,7 +14,7 @@ from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
-from bylaw.consent.leave import asks_for_more, is_no_proposal, is_vague
+from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no_proposal, is_vague
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
@@ -202,11 +202,24 @@ class Consents:
             )
 
         sums = [each.number for each in given if each.number is not None]
+        proposed = [
+            words
+            for line in lines
+            if (words := line.sentence.words) and (line in asked or deed.is_called(heads(words)))
+        ]
+        is_timed = any(each.day is not None or each.at for each in given)
         return not (
             is_no_proposal(lines)
+            or is_for_later(proposed, is_of_call if not is_timed else lambda _: True)
+            or (not is_timed and self._names_a_day(proposed, call.start))
             or asks_for_more(lines, tuple(asked), is_of_call)
             or (sums and any(is_vague(line.sentence.words, sums) for line in lines))
         )
+
+    def _names_a_day(self, proposed: Sequence[str], before: int) -> bool:
+        """Whether sentences that would do something name a day that no record holds: the day on which to do it."""
+        told = {f"d:{month}-{day}" for words in proposed for month, day in days_of_deed(words)}
+        return any(not self._records.fields_with(each, before) for each in told)
 
     def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""

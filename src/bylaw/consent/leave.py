@@ -11,7 +11,8 @@ from decimal import Decimal
 from functools import lru_cache
 
 from bylaw.consent.answer import is_neutral, stems
-from bylaw.consent.put import Line
+from bylaw.consent.put import Line, after_head
+from bylaw.text.day import days
 from bylaw.text.number import numbers
 from bylaw.text.stem import stem
 
@@ -49,6 +50,27 @@ _HANGS = re.compile(
     r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
 )
 """A condition, a plan of several times, a refusal: what is put is not the call as it is made now."""
+_AT_YOUR_WORD = (
+    r"(?! you(?:'d|'re|'ve|'ll)?(?: \w+){0,2} (?:confirm|agree|approve|authori[sz]e|like|want|wish|prefer|happy|ok|"
+    r"okay|fine|good|ready|yes|(?:say|said|give|given)(?! so))\b)"
+)
+_IF_RIGHT = (
+    r"(?! so\b)(?! (?:that|this|it|everything|all)(?:'s| is| looks| sounds)(?: all)? (?:ok|okay|alright|all right|fine|"
+    r"good|right|correct)\b)(?! (?:that|this|it) (?:works|suits)(?: for)? you\b)"
+)
+_WAITS = re.compile(
+    rf"\bif\b(?! (?:i|we) ){_AT_YOUR_WORD}{_IF_RIGHT}|"
+    rf"\b(?:once|when|whenever|as soon as|unless|provided|assuming|in case|subject to|depending on)\b{_AT_YOUR_WORD}"
+)
+"""What is done when something else has happened, and not at the user's yes."""
+_LATER = re.compile(
+    r"\b(?:tomorrow|tonight|later|afterwards|next (?:week|month|year|mon|tues|wednes|thurs|fri|satur|sun)\w*|"
+    r"in (?:19|20)\d\d|in (?:the (?:next|coming)|a few|\w+) (?:minute|hour|day|week|fortnight|month|year)s?|"
+    r"(?:once|twice) an? \w+|(?:dai|week|month|year)ly|annually|(?:every|each) (?:day|week|month|year|other)\b)"
+)
+"""When something is done that is not done now; "24.00 monthly" is a price."""
+_PRICE = re.compile(r"(?<![\w-])[$\u20ac\u00a3]?(\d+)[\d.,]* $")
+_ON_A_DAY = re.compile(r"\b(?:on|from|starting|effective|as of|as from)(?: the| \w+day,?){0,2} $")
 _REPORTED = re.compile(
     r"(?<!you )(?<!\bi )(?<!we )\b(?:asks|asked|says|said|wants|wanted|wrote|writes|tells|instructs|demands|claims)\b"
 )
@@ -101,6 +123,28 @@ def is_no_proposal(lines: tuple[Line, ...]) -> bool:
     after = (line.sentence.words for line in lines[last + 1 :])
     is_unreal = any(_UNREAL.search(line.sentence.words) for line in lines)
     return is_unreal or _is_no_offer(before) or any(map(_RETRACTED.search, after))
+
+
+def is_for_later(proposed: Iterable[str], is_of_call: Callable[[str], bool]) -> bool:
+    """Whether sentences in lower case would do something when something else has happened, or at a time of which the
+    call says nothing: a yes to that is none to doing it now."""
+    for words in map(after_head, proposed):
+        if _WAITS.search(words):
+            return True
+        for found in _LATER.finditer(words):
+            price = _PRICE.search(words, max(0, found.start() - 20), found.start())
+            is_rate = price is not None and not is_of_call(price[1])
+            if not is_rate and (found[0][-1].isdigit() or not all(map(is_of_call, _WORD.findall(found[0])))):
+                return True
+    return False
+
+
+def days_of_deed(words: str) -> set[tuple[int, int]]:
+    """Months and days on which something would be done, or from which on: "I would send it on December 6"."""
+    words = after_head(words)
+    return {
+        (each.month, each.day) for each in days(words) if _ON_A_DAY.search(words, max(0, each.start - 30), each.start)
+    }
 
 
 def _is_no_offer(words: str) -> bool:

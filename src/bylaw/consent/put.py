@@ -214,6 +214,13 @@ def heads(words: str) -> tuple[str, ...]:
     return (found["head"], *_AND.findall(found["more"]))
 
 
+@lru_cache(maxsize=4096)
+def after_head(words: str) -> str:
+    """What a sentence says of what somebody would do, after the word for it."""
+    found = _HEAD.search(words)
+    return words[found.end("head") :] if found is not None else ""
+
+
 def is_about_what_was_told(words: str) -> bool:
     """Whether what somebody would do in a sentence is done to what was told before it: "shall I save that?"."""
     found = _HEAD.search(words)

@@ -1,12 +1,13 @@
 """Where a value of a call stands in a passage, whatever way it is written."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.passage import Passage, shape
 from bylaw.policy.verb import words_of
+from bylaw.text.day import times
 from bylaw.text.number import Number
 from bylaw.text.stem import stem
 
@@ -26,6 +27,22 @@ _UNIT = re.compile(
     r"paid)\b)[a-z]"
 )
 """A word after the figures of a sum that may be its unit: "250 points"."""
+_TAKEN = frozenset(("from", "source", "origin", "sender"))
+_GIVEN = frozenset(("to", "into", "target", "destination", "recipient", "receiver", "payee", "beneficiary"))
+_POINTS = r" (?:(?:the|your|this|that|my|our|an?|account|order|booking|number|no\.?|date|day|time) ){0,3}"
+_AWAY = (
+    r"\b(?:before|after|past|since|until|by|but|prior to|following|preceding|beyond|behind|next to|like|unlike|around|"
+    r"near|about|close to|on behalf of|than|eve of|weeks? of|(?:hour|day|week)s? from)"
+)
+_MOVED_ON = re.compile(r"\s*(?:plus|minus|or (?:later|earlier|sooner|before|after|thereabouts))\b")
+_BOUNDS = frozenset(("before", "after", "since", "until", "by", "following", "end", "due", "deadline", "latest"))
+_AWAY_FROM = re.compile(_AWAY + _POINTS + "$")
+_AWAY_TIME = re.compile(_AWAY + _POINTS + r"\d{1,2}(?:[:.]\d\d)?(?: ?[ap]\.?m)?\b")
+"""Prepositions by which a value only says where another lies: "the day before 2030-05-01"."""
+_OUT_OF = re.compile(r"\b(?:from|out of)" + _POINTS + "$")
+_INTO = re.compile(r"\b(?:to|into)" + _POINTS + "$")
+_HAD_BY = re.compile(r"\b([a-z]+) of" + _POINTS + "$")
+_HAS = re.compile(r"'s ([a-z]+)")
 _LESS = re.compile(r"(?<!\w)[-\u2212][$\u20ac\u00a3]?$")
 """What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 
@@ -42,6 +59,37 @@ def is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
     return bool(found) and all(
         _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
     )
+
+
+def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str], bool]) -> bool:
+    """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
+    something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
+    is no word of the call."""
+    words, names = passage.words, {*words_of(each.name), *words_of(each.top)}
+    if names & _BOUNDS:
+        return False
+    if each.at and all(at in passage.times for at in each.at):
+        left = times(_AWAY_TIME.sub(" ", words))
+        if not all(at in left for at in each.at):
+            return True
+    if each.kind == "day":
+        spots = [day[3:] for day in passage.days if each.day is not None and day.may_be(each.day)]
+    elif each.kind == "id":
+        spots = [found.span() for found in re.finditer(rf"(?<![\w-]){re.escape(each.key)}(?!\w)", words)]
+    else:
+        return False
+    ways = [_AWAY_FROM]
+    if each.kind == "id":
+        ways += [_OUT_OF] if names & _GIVEN else [_INTO] if names & _TAKEN else []
+
+    def is_of_another(start: int, end: int) -> bool:
+        lead = max(0, start - 60)
+        if _MOVED_ON.match(words, end) or any(way.search(words, lead, start) for way in ways):
+            return True
+        had = (_HAD_BY.search(words, lead, start), _HAS.match(words, end)) if each.kind == "id" else ()
+        return any(found is not None and not is_known(found[1]) for found in had)
+
+    return bool(spots) and all(is_of_another(start, end) for start, end in spots)
 
 
 def has_kind(each: Argument, line: Passage) -> bool:

@@ -31,6 +31,7 @@ from bylaw.consent.spot import (
     is_label,
     is_led,
     is_left_behind,
+    is_told_of_another,
     place_of_any,
     spoken,
     spot_of,
@@ -41,6 +42,7 @@ from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
 from bylaw.text.number import figure
 from bylaw.text.once import once
+from bylaw.text.stem import stem
 
 Why = Literal["never", "another", "beside", "order", "price"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
@@ -123,6 +125,8 @@ class Hearing:
         found: list[tuple[Argument, Why]] = [
             (each, why) for each in self._given if (why := self._why(each)) and not self._is_implied(each)
         ]
+        if not found:
+            found.extend((each, "another") for each in self._given if self._is_of_another(each))
         found.extend((each, "price") for each in self._given if self._is_fee_untold(each))
         if not found:
             found.extend((each, "order") for each in self._given if each.item and self._is_crossed(each))
@@ -131,6 +135,13 @@ class Hearing:
             if means is not None and not self._tells_price:
                 found.append((means, "price"))
         return found
+
+    def _is_of_another(self, each: Argument) -> bool:
+        def is_known(word: str) -> bool:
+            own = chain(words_of(self._tool), *(words_of(other.name) for other in self._given))
+            return stem(word) in map(stem, own) or self._deed is None or self._deed.is_called((word,))
+
+        return is_told_of_another(each, self._bracketed, is_known)
 
     def _is_crossed(self, each: Argument) -> bool:
         """Whether the values of one object of several were told beside those of another: pairs are swapped."""
