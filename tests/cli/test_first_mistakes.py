@@ -168,14 +168,12 @@ MISTAKES = [
         "pack/pack.yaml",
         "give its folder: pack",
     ),
-    Mistake("an empty log", write("logs.jsonl", ""), AUDIT, "logs.jsonl", "empty", status=3),
+    Mistake("an empty log", write("logs.jsonl", ""), AUDIT, "logs.jsonl", "empty"),
     Mistake("a log that is not there", lambda folder: None, "audit chats --pack pack", "chats", "give files"),
     Mistake(
         "a log misspelt", lambda folder: None, "audit log.jsonl --pack pack", "log.jsonl", "did you mean `logs.jsonl`?"
     ),
-    Mistake(
-        "a document for a log", lambda folder: None, "audit policy.md --pack pack", "policy.md", "docs/formats.md", 3
-    ),
+    Mistake("a document for a log", lambda folder: None, "audit policy.md --pack pack", "policy.md", "docs/formats.md"),
     Mistake(
         "logs of another agent",
         lambda folder: None,

@@ -304,4 +304,6 @@ def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]
 def _status(report: Report, findings: Iterable[Finding], gate: Gate) -> int:
     if gate.verdicts and any(map(gate.stops, findings)):
         return 1
+    if report.skipped and not report.summary["agents"]:
+        return 2
     return 3 if report.skipped or report.summary["unanswered"] else 0
