@@ -40,6 +40,13 @@ def test_all_of_one_rule_are_one_row(out: Path) -> None:
     }
 
 
+def test_a_row_tells_why_and_not_which_predicates_hold(out: Path) -> None:
+    rows = open_index(out).findings(Wanted(state="all"), limit=10_000)
+    told = {row.because for row in rows if row.verdict == "broken" or row.id.endswith(":confirm-before-change")}
+    assert any(each.startswith("the agent had not asked the user about this") for each in told)
+    assert not [each for each in told if " hold" in each or "\n" in each]
+
+
 def test_the_index_is_made_once_and_again_when_the_audit_changes(out: Path) -> None:
     (out / "console.db").unlink()
     open_index(out).close()

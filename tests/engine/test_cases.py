@@ -106,6 +106,13 @@ def test_a_world_settles_what_was_not_seen(world: str, verdict: str, tmp_path: P
     assert not only(tmp_path / "wrong", CASE + world + wanted.replace("paid", "gift")).passed
 
 
+def test_what_both_criteria_come_to_is_told_once(tmp_path: Path) -> None:
+    world, wanted = '  world: {"Order[O1]": {paid: false}}\n', "  want: {strict: near_miss, determined: near_miss}\n"
+    outcome = only(tmp_path, CASE + world + wanted)
+    assert (outcome.passed, outcome.want) == (False, "near_miss")
+    assert outcome.got.startswith("violation (")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

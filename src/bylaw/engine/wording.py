@@ -106,6 +106,11 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
     return told + _binding(finding) + _whys(finding)
 
 
+def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
+    """The same in a row of a list: of consent only why it is thought to be there or not."""
+    return _whys(finding).removeprefix(": ") or rule_words_for_reader(finding, meanings)
+
+
 def consent_words(why: Mapping[str, Any]) -> str:
     """Why the user is thought to have agreed to a call or not, from the record of it; empty for a plain yes."""
     answered = why.get("answered_at")

@@ -22,7 +22,7 @@ from bylaw.facts.truth import WorldFacts
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate
-from bylaw.pack import Pack
+from bylaw.pack import CRITERIA, Pack
 from bylaw.policy.case import WrittenCase, WrittenEvent
 from bylaw.review.case_subject import Subjects
 from bylaw.trace.event import Call, Event, Message, Result
@@ -360,13 +360,15 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """The parts of a verdict in words; one that is alone, by itself."""
-    if list(parts) == ["verdict"]:
-        return str(parts["verdict"])
-    return ", ".join(
-        f"{name} {', '.join(map(str, cast(list[Any], value))) if isinstance(value, list) else value}"
-        for name, value in parts.items()
-    )
+    """The parts of a verdict in words; a verdict by itself, where both criteria come to the same."""
+    both = {parts[name] for name in ("strict", "determined") if name in parts}
+    if {"strict", "determined"} <= parts.keys() and len(both) == 1:
+        parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}
+    return ", ".join(str(value) if name == "verdict" else f"{name} {_listed(value)}" for name, value in parts.items())
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else str(value)
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:

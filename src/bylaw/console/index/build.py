@@ -17,6 +17,7 @@ from bylaw.console.index.query import Index
 from bylaw.console.index.quiet import packed
 from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule
 from bylaw.console.index.schema import INDICES, NAME, TABLES, VERSION
+from bylaw.engine.wording import rule_words_in_a_row
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
@@ -107,9 +108,9 @@ class _Builder:
         self._database = database
         self._folder = folder
         self._criterion: Criterion = read_criterion(folder.path)
-        self._severities: dict[str, str] = {
-            name: policy.get("severity", "") for name, policy in folder.document("policies.json").items()
-        }
+        stated: dict[str, JsonRecord] = folder.document("policies.json")
+        self._severities: dict[str, str] = {name: policy.get("severity", "") for name, policy in stated.items()}
+        self._meanings: dict[str, JsonRecord] = {name: each.get("predicates", {}) for name, each in stated.items()}
         self._conversations: dict[str, int] = {}
         self._reasons: dict[str, int] = {}
         self._cells: dict[tuple[Any, ...], int] = {}
@@ -165,7 +166,7 @@ class _Builder:
         reason = reason_of_open(rule["policy"], severity, rule["rule"])
         line = call | {"tool": rule["rule"], "step": rule["step"]}
         cell = self._cell(reason, "rule", line, "inconclusive", [(rule["policy"], "inconclusive", severity)])
-        number = self._add(name, reason, cell, conversation, CALLS, place, line, rule["because"])
+        number = self._add(name, reason, cell, conversation, CALLS, place, line, self._told(rule))
         self._seek("words", number, _words_of_rule(name, rule | {"tool": call["tool"]}))
 
     def _take_rule(self, place: int, broken: JsonRecord) -> None:
@@ -175,8 +176,11 @@ class _Builder:
         name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
         line = broken | {"tool": broken["rule"], "executed": None}
         cell = self._cell(reason, "rule", line, "broken", [(broken["policy"], "broken", severity)])
-        number = self._add(name, reason, cell, conversation, RULES, place, line, broken["because"])
+        number = self._add(name, reason, cell, conversation, RULES, place, line, self._told(broken))
         self._seek("words", number, _words_of_rule(name, broken))
+
+    def _told(self, rule: JsonRecord) -> str:
+        return rule_words_in_a_row(rule, self._meanings.get(rule["policy"], {}))
 
     def _add(
         self,

@@ -1,6 +1,6 @@
 """The tables of an index. What a page shows of a line is read from the line itself, at the place kept here."""
 
-VERSION = "4"
+VERSION = "5"
 """An index of another version is made anew."""
 
 NAME = "console.db"
