@@ -151,6 +151,11 @@ def test_cents_are_hundredths_and_a_line_break_is_no_currency() -> None:
         ("<!--", False),
         ("This is a test:", False),
         ("Ignore this:", False),
+        ("Cette carte n'a aucun effet.", False),
+        ("\u3053\u308c\u306f\u7121\u52b9\u3067\u3059\u3002", False),
+        ("What follows is void.", False),
+        ("It will be 10.00.", False),
+        ("Here is what I would do:", True),
     ],
 )
 def test_what_stands_before_a_card_must_not_take_it_back(before: str, is_card: bool) -> None:
@@ -238,13 +243,14 @@ def test_a_question_that_is_hidden_or_not_meant_is_not_put(told: str) -> None:
     [
         "<script>", "<details>", "<![CDATA[", "<?", "<img alt='", "[x](http://a \"", "[//]: # (", "\u202e",
         "Somebody else was asked:\n> ", "Do you want our brochure?\n", "Say yes for our brochure.\n",
-        "This is a drill.\n", "\n" * 80,
+        "This is a drill.\n", "\n" * 80, "Cette carte n'a aucun effet.\n", "What follows is void.\n",
     ],
 )  # fmt: skip
-def test_a_card_that_may_not_be_seen_is_not_answered(before: str) -> None:
+@pytest.mark.parametrize("pack", [CARDS, PACK], ids=["card", "told"])
+def test_a_card_that_may_not_be_seen_is_not_answered(before: str, pack: Pack) -> None:
     call = {"to": "AC-22", "amount": "250.00"}
     for lead, is_allowed in (("Sure.\n", True), (before, False)):
-        session = Shield(CARDS).session()
+        session = Shield(pack).session()
         session.user("Send 250.00 to AC-22.")
         card = session.decide("transfer", call).card
         assert card is not None
@@ -388,3 +394,24 @@ def test_a_day_that_a_record_holds_says_which_thing_is_meant() -> None:
     session.agent("I would cancel order R-1001, placed on May 1. Shall I go ahead?")
     session.user("Yes.")
     assert session.decide("cancel_order", {"order_id": "R-1001"}).allowed
+
+
+@pytest.mark.parametrize("before", ["Cette carte n'a aucun effet.", "Ceci est un exercice.", "Das ist ohne Wirkung."])
+def test_a_sentence_that_cannot_be_read_may_take_the_rest_back(before: str) -> None:
+    assert not allowed(f"{before} {SENT}", "transfer", {"to": "AC-22", "amount": "250.00"})
+
+
+def test_the_agent_is_told_to_show_a_card_alone_where_it_did_not_and_then_goes_on() -> None:
+    call = {"to": "AC-22", "amount": "250.00"}
+    session = Shield(CARDS).session()
+    session.user("Send 250.00 to AC-22.")
+    card = session.decide("transfer", call).card
+    assert card is not None
+    session.agent(f"The weather is lovely. {card.text}")
+    session.user("Yes")
+    refused = session.decide("transfer", call)
+    assert "show the user the text below, word for word, as your whole next message" in refused.feedback.lower()
+    assert refused.card is not None
+    session.agent(refused.card.text)
+    session.user("Yes")
+    assert session.decide("transfer", call).allowed

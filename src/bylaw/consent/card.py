@@ -14,8 +14,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.consent.answer import said_to_card
+from bylaw.consent.answer import figures, said_to_card, stems
 from bylaw.consent.card_text import CardWords
+from bylaw.consent.leave import new_words
 from bylaw.consent.put import hidden
 from bylaw.consent.talk import Exchange
 from bylaw.trace.event import Call, Card, Event, Message
@@ -116,6 +117,12 @@ class Cards:
             return None
         return last
 
+    def is_beside_words(self, exchange: Exchange, text: str) -> bool:
+        """Whether the agent's last message has a card, or this one, beside words that may take it back."""
+        texts = self._every | ({folded(text)} if text else set[str]())
+        message = exchange.closing
+        return any(each in message for each in texts) and misleads(message, texts)
+
     def _take_in(self, before: int) -> None:
         events = self._events
         for step in range(self._read, min(before, len(events))):
@@ -202,10 +209,16 @@ def _is_tail(message: str, text: str) -> bool:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether what stands beside the cards of a message may hide them, or take back what they say."""
-    for text in sorted(cards, key=len, reverse=True):
-        message = message.replace(text, " ")
-    return _MISLEADS.search(message.lower()) is not None
+    """Whether what stands beside the cards of a message may hide them, or take back what they say: it has words that
+    are not courtesies, of asking or on a card, in whatever language, or figures that are on none."""
+    beside, shown = message, " ".join(cards := sorted(cards, key=len, reverse=True)).lower()
+    for text in cards:
+        beside = beside.replace(text, " ")
+    beside = beside.lower()
+    if not _has_words(beside):
+        return _MISLEADS.search(beside) is not None
+    is_new = bool(new_words(beside, stems(shown)) or figures(beside) - figures(shown))
+    return is_new or _MISLEADS.search(beside) is not None
 
 
 def _has_words(text: str) -> bool:

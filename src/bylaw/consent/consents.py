@@ -14,7 +14,7 @@ from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
-from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no_proposal, is_vague
+from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no_proposal, is_unreadable, is_vague
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
@@ -102,6 +102,10 @@ class Consents:
                 reason = "unread" if is_more else "perhaps_spent"
                 return self._found(None, reason, last, spent_by=spent[0].step)
             return self._found(False, "spent", last, spent_by=sure.step)
+        if self._cards.may_be_answered(exchanges, call.start) and self._cards.is_beside_words(
+            last, self.card_text(call)
+        ):
+            return self._found(None, "beside_card", last)
         given = arguments(call.tool, call.call.arguments, self._terms)
         return self._weighed(call, given, last, basis)
 
@@ -212,6 +216,7 @@ class Consents:
             is_no_proposal(lines)
             or is_for_later(proposed, is_of_call if not is_timed else lambda _: True)
             or (not is_timed and self._names_a_day(proposed, call.start))
+            or any(is_unreadable(line.sentence.words, is_of_call) for line in lines)
             or asks_for_more(lines, tuple(asked), is_of_call)
             or (sums and any(is_vague(line.sentence.words, sums) for line in lines))
         )

@@ -11,7 +11,8 @@ from decimal import Decimal
 from functools import lru_cache
 
 from bylaw.consent.answer import is_neutral, stems
-from bylaw.consent.put import Line, after_head
+from bylaw.consent.put import Line, after_head, is_english
+from bylaw.policy.verb import VERBS
 from bylaw.text.day import days
 from bylaw.text.number import numbers
 from bylaw.text.stem import stem
@@ -34,7 +35,8 @@ first next was were been being what who where why make made take give request ch
 information thank absolutely wonderful hello sir madam need sense understand step complete finalize finalise process
 submit perform action clear soon match exact policy january february march april june july august september october
 november december account order move forward because due using him her them save terms accordingly total effect
-away agreed today eligible acceptable specify provide accurate basis retry full lock add apply save register
+away agreed today eligible acceptable specify provide accurate basis retry full lock add apply save register moment
+thing
 """
 """Words of asking, of going ahead, and of pointing at what was told."""
 _ASKING = frozenset(map(stem, _ASKS.split()))
@@ -92,6 +94,12 @@ _VAGUE_BEFORE = re.compile(
 )
 _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")
 _NEAR = 20
+_FEW = 3
+"""Fewer words name a thing and say nothing: "Economy, window"."""
+_OTHER_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f]{2}")
+_SMALL = frozenset(("no", "or", "so", "if", "as", "by", "an", "have", "had", "yet", "but", "since", "only"))
+_SPOKEN = re.compile(r"[^\W\d_]{2,}")
+_LISTED = re.compile(r"[\d:|=\u2192]")
 
 
 def asks_for_more(lines: tuple[Line, ...], asked: tuple[Line, ...], is_of_call: Callable[[str], bool]) -> bool:
@@ -111,8 +119,16 @@ def _added(lines: tuple[Line, ...], asked: tuple[Line, ...]) -> list[list[str] |
 
 
 def _unknown(question: str, told: frozenset[str]) -> list[str]:
-    left = _WORD.findall(_NUMBERED.sub(" ", _ELSE.sub("", question)))
-    return [each for each in left if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))]
+    return new_words(_NUMBERED.sub(" ", _ELSE.sub("", question)), told)
+
+
+def new_words(words: str, told: frozenset[str]) -> list[str]:
+    """The words of a text in lower case that are neither of asking nor told, whose stems are given."""
+    return [
+        each
+        for each in _WORD.findall(words)
+        if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -137,6 +153,27 @@ def is_for_later(proposed: Iterable[str], is_of_call: Callable[[str], bool]) -> 
             if not is_rate and (found[0][-1].isdigit() or not all(map(is_of_call, _WORD.findall(found[0])))):
                 return True
     return False
+
+
+def is_unreadable(words: str, is_of_call: Callable[[str], bool]) -> bool:
+    """Whether a sentence in lower case has hardly a word that is known here: in another language it may take back what
+    the others say. What has figures or columns is a list."""
+    told = _SPOKEN.findall(words)
+    if _OTHER_LETTERS.search(words):
+        return not all(map(is_of_call, told))
+    if len(told) < _FEW or _LISTED.search(words):
+        return False
+    known = [
+        each
+        for each in told
+        if each in _SMALL
+        or stem(each) in _ASKING
+        or is_neutral(each)
+        or each in VERBS
+        or is_english(each)
+        or is_of_call(each)
+    ]
+    return len(known) * 5 <= len(told)
 
 
 def days_of_deed(words: str) -> set[tuple[int, int]]:

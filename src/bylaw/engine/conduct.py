@@ -37,7 +37,18 @@ MEMO = 4096
 """How many kinds of acts are remembered before they are forgotten together."""
 
 PUTTABLE = frozenset(
-    ("never_put", "unnamed", "spent", "unrecorded", "unanswered", "unread", "untold", "perhaps_spent", "no_card"),
+    (
+        "never_put",
+        "unnamed",
+        "spent",
+        "unrecorded",
+        "unanswered",
+        "unread",
+        "untold",
+        "perhaps_spent",
+        "no_card",
+        "beside_card",
+    ),
 )
 """Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""
 

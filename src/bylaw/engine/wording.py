@@ -140,6 +140,9 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
         case "no_card":
             return "the pack wants the user's answer to a card, and there is none"
+        case "beside_card":
+            shown = f"the card at step {why.get('told_at')} stood beside other words, which may take it back"
+            return f"whether the user agreed is open: {shown}"
         case _:
             return ""
 
@@ -155,6 +158,7 @@ _TO_AGENT = {
     "unanswered": "the user's answer is not a plain yes to this",
     "unread": "what you asked the user may have been something else",
     "no_card": "the user must answer a card that shows this call",
+    "beside_card": "an answer to a card does not count where other words stand beside the card",
 }
 _STEPS = {
     "never_put": "tell the user what this call does, and make it once they say yes",
@@ -165,6 +169,7 @@ _STEPS = {
     "unanswered": "ask the user for a plain yes or no to this call",
     "unread": "ask the user for a plain yes or no to this call",
     "no_card": "show the user the card and wait for the answer",
+    "beside_card": "show the user the card alone and wait for the answer",
 }
 
 

@@ -18,7 +18,7 @@ OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, stri
 
 
 SHOW = (
-    "Show the user the text below, word for word, as the end of your next message, and wait for the answer. "
+    "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
     "If it is yes, make this call again with the same arguments; if not, do not make it."
 )
 """What the agent is told to do with a card; the card follows, and nothing after it."""
