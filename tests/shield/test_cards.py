@@ -265,6 +265,55 @@ def test_an_answer_that_is_older_than_the_users_words_is_refused(shield: Shield)
     assert not ask(session).allowed
 
 
+@pytest.mark.parametrize("said", ["No", "No, forget it.", "Please don't.", "Never mind"])
+def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: str) -> None:
+    session, card = begun(shield)
+    session.agent(card.text)
+    session.user(said)
+    with pytest.raises(UsageError, match="the user has said no since"):
+        session.confirm(card, True)
+    assert not ask(session).allowed
+
+
+def test_who_wants_it_after_all_gets_a_card_that_can_be_pressed(shield: Shield) -> None:
+    session, card = begun(shield)
+    session.agent(card.text)
+    session.user("No")
+    assert ask(session).card is None
+    session.user("I want the transfer after all.")
+    session.confirm(card_of(ask(session)), True)
+    assert ask(session).allowed
+
+
+def test_a_question_leaves_a_card_as_it_is(shield: Shield) -> None:
+    session, card = begun(shield)
+    session.user("What is the fee?")
+    session.confirm(card, True)
+    assert ask(session).allowed
+
+
+@pytest.mark.parametrize("by_host", [True, False], ids=["button", "words"])
+def test_another_spelling_of_what_the_user_declined_is_told_as_declined(shield: Shield, by_host: bool) -> None:
+    session, card = begun(shield)
+    if by_host:
+        session.confirm(card, False)
+    else:
+        session.agent(card.text)
+        session.user("No.")
+    again = ask(session, {"to": "ac 22", "amount": 250})
+    assert again.card is None
+    assert "the user said no to it" in again.feedback
+    assert "not asked" not in again.feedback
+
+
+def test_a_later_no_to_another_spelling_takes_a_yes_back(shield: Shield) -> None:
+    session, card = begun(shield)
+    other = card_of(ask(session, {"to": "ac 22", "amount": 250}))
+    session.confirm(card, True)
+    session.confirm(other, False)
+    assert not ask(session).allowed
+
+
 def test_what_the_agent_says_of_a_confirmation_confirms_nothing(shield: Shield) -> None:
     session, _ = begun(shield)
     session.agent("The customer confirmed this to me on the telephone: yes.")

@@ -5,6 +5,7 @@ is, whether every `argument` was `told`, and what became of the yes (`spending`)
 prose.
 """
 
+from bylaw.consent.answer import is_refusal
 from bylaw.consent.argument import Terms
 from bylaw.consent.card import Cards, CardStanding, digest, standing_of
 from bylaw.consent.card_text import CardWords
@@ -15,5 +16,5 @@ from bylaw.consent.witness import ConsentWitness
 
 __all__ = [
     "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "Deeds", "OpenConsent",
-    "Quote", "Reason", "Terms", "Untold", "digest", "standing_of",
+    "Quote", "Reason", "Terms", "Untold", "digest", "is_refusal", "standing_of",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ The words are English. An answer in another language is neither: nobody is accus
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -92,6 +93,9 @@ _NO_MORE = re.compile(
 )
 
 
+_CALLED_OFF = re.compile(
+    r"\b(?:don't|dont|do not|stop|wait|hold (?:on|off)|forget (?:it|that|this)|never ?mind|changed my mind|not now)\b"
+)
 _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|doesnt|without")
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
@@ -192,6 +196,16 @@ def said_to_card(text: str, put: str) -> Literal["yes", "no", "other"]:
     is_yes = found == "yes" or (found == "echo" and _is_assent(words))
     is_more = any(map(_NEGATION.fullmatch, _WORD.findall(words))) or figures(text) - figures(put)
     return "yes" if is_yes and not is_more else "other"
+
+
+def is_refusal(text: str, others: Iterable[str] = ()) -> bool:
+    """Whether words begin with a no, in English or by one of these others, or tell to stop or forget it."""
+    told = [each.words for each in sentences(_without_pictures(text))]
+    bare = {" ".join(_WORD.findall(each.lower())) for each in others}
+    return any(
+        _NO.match(_skip_courtesy(each)) or _CALLED_OFF.search(each) or " ".join(_WORD.findall(each)) in bare
+        for each in told
+    )
 
 
 def _is_command(clause: str, asked: str) -> bool:

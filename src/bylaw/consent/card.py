@@ -19,6 +19,7 @@ from bylaw.consent.card_text import CardWords
 from bylaw.consent.leave import new_words
 from bylaw.consent.put import hidden
 from bylaw.consent.talk import Exchange
+from bylaw.facts.alike import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
 _MISLEADS = re.compile(
@@ -86,6 +87,8 @@ class Cards:
         """By digest, how its cards read."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         """By digest, what the host reported."""
+        self._alike: dict[str, set[str]] = {}
+        """By what tools may take for one call, the digests of its cards."""
 
     def may_be_answered(self, exchanges: Sequence[Exchange], before: int) -> bool:
         """Whether the host reported an answer before a step, or the agent's last message ends as cards do."""
@@ -117,6 +120,16 @@ class Cards:
             return None
         return last
 
+    def declined(
+        self, tool: str, arguments: Mapping[str, Any], exchanges: Sequence[Exchange], before: int, now: float | None
+    ) -> CardAnswer | None:
+        """The last no that stands to a card of another spelling of a call."""
+        self._take_in(before)
+        others = self._alike.get(_fold(tool, arguments), set[str]()) - {digest(tool, arguments)}
+        answers = (self.answer(each, "", exchanges, before, now) for each in others)
+        said = [each for each in answers if each is not None and not each.yes]
+        return max(said, key=lambda each: each.step, default=None)
+
     def is_beside_words(self, exchange: Exchange, text: str) -> bool:
         """Whether the agent's last message has a card, or this one, beside words that may take it back."""
         texts = self._every | ({folded(text)} if text else set[str]())
@@ -130,6 +143,7 @@ class Cards:
             if isinstance(event, Call):
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
+                    self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
                     self._ends.add(_to_last_word(text)[-_END:])
             elif isinstance(event, Message) and event.confirmation is not None:
@@ -188,6 +202,10 @@ class Cards:
                 return False
             message = _cut(message, other)
         return False
+
+
+def _fold(tool: str, arguments: Mapping[str, Any]) -> str:
+    return repr((tool, alike(arguments)))
 
 
 def _to_last_word(text: str) -> str:

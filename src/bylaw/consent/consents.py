@@ -115,7 +115,12 @@ class Consents:
         if made.fault or not self._cards.may_be_answered(self._talk.exchanges, call.start):
             return None
         name = digest(made.tool, made.arguments)
-        answer = self._cards.answer(name, self.card_text(call), self._talk.exchanges, call.start, made.time)
+        exchanges = self._talk.exchanges
+        answer = self._cards.answer(name, self.card_text(call), exchanges, call.start, made.time)
+        no = self._cards.declined(made.tool, made.arguments, exchanges, call.start, made.time)
+        if no is not None and (answer is None or no.step > answer.step):
+            # A no is to every spelling of a call, a yes to one.
+            answer = no
         if answer is None:
             return None
         if not answer.yes:

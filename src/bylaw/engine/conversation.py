@@ -281,7 +281,7 @@ class Conversation:
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""
-        if not self._cards.is_new(confirmation, time):
+        if not self._cards.is_new(confirmation, time, self._session.card_refusals):
             return
         self._begin("user", time, anew=True)
         said = Message("user", "", self._script.turn, time=time, confirmation=confirmation)

@@ -189,6 +189,12 @@ class PredicateValues:
         witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
         return min((each.words.lifetime for each in witnesses), default=0.0)
 
+    @property
+    def card_refusals(self) -> frozenset[str]:
+        """The pack's own words for a no to a card."""
+        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
+        return frozenset(word for each in witnesses for word in each.words.no)
+
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
         """What is open of the user's consent to an act, for a model or a person; None where nothing is."""
         witness = self._witnesses.get(predicate.name)

@@ -1,6 +1,8 @@
 """The cards that were put to the user of a live conversation: which of them waits, and which answers it can take."""
 
-from bylaw.consent import standing_of
+from collections.abc import Iterable
+
+from bylaw.consent import is_refusal, standing_of
 from bylaw.errors import UsageError
 from bylaw.trace.event import Call, Card, Confirmation, Message, Result
 from bylaw.trace.transcript import Transcript
@@ -45,8 +47,9 @@ class PutCards:
         is_open = standing is not None and standing.answer is None and standing.used_by is None
         return card if is_open else None
 
-    def is_new(self, answer: Confirmation, time: float | None) -> bool:
-        """Whether an answer says something that was not said before; one that its card cannot take is refused."""
+    def is_new(self, answer: Confirmation, time: float | None, no: Iterable[str] = ()) -> bool:
+        """Whether an answer says something that was not said before; one that its card cannot take is refused. `no` are
+        the pack's words for it."""
         standing = standing_of(self._script.events[self._begin :], answer.card)
         name = f"card `{answer.card}`"
         if standing is None:
@@ -64,12 +67,25 @@ class PutCards:
             raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
         if answer.yes and time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
+        if answer.yes and self._is_refused(answer.card, no):
+            hint = "let the agent make its call again once the user wants it after all: the card is then put again"
+            raise UsageError(f"the user has said no since {name} was put", hint=hint)
         return True
 
     def _is_given_back(self, step: int) -> bool:
         """Whether the call that used a card failed, so that its yes would be good for another."""
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
+
+    def _is_refused(self, card: str, no: Iterable[str]) -> bool:
+        """Whether the user has said no in words since a card was put last: which of the two came later, a host that
+        reports a press may not know."""
+        for event in reversed(self._script.events[self._begin :]):
+            if isinstance(event, Call) and event.card is not None and event.card.id == card:
+                return False
+            if isinstance(event, Message) and event.by == "user" and is_refusal(event.text, no):
+                return True
+        return False
 
     def _is_spoken_after(self, time: float) -> bool:
         """Whether the user said something after an answer that is reported late."""

@@ -218,6 +218,11 @@ class Session:
         """Seconds for which a card is good."""
         return self._values.card_lifetime
 
+    @property
+    def card_refusals(self) -> frozenset[str]:
+        """The pack's own words for a no to a card."""
+        return self._values.card_refusals
+
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
