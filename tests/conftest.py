@@ -13,13 +13,16 @@ pytest_plugins = ["tests.bytecode", "tests.examples", "tests.cpu_time", "tests.s
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""
+SPARE = 1
+"""Workers beyond the number of cores: tests also wait, for processes, disks and clocks."""
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker for each core for all tests, none for a few: starting workers takes longer than a few tests."""
+    """Workers for all tests, none for a few: starting workers takes longer than a few tests."""
     if config.args_source is not config.ArgsSource.TESTPATHS:
         return 0
-    return min(MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_WORKERS, cores + SPARE)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,27 +1,38 @@
-"""A model that answers late: an OpenAI-compatible server on the loopback, which sleeps as a request tells it.
+"""A model that answers late: an OpenAI-compatible server on the loopback, which keeps whoever asks waiting.
 
-`sleep 3` in the user's words makes it wait three seconds, `fail` makes it answer 500, `babble` no JSON.
+`hold` in the user's words makes it answer once the test lets it, `fail` makes it answer 500, `babble` no JSON.
 """
 
 import json
-import re
 import threading
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 ANSWER: dict[str, list[Any]] = {"deeds": [], "delegations": []}
-_SLEEP = re.compile(r"sleep (\d+(?:\.\d+)?)")
+
+
+class Sleepy:
+    """Such a model, while it runs."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.asked: list[str] = []
+        """What it was asked, in that order."""
+        self.may_answer = threading.Event()
+        """Set by a test that has waited for what is to come before the answers."""
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: "_Server"
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         asked = body["messages"][-1]["content"].rpartition("request")[2]
-        if found := _SLEEP.search(asked):
-            time.sleep(float(found[1]))
+        self.server.model.asked.append(asked)
+        if "hold" in asked:
+            self.server.model.may_answer.wait()
         text = "Certainly!" if "babble" in asked else json.dumps(ANSWER)
         message = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         data = json.dumps({"id": "a", "object": "chat.completion", "created": 0, "model": "m", "choices": [message]})
@@ -40,15 +51,18 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+    model: Sleepy
 
 
 @contextmanager
-def sleepy() -> Generator[str]:
-    """The address of such a model, while it runs."""
+def sleepy() -> Generator[Sleepy]:
+    """A model that answers when it may."""
     server = _Server(("127.0.0.1", 0), _Handler)
+    server.model = Sleepy(f"http://127.0.0.1:{server.server_address[1]}/v1")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        yield server.model
     finally:
+        server.model.may_answer.set()
         server.shutdown()
         server.server_close()

@@ -14,7 +14,7 @@ from bylaw.answering.request import RequestReader
 from bylaw.llm.source import open_chat
 from bylaw.pack import load_pack
 from bylaw.shield import Decision, Shield
-from tests.answering.sleepy import sleepy
+from tests.answering.sleepy import Sleepy, sleepy
 
 PACK = load_pack("agentdojo/banking")
 ACCOUNT = "GB29NWBK60161331926819"
@@ -22,11 +22,11 @@ PAYMENT = {"recipient": ACCOUNT, "amount": 10, "subject": "rent", "date": "2022-
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with sleepy() as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sleepy]:
+    with sleepy() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.address)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield
+        yield running
 
 
 def asked(shield: Shield, text: str) -> Decision:
@@ -38,19 +38,17 @@ def asked(shield: Shield, text: str) -> Decision:
 @pytest.mark.usefixtures("model")
 def test_a_slow_model_makes_the_call_wait_so_long_and_no_longer() -> None:
     shield = Shield(PACK, requests=RequestReader(open_chat("m"), patience=0.3))
-    start = time.perf_counter()
-    decision = asked(shield, "sleep 3")
-    assert time.perf_counter() - start < 2
+    decision = asked(shield, "hold")
     assert (decision.answer, decision.allowed) == ("ask", False)
     assert "the model gave no answer within 0.3 seconds" in decision.feedback
 
 
-@pytest.mark.usefixtures("model")
-def test_an_answer_that_comes_late_is_there_for_the_next_call() -> None:
+def test_an_answer_that_comes_late_is_there_for_the_next_call(model: Sleepy) -> None:
     reader = RequestReader(open_chat("m"), patience=0.2)
     session = Shield(PACK, requests=reader).session()
-    session.user(f"My account is {ACCOUNT}. sleep 0.6")
+    session.user(f"My account is {ACCOUNT}. hold")
     assert "no answer within" in session.decide("send_money", PAYMENT).feedback
+    model.may_answer.set()
     while not reader.known:
         time.sleep(0.05)
     told = session.decide("send_money", {**PAYMENT, "amount": 11})
@@ -67,42 +65,41 @@ def test_a_model_that_fails_makes_the_call_asked_about(how: str) -> None:
     assert "what the request asks for could not be read: the model gave no answer" in decision.feedback
 
 
-@pytest.mark.usefixtures("model")
-def test_a_model_that_is_down_is_not_waited_for_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_down_is_not_waited_for_again_and_again(model: Sleepy, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RequestReader(open_chat("m"), patience=0.2)
     shield = Shield(PACK, requests=reader)
     for number in range(request.FAILURES):
-        asked(shield, f"sleep 5.{number}")
-    start = time.perf_counter()
-    assert "did not answer lately" in asked(shield, "sleep 5.9").feedback
-    assert time.perf_counter() - start < 0.15
+        asked(shield, f"hold {number}")
+    known = reader.queries
+    assert "did not answer lately" in asked(shield, "hold again").feedback
+    assert reader.queries == known, "asked although it is down"
     monkeypatch.setattr(request.time, "monotonic", lambda: time.perf_counter() + 1e9)
+    reader._patience = 60.0
     assert "the request does not ask for this" in asked(shield, "quick").feedback, "asked again after a while"
+    assert "quick" in model.asked[-1]
 
 
-@pytest.mark.usefixtures("model")
 @pytest.mark.parametrize("with_log", [False, True])
-def test_nobody_else_waits(tmp_path: Path, with_log: bool) -> None:
-    reader = RequestReader(open_chat("m", concurrency=1), patience=4.0)
+def test_nobody_else_waits(model: Sleepy, tmp_path: Path, with_log: bool) -> None:
+    reader = RequestReader(open_chat("m", concurrency=1), patience=120.0)
     log = tmp_path / "log.db" if with_log else None
 
-    async def decided(shield: Shield, name: str, text: str) -> float:
-        start = time.perf_counter()
+    async def decided(shield: Shield, name: str, text: str) -> None:
         session = shield.session(name)
         (decision,) = await session.take_async(
             [lambda conversation: conversation.user(f"My account is {ACCOUNT}. {text}")], [("send_money", PAYMENT)]
         )
         assert decision.answer == "ask"
-        return time.perf_counter() - start
 
-    async def all_of(shield: Shield) -> tuple[list[float], list[float]]:
-        slow = [asyncio.create_task(decided(shield, f"slow{number}", f"sleep 2.{number}")) for number in range(40)]
-        await asyncio.sleep(0.5)
-        quick = [await decided(shield, f"quick{number}", f"quick {number}") for number in range(5)]
+    async def all_of(shield: Shield) -> None:
+        slow = [asyncio.create_task(decided(shield, f"slow{number}", f"hold {number}")) for number in range(40)]
+        while len(model.asked) < len(slow):
+            await asyncio.sleep(0.01)
+        for number in range(5):
+            await decided(shield, f"quick{number}", f"quick {number}")
         assert not any(task.done() for task in slow)
-        return quick, [await task for task in slow]
+        model.may_answer.set()
+        await asyncio.gather(*slow)
 
     with Shield(PACK, requests=reader, log=log) as shield:
-        quick, slow = asyncio.run(all_of(shield))
-    assert max(quick) < 1.0
-    assert min(slow) > 1.9
+        asyncio.run(all_of(shield))

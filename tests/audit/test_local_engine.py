@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.batch.local import LocalEngine
-from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.batch.shard import Shard
 from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
 from tests.audit.logs import HASTY, Shop, record
+from tests.audit.lost_workers import fatal_work, unable
 from tests.audit.sharded import LINES, sharded, written
 
 pytest.importorskip("pyarrow")
@@ -77,24 +76,13 @@ def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp
     assert written(out) == written(want)
 
 
-class Fatal(Judge):
-    """Its process ends at the second shard, or the judging fails there."""
-
-    def judge(self, shard: Shard) -> int:
-        if shard.number == 1:
-            if "crash" in str(self._job.parts):
-                os._exit(9)
-            raise MemoryError("too much")
-        return super().judge(shard)
-
-
 @pytest.mark.parametrize(
     ("name", "why"), [("crash", "its worker was lost 3 times (status 9)"), ("fail", "MemoryError")]
 )
 def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.local._work", _fatal_work)
+    monkeypatch.setattr("bylaw.audit.batch.local._work", fatal_work)
     logs = shop.logs(*(record(*HASTY, id=f"h{number}") for number in range(12)))
     report = audit_in_shards(
         Request((logs,), str(shop.pack)), shop.root / name, LocalEngine(2), formats=("jsonl", "parquet"), size=1024
@@ -106,23 +94,12 @@ def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     assert json.loads((shop.root / name / "summary.json").read_bytes())["skipped"][0]["place"].endswith(")")
 
 
-def _fatal_work(job: Job, pipe: object) -> None:
-    import bylaw.audit.batch.local as local
-
-    local.Judge = Fatal
-    local._work(job, pipe)
-
-
 def test_a_worker_that_cannot_begin_ends_the_run_and_says_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.local._work", _unable)
+    monkeypatch.setattr("bylaw.audit.batch.local._work", unable)
     logs = shop.logs(record(*HASTY))
     with pytest.raises(WorkerError, match="workers end before they are ready"):
         audit_in_shards(Request((logs,), str(shop.pack)), shop.root / "out", LocalEngine(2))
     assert not (shop.root / "out" / "summary.json").exists()
-
-
-def _unable(job: Job, pipe: object) -> None:
-    os._exit(1)
 
 
 def test_two_workers_write_what_one_process_writes(clinic: Path, tmp_path: Path) -> None:

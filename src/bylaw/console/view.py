@@ -16,7 +16,7 @@ from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
-from bylaw.policy.folder import find_folder, read_folder
+from bylaw.policy.folder import find_folder, read_folder, read_variants
 
 BASES = 4
 """Earlier audits that are kept ready to compare with."""
@@ -145,7 +145,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
     """Of a pack that only chooses among variants, the one whose policies judged most; else the pack itself."""
-    variants = [root / str(each.name) for each in read_folder(root, cases=False).manifest.variants]
+    variants = read_variants(root)
     judged: JsonRecord = summary.get("by_policy") or {}
 
     def known(folder: Path) -> int:

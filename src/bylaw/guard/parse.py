@@ -139,6 +139,8 @@ class Elsewhere(Struct, frozen=True):
     """Where each of these stands."""
     called: frozenset[str] = frozenset()
     """Names of functions that the others call."""
+    own: tuple[Sequence[ast.FunctionDef], Sequence[GuardError]] | None = None
+    """The file's own functions and what is wrong around them, where they were read for the others' sake."""
 
 
 NOWHERE = Elsewhere()
@@ -148,7 +150,8 @@ def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[
     """By file, what the others have for it."""
     if len(files) < 2:
         return dict.fromkeys(files, NOWHERE)
-    functions = {file: functions_of(text, file=file)[0] for file, text in files.items()}
+    own = {file: functions_of(text, file=file) for file, text in files.items()}
+    functions = {file: found for file, (found, _) in own.items()}
     places: dict[str, list[str]] = {}
     nodes: dict[str, ast.FunctionDef] = {}
     for file, found in functions.items():
@@ -168,7 +171,7 @@ def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[
         others = {name: nodes[name] for name in reached if places[name] != [file]}
         where = {name: places[name][0] for name in others}
         by_others = set[str]().union(*(names for other, names in called.items() if other != file))
-        seen[file] = Elsewhere(others, where, frozenset(plain & by_others))
+        seen[file] = Elsewhere(others, where, frozenset(plain & by_others), own[file])
     return seen
 
 
@@ -184,7 +187,8 @@ def parse_guards(
 
     Functions that others call are shared by guards, unless `policies` names them as guards.
     """
-    functions, faults = functions_of(text, file=file)
+    functions, known = elsewhere.own or functions_of(text, file=file)
+    faults = list(known)
     shared = _shared(functions, policies, elsewhere.called)
     callable_ = {**elsewhere.nodes, **shared}
     used = set(elsewhere.called)
@@ -198,7 +202,7 @@ def parse_guards(
         scope = Scope(file, vocabulary)
         scope.helpers = helpers
         function = Statements(scope).function(node, ("call", "facts"))
-        faults.extend(fault for fault in scope.faults if str(fault) not in {str(known) for known in faults})
+        faults.extend(fault for fault in scope.faults if str(fault) not in {str(each) for each in faults})
         used |= helpers.used
         if function is not None:
             guards[node.name] = Guard(node, scope, function, helpers)
@@ -272,16 +276,16 @@ def _mend(error: SyntaxError) -> str:
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
     """What is wrong with the size of a function, looked at without recursion."""
     line = getattr(node, "lineno", 1)
-    pending = [(node, 0)]
-    count = 0
-    while pending:
-        part, depth = pending.pop()
-        count += 1
+    level = [node]
+    count = depth = 0
+    while level:
+        count += len(level)
         if count > NODES:
             return _fault("a function is too long", file, line, f"keep it under {NODES} parts; split the policy")
         if depth > DEPTH:
-            return _fault("an expression is nested too deep", file, getattr(part, "lineno", line), "name its parts")
-        pending.extend((child, depth + 1) for child in children_of(part))
+            return _fault("an expression is nested too deep", file, getattr(level[0], "lineno", line), "name its parts")
+        level = [child for part in level for child in children_of(part)]
+        depth += 1
     return None
 
 

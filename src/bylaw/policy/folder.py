@@ -11,7 +11,7 @@ from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import Document
 from bylaw.policy.document_files import TEXTS, DocumentError, find_files, read_files, read_given
 from bylaw.policy.reach import READY, OutsideError, Reach, outside
-from bylaw.policy.reading import Scalar, read_record
+from bylaw.policy.reading import Read, Scalar, read_record
 from bylaw.policy.stated import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml
 
@@ -151,8 +151,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
     faults: list[BylawError] = []
     files = _Files(root, faults)
-    source = files.yaml(root / "pack.yaml") or Located("pack.yaml", {}, {})
-    manifest, source, wrong = read_record(source, Manifest)
+    manifest, source, wrong = _manifest(files, root)
     faults += wrong
     layers = [root]
     if manifest.base:
@@ -201,6 +200,15 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     folder.digest = digest.hexdigest()
     folder.faults = faults
     return folder
+
+
+def read_variants(root: Path) -> list[Path]:
+    """The folders of the variants that a pack only chooses among, by its manifest alone; none for other packs."""
+    return [root / str(each.name) for each in _manifest(_Files(root, []), root).record.variants]
+
+
+def _manifest(files: "_Files", root: Path) -> Read[Manifest]:
+    return read_record(files.yaml(root / "pack.yaml") or Located("pack.yaml", {}, {}), Manifest)
 
 
 def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
