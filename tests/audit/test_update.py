@@ -342,11 +342,11 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
             assert process.stdout is not None
             address = re.search(r"http://\S+", process.stdout.readline())
             assert address is not None
-            with urllib.request.urlopen(f"{address[0]}findings", timeout=20) as page:
+            with urllib.request.urlopen(f"{address[0]}findings", timeout=120) as page:
                 told = page.read().decode()
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
     assert "near-miss (1)" in told
     assert "violation (1)" in told
 

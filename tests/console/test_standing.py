@@ -118,7 +118,7 @@ def test_an_earlier_audit_that_takes_long_is_read_while_the_page_says_so(
     read, may_go_on = view.Standings, threading.Event()
 
     def slow(*given: object, **named: object) -> object:
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(120)
         return read(*given, **named)  # type: ignore[arg-type]
 
     here = View(out)

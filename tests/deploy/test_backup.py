@@ -37,7 +37,7 @@ def written_to(where: str) -> Iterator[None]:
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert begun.wait(60)
+    assert begun.wait(200)
     try:
         yield
     finally:

@@ -80,7 +80,7 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.defpath, "HOME": str(folder)}
     return subprocess.run(
-        [BYLAW, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        [BYLAW, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=250
     )
 
 
@@ -96,7 +96,7 @@ def answered(port: int, path: str, key: str = "", body: Any = None) -> tuple[int
     data = json.dumps(body).encode() if body is not None else None
     try:
         asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -106,7 +106,7 @@ def serving(folder: Path, command: list[str], port: int, *, ready: str = "/healt
     environment = {"PATH": os.defpath, "HOME": str(folder)}
     with subprocess.Popen([BYLAW, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 200
             while time.monotonic() < deadline and process.poll() is None:
                 try:
                     if answered(port, ready)[0] == 200:
@@ -116,7 +116,7 @@ def serving(folder: Path, command: list[str], port: int, *, ready: str = "/healt
             yield
         finally:
             process.terminate()
-            assert process.wait(40) in (0, -15)
+            assert process.wait(200) in (0, -15)
 
 
 @pytest.mark.parametrize("name", ["container", "compose", "unit", "kubernetes"])

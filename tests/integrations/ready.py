@@ -49,7 +49,7 @@ def _started() -> list[str]:
     assert process.stdout.readline() == b"ready\n"
 
     def end() -> None:
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         folder.cleanup()
 
     atexit.register(end)

@@ -49,7 +49,7 @@ def listening(command: list[str], port: int) -> Iterator[str]:
     """A process of our own that serves HTTP on the loopback."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
-        for _ in range(600):
+        for _ in range(2000):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
             assert process.poll() is None, "it ended before it listened"
@@ -57,7 +57,7 @@ def listening(command: list[str], port: int) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 def free_port() -> int:
@@ -295,7 +295,7 @@ async def test_a_request_from_a_foreign_page_or_for_another_host_is_refused(plac
     port = free_port()
     command = place.proxy("--listen", f"127.0.0.1:{port}", "--allow-host", "shop.example", "--", *place.server())
     with listening(command, port) as url:
-        async with httpx2.AsyncClient(headers={"Accept": "application/json, text/event-stream"}, timeout=60) as http:
+        async with httpx2.AsyncClient(headers={"Accept": "application/json, text/event-stream"}, timeout=250) as http:
             for headers, status in (
                 ({}, 200),
                 ({"Origin": f"http://127.0.0.1:{port}"}, 200),
@@ -336,7 +336,7 @@ async def test_a_comment_in_a_pack_strands_no_conversation_and_another_version_i
 @pytest.mark.parametrize("option", [(), ("--conversation", "desk"), ("--key-argument", "ticket")])
 def test_who_starts_a_proxy_is_told_that_calls_must_name_a_conversation(place: Place, option: tuple[str, ...]) -> None:
     command = place.proxy(*option, "--", *place.server())
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=250)
     assert ("give --conversation NAME" in done.stderr) is (not option)
 
 

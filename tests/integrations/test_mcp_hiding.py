@@ -33,7 +33,7 @@ class Heard:
         self.count += type(message).__name__ == "ToolListChangedNotification"
 
     async def changed(self, changes: Any, times: int) -> None:
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             if changes is not None:
                 assert type(await anext(changes)).__name__ == "ToolsListChanged"
             while changes is None and self.count < times:

@@ -167,7 +167,7 @@ def test_a_meta_that_is_none_of_ours_is_answered_in_a_line_and_runs_nothing(plac
         process.stdin.close()
         assert process.stderr is not None
         said = process.stderr.read()
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     assert "`bylaw/messages` is not a list" in said
     assert "Traceback" not in said
     assert len(place.ran()) == 1

@@ -94,7 +94,7 @@ async def talking(tmp_path: Path, down: str, up: str, mode: str, heard: Heard) -
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    with anyio.move_on_after(20):
+    with anyio.move_on_after(120):
         while not holds():
             await anyio.sleep(0.05)
 
@@ -126,7 +126,7 @@ async def test_what_a_server_asks_and_tells_reaches_the_client(tmp_path: Path, d
                     assert "afterwards" in heard.of("log")
                     assert heard.of("PromptListChangedNotification") == [None]
                 else:
-                    with anyio.fail_after(20):
+                    with anyio.fail_after(120):
                         assert type(await anext(changes)).__name__ == "ToolsListChanged"
 
 

@@ -112,7 +112,7 @@ def test_anchors_are_noted_and_told_at_intervals_and_at_the_end(tmp_path: Path) 
     log, path, told = str(tmp_path / "log.db"), tmp_path / "kept", list[str]()
     grow(log, "north")
     anchoring = Anchoring(log, path, told.append, often=0.05)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while len(told) < 1 and time.monotonic() < deadline:
         time.sleep(0.01)
     grow(log, "south")

@@ -84,7 +84,7 @@ def test_the_write_ahead_log_is_emptied_beside_those_who_write(tmp_path: Path, m
     monkeypatch.setattr(checkpoint, "OFTEN", 100)
     monkeypatch.setattr(checkpoint, "LARGE", 200)
     path, ahead = tmp_path / "log.db", tmp_path / "log.db-wal"
-    store, until = open_store(str(path)), time.monotonic() + 20
+    store, until = open_store(str(path)), time.monotonic() + 120
     with Journal(store) as journal:
         for _ in range(100):
             journal.append([event(f"c{number}", "1" * 500) for number in range(50)])
@@ -228,7 +228,7 @@ def test_two_processes_extend_one_chain(where: str) -> None:
     )
     open_store(where).close()
     workers = [subprocess.Popen([sys.executable, "-c", code, where, name]) for name in ("a", "b")]
-    assert [worker.wait(60) for worker in workers] == [0, 0]
+    assert [worker.wait(250) for worker in workers] == [0, 0]
     store = open_store(where)
     assert verify(store, "t").entries == 80
     assert verify(store, "t").faults == ()
@@ -247,7 +247,7 @@ def test_what_was_acknowledged_survives_a_kill(where: str) -> None:
         worker.stdout.readline()
     os.kill(worker.pid, signal.SIGKILL)
     heard = [int(line) for line in worker.stdout.read().split("\n")[:-1]]
-    worker.wait(30)
+    worker.wait(120)
     store = open_store(where)
     kept = [int(entry.body or b"-1") for entry in store.conversation("t", "c")]
     assert kept == list(range(len(kept)))

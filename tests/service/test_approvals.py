@@ -120,7 +120,7 @@ def test_a_webhook_is_told_of_each_approval_once(log: Log, hook: Hook, monkeypat
     told = Webhook(hook.url, "secret")
     app = Service(Desk(shop(), log), {}, webhook=told)
     waits, *_ = [decide(app)["approval"] for _ in range(3)]
-    assert hook.has_got.wait(10)
+    assert hook.has_got.wait(120)
     told.end()
     ((headers, body),) = hook.got
     said = json.loads(body)

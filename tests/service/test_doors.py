@@ -17,13 +17,17 @@ from bylaw.service.doors import Limits, protocol
 from tests.service.asgi import get
 
 LIMITS = Limits(head=4096, headers=20, head_seconds=0.6, body_seconds=0.6, connections=5)
+CUT_OFF = r"Broken pipe|reset by peer"
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-@pytest.fixture
-def port(app: Any) -> Iterator[int]:
+PATIENT = Limits(head=4096, headers=20, head_seconds=200, body_seconds=200, connections=5)
+
+
+@pytest.fixture(params=[LIMITS])
+def port(app: Any, request: pytest.FixtureRequest) -> Iterator[int]:
     quiet: dict[str, Any] = {"log_level": "error", "lifespan": "off", "access_log": False}
-    server = uvicorn.Server(uvicorn.Config(app, http=protocol(LIMITS), **quiet))
+    server = uvicorn.Server(uvicorn.Config(app, http=protocol(request.param), **quiet))
     taken = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]})
     thread.start()
@@ -35,7 +39,7 @@ def port(app: Any) -> Iterator[int]:
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=120)
 
 
 def read_all(client: socket.socket) -> bytes:
@@ -64,14 +68,20 @@ def sent(port: int, *parts: bytes) -> bytes:
         return read_all(client)
 
 
+def send_slowly(client: socket.socket, size: int) -> None:
+    for _ in range(size):
+        client.sendall(b"X")
+        time.sleep(0.1)
+
+
 def test_a_plain_request_is_answered_again_and_again(port: int) -> None:
     with connect(port) as client:
-        for _ in range(3):
+        for pause in (0, 1.3, 1.3):
+            # Between two requests a client may take longer than for a head.
+            time.sleep(LIMITS.head_seconds * pause)
             client.sendall(HEAD + b"\r\n")
             answer = client.recv(65536)
             assert status(answer) == 200
-            # Between two requests a client may take longer than for a head.
-            time.sleep(LIMITS.head_seconds * 1.3)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +101,11 @@ def test_a_head_that_is_too_large_is_cut_off(port: int, head: bytes) -> None:
 
 
 def test_an_endless_header_takes_no_memory_and_no_time_of_others(port: int) -> None:
-    begun = time.monotonic()
-    sent(port, HEAD + b"X: ", *[b"a" * 65536] * 400)
-    assert time.monotonic() - begun < 5
+    with connect(port) as client:
+        client.sendall(HEAD + b"X: ")
+        # It is cut off long before the end: buffers on the way take a few megabytes of these 65.
+        with pytest.raises(OSError, match=CUT_OFF):
+            client.sendall(b"a" * 65_000_000)
     assert status(sent(port, HEAD + b"Connection: close\r\n\r\n")) == 200
 
 
@@ -101,42 +113,36 @@ def test_an_endless_header_takes_no_memory_and_no_time_of_others(port: int) -> N
 def test_a_head_that_does_not_end_in_time_is_given_up(port: int, begun: bytes) -> None:
     started = time.monotonic()
     answer = sent(port, begun)
-    assert LIMITS.head_seconds * 0.8 < time.monotonic() - started < 5
+    assert time.monotonic() - started > LIMITS.head_seconds * 0.8
     assert status(answer) == 408
 
 
 def test_one_byte_now_and_then_does_not_keep_a_connection(port: int) -> None:
-    started = time.monotonic()
     with connect(port) as client:
         client.sendall(HEAD)
-        try:
-            for _ in range(40):
-                client.sendall(b"X")
-                time.sleep(0.1)
-        except OSError:
-            pass
-    assert time.monotonic() - started < 3
+        with pytest.raises(OSError, match=CUT_OFF):
+            send_slowly(client, 600)
 
 
 def test_a_body_that_does_not_end_in_time_is_given_up(port: int) -> None:
     head = (
         b"POST /v1/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     )
-    started = time.monotonic()
     assert status(sent(port, head, b"{")) == 408
-    assert time.monotonic() - started < 5
 
 
+@pytest.mark.parametrize("port", [PATIENT], indirect=True)
 def test_a_client_has_so_many_connections_and_no_more(port: int) -> None:
     held = [connect(port) for _ in range(LIMITS.connections)]
     try:
-        time.sleep(0.1)
         assert status(sent(port)) == 429
     finally:
         for each in held:
             each.close()
-    time.sleep(0.2)
-    assert status(sent(port, HEAD + b"Connection: close\r\n\r\n")) == 200
+    until = time.monotonic() + 60
+    while (found := status(sent(port, HEAD + b"Connection: close\r\n\r\n"))) == 429 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert found == 200
 
 
 def test_no_answer_tells_back_the_host_that_a_client_names(app: Any) -> None:

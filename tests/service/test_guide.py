@@ -32,7 +32,7 @@ def test_the_guides_requests_get_the_answers_it_tells_of(tmp_path: Path) -> None
                         shlex.split(command.replace("http://127.0.0.1:8300", address[0])),
                         capture_output=True,
                         check=True,
-                        timeout=30,
+                        timeout=120,
                     ).stdout
                 )
                 for command in typed

@@ -187,7 +187,7 @@ class Running:
         self.wait(lambda: len(self.workers()) == WORKERS and self.get("/health")[0] == 200)
 
     def wait(self, is_so: Any) -> None:
-        for _ in range(600):
+        for _ in range(4000):
             try:
                 if is_so():
                     return
@@ -201,7 +201,7 @@ class Running:
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def get(self, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -213,7 +213,7 @@ class Running:
         """
         status, told = 503, b"{}"
         for _ in range(20):
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
             connection.request("POST", path, json.dumps(content), {"content-type": "application/json"})
             answer = connection.getresponse()
             status, told = answer.status, answer.read()
@@ -248,7 +248,7 @@ def running(folder: Path, pack: str, where: str = "") -> Iterator[tuple[Running,
         yield service, log
     finally:
         service.process.terminate()
-        service.process.wait(30)
+        service.process.wait(120)
 
 
 def shop(folder: Path) -> str:
@@ -344,7 +344,7 @@ def test_a_worker_that_falls_is_started_again_and_none_outlives_the_service(tmp_
         service.wait(lambda: counted(service) >= 24)
         workers = service.workers()
         service.process.kill()
-        service.process.wait(30)
+        service.process.wait(120)
         service.wait(lambda: not any(Path(f"/proc/{each}").exists() for each in workers))
     with Log(log) as kept:
         assert verify(kept.journal.store, "default").faults == ()

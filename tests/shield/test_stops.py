@@ -167,14 +167,14 @@ with Log(where, is_shared=True) as log, desk(folder, log=log) as shield:
         session = agreed(shield, f"w{number}-{turn}")
         begun = time.time()
         decision = session.decide("extend_rental", EXTEND)
-        print(json.dumps([begun, time.time(), decision.allowed]), flush=True)
+        print(json.dumps([begun, decision.allowed]), flush=True)
         if (folder / "end").exists():
             break
-        time.sleep(0.05)
+        time.sleep(0.02)
 """
 
 
-def test_every_process_obeys_within_a_second(where: str, tmp_path: Path) -> None:
+def test_every_process_obeys_at_once(where: str, tmp_path: Path) -> None:
     processes: list[subprocess.Popen[str]] = []
     root = Path(__file__).parents[2]
     for number in range(3):
@@ -187,25 +187,28 @@ def test_every_process_obeys_within_a_second(where: str, tmp_path: Path) -> None
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             # All of them are at work.
-            assert json.loads(process.stdout.readline())[2] is True
+            assert json.loads(process.stdout.readline())[1] is True
         with Log(where) as log:
             stop = log.stop("tool", "extend_rental", by="ann", reason="recall", until=time.time() + HOUR)
             stopped = time.time()
-            time.sleep(1)
+            # Whatever was begun after the stop was made is held to it; no second of grace is needed.
+            assert [decided_after(stopped, process) for process in processes] == [[False] * 5] * 3
             log.lift(stop.id, by="ann")
             lifted = time.time()
-            time.sleep(1.5)
+            assert [decided_after(lifted, process) for process in processes] == [[True] * 5] * 3
     finally:
         for number in range(3):
             (tmp_path / f"worker{number}" / "end").touch()
-        told: list[list[Any]] = []
         for process in processes:
-            output, _ = process.communicate(timeout=60)
-            told.append([json.loads(line) for line in output.splitlines()])
-    for lines in told:
-        # Whatever was begun after the stop was made is held to it; no second of grace is needed.
-        under = [allowed for begun, ended, allowed in lines if begun > stopped and ended < lifted - 0.01]
-        assert under
-        assert not any(under)
-        assert [allowed for begun, _, allowed in lines if begun > lifted + 1.0]
-        assert all(allowed for begun, _, allowed in lines if begun > lifted)
+            process.communicate(timeout=250)
+
+
+def decided_after(moment: float, process: subprocess.Popen[str]) -> list[bool]:
+    """Whether a process allowed the call, the first five times that it asked for it after that moment."""
+    found: list[bool] = []
+    assert process.stdout is not None
+    while len(found) < 5:
+        begun, allowed = json.loads(process.stdout.readline())
+        if begun > moment:
+            found.append(allowed)
+    return found
