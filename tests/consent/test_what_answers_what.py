@@ -81,8 +81,8 @@ def test_a_yes_that_is_quoted_put_off_or_to_something_else_is_none(said: str) ->
 
 
 def test_leave_is_asked_for_again_after_the_user_asks_back() -> None:
-    asked = [HELLO, PUT, {"user": "Will I get an email?"}]
-    taken_up = {"agent": "Yes, within minutes. Shall I go ahead?"}
+    asked = [HELLO, PUT, {"user": "When will that be?"}]
+    taken_up = {"agent": "Within minutes. Shall I go ahead?"}
     assert found(*asked, taken_up, {"user": "Then yes."}, cancel()).value is True
     for put in ("Yes, within minutes.", "Then I won't. OK?", "So no?", "Never mind then. OK?", "Are you still there?"):
         assert found(*asked, {"agent": put}, {"user": "Then yes."}, cancel()).value is not True, put
@@ -233,7 +233,7 @@ def test_a_sum_that_is_told_roughly_is_not_told(sum_: str) -> None:
 
 
 def test_a_yes_to_another_question_is_none_to_what_was_put_before() -> None:
-    asked_back = {"user": "How long does the refund take?"}
+    asked_back = {"user": "How long does that take?"}
     for question in ("Three days. Do you like surprises?", "Three days. Would you like a newsletter?"):
         assert found(HELLO, PUT, asked_back, {"agent": question}, {"user": "Yes."}, cancel()).value is None
     assert found(HELLO, PUT, asked_back, {"agent": "Three days. Shall I cancel it?"}, {"user": "Yes."}, cancel()).value

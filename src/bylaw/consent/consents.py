@@ -6,7 +6,7 @@ Everything rests on events before the call's turn, so that no later event change
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bylaw.consent.answer import figures
 from bylaw.consent.argument import Argument, Terms, arguments
@@ -25,6 +25,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
+from bylaw.text.number import numbers
 from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
 from bylaw.trace.event import Event
@@ -168,7 +169,17 @@ class Consents:
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave, or a choice, is worth."""
         standing = self._standing(call, last)
-        if self._talk.adds_to(last) or self._talk.turns_away(deed) or self._names_another(call, given, standing):
+        found = self._put_in(standing, call, given, deed)
+        changed = next((at for at, each in enumerate(standing[1:], 1) if each.may_change_it), None)
+        if not found.value or changed is None:
+            return found
+        # "Can it wait until Monday?" "Sure. Shall I go ahead?": what was told before that may not be what is asked now.
+        return self._put_in(standing[:changed], call, given, deed)
+
+    def _put_in(self, standing: Sequence[Exchange], call: CallRecord, given: list[Argument], deed: Deed) -> Consent:
+        """What a yes to the first of these exchanges is worth, where what was put in them all stands."""
+        last = standing[0]
+        if self._talk.adds_to(last) or self._talk.turns_away(deed) or self._names_another(call, standing):
             return self._found(None, "unread", last)
         if any(each.is_hidden for each in standing):
             return self._found(None, "unread", last)
@@ -184,15 +195,18 @@ class Consents:
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
 
-    def _names_another(self, call: CallRecord, given: list[Argument], standing: Sequence[Exchange]) -> bool:
-        """Whether the answer has a number that neither the agent put nor the call or its things hold."""
-        answered = figures(standing[0].said_back.words)
-        new = answered and answered - figures(repr(call.call.arguments))
-        new = new and new.difference(*(figures(each.raw) for each in standing))
-        if not new:
+    def _names_another(self, call: CallRecord, standing: Sequence[Exchange]) -> bool:
+        """Whether the answer has a number that neither the agent put nor the call holds: "Yes, make it 900"."""
+        answer = standing[0].said_back
+        if not (named := figures(answer.words)):
             return False
-        held = (self._records.marks_of(each.key, call.start) for each in given if each.kind == "id")
-        return not {f"n:{each}" for each in new} <= frozenset[str]().union(*held)
+        values = [str(value).lower() for _, value in plain_values(call.call.arguments)]
+        if (named - figures(" ".join(values))).difference(*(figures(each.raw) for each in standing)):
+            return True
+        # What is a part of an id is no number: "Yes, 22" is not to AC-22.
+        told = (numbers(each) for each in (*values, *(each.raw for each in standing)))
+        own = {each.value for each in answer.numbers if answer.words[each.start].isdigit()}
+        return not own <= {each.value for some in told for each in some}
 
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
@@ -264,6 +278,15 @@ class Consents:
         """The exchanges before the last, the latest first; after a gap nothing counts but the last one."""
         return () if self._talk.has_gap else self._talk.exchanges[-2 : -2 - _BACK : -1]
 
+    @property
+    def _undisputed(self) -> Iterator[Exchange]:
+        """Those of them that may still tell a value: none up to a question for leave after which the user may have
+        asked for something else."""
+        for each in self._before_last:
+            if "leave" in each.put.asks and each.may_change_it:
+                return
+            yield each
+
     def _standing(self, call: CallRecord, last: Exchange) -> list[Exchange]:
         """The last exchange, and those before it of which what was put still stands: the user said yes to it or asked
         something about it, and nothing was done since."""
@@ -295,7 +318,7 @@ class Consents:
         ]
         return Hearing(
             (last.said_back, last.asked, last.stated, *wider),
-            lambda: [each.whole for each in self._before_last],
+            lambda: [each.whole for each in self._undisputed],
             given,
             self._records,
             call.start,

@@ -9,10 +9,15 @@ from bylaw.consent.passage import Passage
 from bylaw.consent.put import Put, heads, hidden, quotes, stated
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
-from bylaw.text.sentence import sentences
+from bylaw.text.sentence import lowered, sentences
 from bylaw.trace.event import Event, Message
 
 _INSTEAD = re.compile(r"\b(?:instead|another|other|others|rather|different|how about|what about|else)\b")
+_OF_IT = re.compile(
+    r"\W*(?:(?:and|but|so|ok|okay)\W+)?(?:how(?: [a-z]+)?|when|where|why|what) (?:does|is|will|would|did|was) "
+    r"(?:it|that|this)(?: [a-z]+)?\W*"
+)
+"""A question that names nothing, and to which no "sure" is an answer: "How long does that take?"."""
 Utterance = tuple[int, str]
 """A step and what was said there."""
 
@@ -97,6 +102,12 @@ class Exchange:
         put = self.bracketed
         days = {(day.month, day.day) for day in answer.days} - {(day.month, day.day) for day in put.days}
         return not (answer.ids.keys() - put.ids.keys() or answer.sums - put.sums or days)
+
+    @once
+    def may_change_it(self) -> bool:
+        """Whether the answer may ask for something else than was put: all may, but a yes and a question that names
+        nothing."""
+        return self.said not in ("yes", "echo") and not all(_OF_IT.fullmatch(lowered(text)) for _, text in self.answer)
 
     @once
     def raw(self) -> str:
