@@ -25,9 +25,9 @@ tools:
     description: Transfer money from an account.
     parameters: {account_id: string, to: string, amount: string}
     changes: []
-  pay: {effect: write, description: Pay a payee., parameters: {account_id: string, payee: string, amount: string}, changes: []}
-  book_visit: {effect: write, description: Book a visit., parameters: {account_id: string, starts_at: string}, changes: []}
-  send_letter: {effect: write, description: Send a letter., parameters: {account_id: string, body: string}, changes: []}
+  pay: {effect: write, parameters: {account_id: string, payee: string, amount: string}, changes: []}
+  book_visit: {effect: write, parameters: {account_id: string, starts_at: string}, changes: []}
+  send_letter: {effect: write, parameters: {account_id: string, body: string}, changes: []}
 """,
 }
 PACK = Pack.from_files(FILES)
