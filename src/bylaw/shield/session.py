@@ -22,6 +22,7 @@ from bylaw.shield.call_decisions import Arguments, Beside, Happening, Host, Judg
 from bylaw.shield.decision import Decision
 from bylaw.shield.event_loop import LoopSettling
 from bylaw.shield.history import Named, note_interruption
+from bylaw.shield.resuming import has_new_objection
 from bylaw.shield.state import TRIES, SessionState
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
@@ -194,8 +195,8 @@ class LiveSession:
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
 
-        Nor does one that was answered, or where the user has spoken since, or a person has stopped such calls: it is to
-        be decided anew.
+        Nor does one that was answered, or where the user has spoken since, a person has stopped such calls, or what was
+        shown since, or is too old by now, speaks against it: it is to be decided anew.
         """
 
         def found() -> Decision | None:
@@ -212,6 +213,8 @@ class LiveSession:
                 return None
             if any(isinstance(event, Result) and event.call == made for event in events[made:]):
                 # It has been answered: to go on would make it twice.
+                return None
+            if has_new_objection(self._state.decider, events, made, self._state.open().context, self._time(None)):
                 return None
             return replace(before, repeats="resumed")
 
