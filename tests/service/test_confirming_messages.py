@@ -85,6 +85,14 @@ def test_it_counts_for_nothing_else(app: Any, other: dict[str, Any]) -> None:
     assert decide(app, ASKED)["allowed"], "it stands for its own"
 
 
+@pytest.mark.parametrize("nobody", ["", "  ", None])
+def test_two_whom_nobody_names_are_not_one(app: Any, nobody: Any) -> None:
+    whose = {"signed_in_as": nobody}
+    asked = decide(app, ASKED, context=whose)
+    confirm(app, asked)
+    assert not decide(app, ASKED, context=whose)["allowed"]
+
+
 def test_another_tenants_yes_is_nobodys(tmp_path: Path, log: Log) -> None:
     from bylaw.service.keys import Key, hash_of
 

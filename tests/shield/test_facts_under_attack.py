@@ -230,3 +230,24 @@ def test_other_complaints_about_the_call_are_refusals(answer: Any) -> None:
     session.decide(*REFUND)
     session.result(answer, error=True)
     assert session.decide(*REFUND).answer == "allow"
+
+
+@pytest.mark.parametrize("nobody", ["", " ", None])
+def test_who_is_not_named_is_not_the_owner_of_what_has_no_owner(nobody: Any) -> None:
+    files = FILES | {
+        "policy.md": "Only the owner may be charged.\n",
+        "entities.yaml": (
+            "entities:\n  Order: {key: order_id, read: get_order, "
+            "fields: {owner: string, status: string, refunded: money}}\n"
+            "context: {signed_in_as: string}\n"
+        ),
+        "guards/vault.py": (
+            "def own(call: charge, facts):\n    '''Only the owner may be charged.'''\n"
+            '    return permit() if facts.context.signed_in_as == facts.Order(call.order_id).owner else deny("no")\n'
+        ),
+    }
+    for owner, who, is_allowed in (("C1", "C1", True), ("", nobody, False)):
+        session = Shield(Pack.from_files(files)).session(context={"signed_in_as": who})
+        session.decide("get_order", {"order_id": "R-1"})
+        session.result({"order_id": "R-1", "owner": owner})
+        assert session.decide("charge", {"order_id": "R-1"}).allowed is is_allowed

@@ -182,7 +182,10 @@ class Testimony:
     def read(self, field: Field) -> Any:
         """The value, or UNSEEN."""
         if field.origin == "context":
-            return coerce(field, self._context[field.name]) if field.name in self._context else UNSEEN
+            given = self._context.get(field.name)
+            # An empty text says nothing: two that are empty are not one customer.
+            is_told = field.name in self._context and not (isinstance(given, str) and not given.strip())
+            return coerce(field, given) if is_told else UNSEEN
         for saying in field.sayings:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:

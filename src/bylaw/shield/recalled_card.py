@@ -43,7 +43,7 @@ def recalled(
     log: Log, tenant: str, card: Card, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
 ) -> Recalled:
     """What was put before in place of a card; `before` is what happened before its call."""
-    if context.get(PRINCIPAL) is None:
+    if not str(context.get(PRINCIPAL) or "").strip():
         return Recalled("")
     key = fingerprint([card.digest, card.text, context[PRINCIPAL], pin])[:32]
     for number in range(1, AGAIN):
