@@ -251,3 +251,32 @@ def test_who_is_not_named_is_not_the_owner_of_what_has_no_owner(nobody: Any) -> 
         session.decide("get_order", {"order_id": "R-1"})
         session.result({"order_id": "R-1", "owner": owner})
         assert session.decide("charge", {"order_id": "R-1"}).allowed is is_allowed
+
+
+UNREADABLE: list[Any] = ["R-1 is with the courier.", {"order_id": "R-1"}, {}, [], "", None]
+
+
+@pytest.mark.parametrize("again", UNREADABLE, ids=map(repr, UNREADABLE))
+def test_what_was_seen_is_not_known_after_a_later_look_that_cannot_be_read(again: Any) -> None:
+    def look(shown: Any) -> None:
+        session.decide("get_order", {"order_id": "R-1"})
+        session.result(shown)
+
+    session = Shield(Pack.from_files(FILES)).session()
+    call = {"order_id": "R-1", "amount": "5.00"}
+    order = {"order_id": "R-1", "status": "returned", "total": "9.00", "refunded": "0.00"}
+    look(order)
+    look(again)
+    assert session.decide("refund", call).answer == "look_up"
+    look(again)
+    assert session.decide("refund", call).answer == "ask", "who looks again and again would go on for ever"
+    look(order)
+    assert session.decide("refund", call).allowed
+
+
+def test_a_look_up_that_failed_tells_nothing_and_takes_nothing_away() -> None:
+    session = Shield(Pack.from_files(FILES)).session()
+    for shown, error in (({"order_id": "R-1", "tier": "standard"}, None), ("busy", True)):
+        session.decide("get_order", {"order_id": "R-1"})
+        session.result(shown, error=error)
+    assert session.decide("charge", {"order_id": "R-1"}).allowed

@@ -16,12 +16,13 @@ from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.claim import Claims
 from bylaw.facts.entity import Between, Entity, Key, NoValue
-from bylaw.facts.observation import sightings, unreadable
+from bylaw.facts.observation import Sighting, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_field import result_text
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
+from bylaw.facts.value import key_of
 from bylaw.policy.pattern import Pattern
 from bylaw.trace.event import Call, Event, Result
 
@@ -273,6 +274,9 @@ class Ledger:
                 continue
             changed = self.changes.last(entity.name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
+                if thing.lost and thing.lost_since(entry, at.start):
+                    # The agent has seen something newer, and nobody can read what: unread.
+                    return None
                 return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
@@ -280,7 +284,7 @@ class Ledger:
     def newest_of(self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord) -> Any:
         """What `latest_of` comes to for nearly every field: the newest value shown, of a thing seen a few times and
         never missed, not changed since. NOTHING where more has to be looked at."""
-        if thing.is_ever_absent or entity.fresh_for is not None or len(thing.sightings) > FEW:
+        if thing.is_ever_absent or thing.lost or entity.fresh_for is not None or len(thing.sightings) > FEW:
             return NOTHING
         asked, found = -1, NOTHING
         for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
@@ -299,6 +303,11 @@ class Ledger:
         """The newest value that was visible to the judged call, stale or not."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
+
+    def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
+        """Whether a fact was shown, and the one look-up made since could not be read: another may be."""
+        thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
+        return thing is not None and shown is not None and thing.lost_since(shown, at.start) == 1
 
     def _expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
         """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
@@ -419,6 +428,8 @@ class Ledger:
         """Note what the result of a call shows of a kind."""
         result = made.result
         if result is None or not result.captured:
+            if result is not None:
+                self._lose(made, entity)
             return
         if made.value is NOTHING:
             made.value = result.value()
@@ -428,15 +439,36 @@ class Ledger:
         # What Python printed is data, and still text to those who search it as such.
         is_data = not isinstance(made.value, str) and made.accepted and result.is_json()
         text = None if is_data else made.value if isinstance(made.value, str) else result_text(result)
-        things = self._things[entity]
+        things, shown = self._things[entity], list[Sighting]()
         for observation in self.schema.shows[made.call.tool][entity]:
             for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
+                shown.append(sighting)
                 thing = things.get(sighting.key)
                 if thing is None:
                     thing = things[sighting.key] = SeenThing()
                 thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
+        if made.accepted is not False and not any(self._tells(each, entity) for each in shown):
+            self._lose(made, entity)
+
+    def _tells(self, sighting: Sighting, entity: str) -> bool:
+        """Whether a sighting tells more of a thing than its key: a field, or that it does not exist."""
+        kind = self.schema.entities[entity]
+        names = (name for name in kind.fields if name not in kind.key)
+        return not sighting.exists or any(sighting.show(name) is not NOTHING for name in names)
+
+    def _lose(self, made: CallRecord, entity: str) -> None:
+        """Note that a look-up of one thing was answered, and that nobody can read the thing in the answer."""
+        read = self.schema.entities[entity].read
+        if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
+            return
+        parts = self.schema.entities[entity].key
+        given = {part: made.call.arguments.get(name) for name, part in read.arguments.items()}
+        if parts and all(given.get(part) is not None for part in parts):
+            thing = self._things[entity].get(key_of([given[part] for part in parts]))
+            if thing is not None:
+                thing.lost.append((made.step, made.delivered, made.who))
 
 
 _NONE: list[Shown] = []

@@ -72,6 +72,8 @@ def _shown_beside(
         return []
     changes, possible = ledger.changes, list[Any]()
     for entry in newest_with(thing.shown(field.name), at.start, at.who):
+        if thing.lost_since(entry, at.start):
+            return []
         if changes.between(entity.name, key, field.name, entry.as_of, at.start, known_at=at.step) is not None:
             continue
         under_way = changes.beside(entity.name, key, field.name, entry.as_of, known_at=at.step)

@@ -23,12 +23,14 @@ class Shown(Struct, frozen=True, gc=False):
 class SeenThing:
     """One thing's sightings, and per field asked for, the values they show."""
 
-    __slots__ = ("_fields", "is_ever_absent", "sightings")
+    __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
         """Whether anything has shown that there is no such thing."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
+        self.lost: list[tuple[int, int, str]] = []
+        """Look-ups of this very thing whose answers nobody can read: their steps, those of the answers, and to whom."""
         self._fields: dict[str, tuple[int, list[Shown]]] = {}
 
     def shown(self, field: str) -> list[Shown]:
@@ -43,3 +45,10 @@ class SeenThing:
                     values.append(Shown(as_of, delivered, who, value, time))
             self._fields[field] = (len(self.sightings), values)
         return values
+
+    def lost_since(self, entry: Shown, before: int) -> int:
+        """How often the agent was answered anew after a value was shown, before a step, and nobody can read what."""
+        return sum(
+            asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
+            for asked, delivered, who in self.lost
+        )

@@ -339,7 +339,10 @@ def look_ups(
             if made is None:
                 made = answers[name] = ledger.answers.to(way.tool, arguments, at)
             is_current = any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made)
-            if not is_current or may_be_settled(ledger, entity, key, fact.field, at):
+            may_tell = may_be_settled(ledger, entity, key, fact.field, at) or ledger.may_be_read_again(
+                entity, key, fact.field, at
+            )
+            if not is_current or may_tell:
                 look_up = found.get(name)
                 if look_up is None:
                     look_up = found[name] = (way.tool, arguments, [])
