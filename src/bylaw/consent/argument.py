@@ -1,6 +1,7 @@
 """What matters in a call, read off its arguments: the values that a user must have been told before they can agree."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.facts.alike import alike
 from bylaw.facts.value import loose
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
@@ -18,7 +20,8 @@ from bylaw.text.number import figure
 
 Kind = Literal["id", "sum", "day", "time", "count", "choice", "flag", "name"]
 
-_LEAVES = 200
+MOST = 200
+"""Of more values than that, some are not read."""
 _MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
 _MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender", "method"))
 _PERSONS = frozenset(
@@ -48,6 +51,8 @@ _FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 """How the names of fields are written, which things and people are not."""
 _SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
 _FLAGS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
+
+_SAID = frozenset(said for word in ("true", "false", "yes", "no") for said in (word, word.title()))
 
 
 class Terms(Struct, frozen=True):
@@ -109,7 +114,7 @@ def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list
 def _add(
     found: dict[Argument, None], top: str, name: str, value: Any, schema: Any, terms: Terms, item: int = 0
 ) -> None:
-    if len(found) > _LEAVES:
+    if len(found) > MOST:
         return
     if isinstance(value, dict):
         fields: Any = _of(schema, "properties") or {}
@@ -129,7 +134,7 @@ def _add(
         if not parts and "remark" not in _traits(name, top):
             # None at all is something, too.
             found[Argument("name", name, top, "", "")] = None
-        for count in {parts.count(part) for part in parts} - {1}:
+        for count in set(Counter(repr(alike(part)) for part in parts).values()) - {1}:
             # One thing several times is more than the thing.
             found[Argument("count", name, top, str(count), str(count), Decimal(count))] = None
     else:
@@ -157,7 +162,7 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
 def _text(top: str, name: str, value: str, listed: tuple[str, ...] | None) -> Argument:
     traits = _traits(name, top)
     key = loose(value)
-    if key in _FLAGS:
+    if _is_flag(value, listed):
         return Argument("flag", name, top, value, key, is_on=_FLAGS[key])
     if listed is not None:
         return Argument("choice", name, top, value, key, others=tuple(word for word in listed if word != value))
@@ -176,6 +181,13 @@ def _text(top: str, name: str, value: str, listed: tuple[str, ...] | None) -> Ar
         return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)
+
+
+def _is_flag(value: str, listed: tuple[str, ...] | None) -> bool:
+    """Whether a text is a yes or a no: by the words it was chosen from, or else as people write it. `NO` is Norway."""
+    if listed is not None:
+        return loose(value) in _FLAGS and all(loose(word) in _FLAGS for word in listed)
+    return value in _SAID
 
 
 def _of(schema: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bylaw.consent.answer import figures
-from bylaw.consent.argument import Argument, Terms, arguments
+from bylaw.consent.argument import MOST, Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
@@ -18,7 +18,7 @@ from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
-from bylaw.consent.spending import Writes
+from bylaw.consent.spending import Writes, is_repeated
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import Hearing, target_of
 from bylaw.facts.call_record import CallRecord
@@ -62,7 +62,7 @@ class Consents:
         self._talk = Talk(events)
         self._records = Records(events)
         self._ledger = ledger
-        self._writes = Writes(ledger)
+        self._writes = Writes(ledger, self._terms)
         self._deeds = deeds or Deeds(ledger.schema.tools)
 
     def prepare(self, before: int) -> None:
@@ -98,7 +98,7 @@ class Consents:
         if spent:
             # "Three vouchers of 25 each": one yes may be for several calls that are alike.
             is_more = len(spent) < times(last.raw, dict(call.call.arguments))
-            sure = next((each for each in spent if each.counts_at(call.step)), None)
+            sure = _surely(spent, call)
             if is_more or sure is None:
                 reason = "unread" if is_more else "perhaps_spent"
                 return self._found(None, reason, last, spent_by=spent[0].step)
@@ -108,6 +108,9 @@ class Consents:
         ):
             return self._found(None, "beside_card", last)
         given = arguments(call.tool, call.call.arguments, self._terms)
+        if len(given) > MOST:
+            # Nobody hears so many values, and so many are not read.
+            return self._found(None, "untold", last, untold=(Untold(given[-1].top, given[-1].value, "never"),))
         return self._weighed(call, given, last, basis)
 
     def _confirmed(self, call: CallRecord) -> Consent | None:
@@ -129,7 +132,7 @@ class Consents:
         spent = self._writes.spending(call, answer.since)
         if not spent:
             return Consent(True, "confirmed", None, answer.step)
-        sure = next((each for each in spent if each.counts_at(call.step)), None)
+        sure = _surely(spent, call)
         if sure is None:
             return Consent(None, "perhaps_spent", None, answer.step, spent[0].step)
         return Consent(False, "spent", None, answer.step, sure.step)
@@ -393,6 +396,11 @@ class Consents:
         put = tuple(_quotes(last.told)) if value is None else ()
         answered = tuple(_quotes(last.answer)) if value is None else ()
         return Consent(value, reason, last.told_at, last.answered_at, spent_by, untold, put, answered)
+
+
+def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
+    """The call that surely used an agreement up."""
+    return next((each for each in spent if each.counts_at(call.step) and is_repeated(each, call)), None)
 
 
 def _thing(given: list[Argument], deed: Deed) -> str:

@@ -1,5 +1,6 @@
 """What became of an agreement: spent by the accepted write it was given for, given back by a sure refusal."""
 
+from bylaw.consent.argument import Terms, arguments
 from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -8,23 +9,25 @@ from bylaw.facts.ledger import Ledger
 class Writes:
     """The writes of one conversation, by what they did; the ledger may grow while it is in use."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
+        self._terms = terms
         self._done: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
-        """The calls that did the same after a step and before this one, as far as anybody can tell.
+        """The calls after a step and before this one that did, as far as anybody can tell, what the user agreed to.
 
-        Where nothing but a tool's own text says that it refused, it is among them: it may tell back what it was told.
+        Those are among them that differ only in what need not be told: a yes covers one of them. Where nothing but a
+        tool's own text says that it refused, it is among them, too: it may tell back what it was told.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
             return []
         for write in writes[self._counted :]:
-            self._done.setdefault(_sameness(write), []).append(write)
+            self._done.setdefault(self._agreed(write), []).append(write)
         self._counted = len(writes)
-        alike = self._done.get(_sameness(call), ())
+        alike = self._done.get(self._agreed(call), ())
         return [each for each in alike if since < each.step < call.step and _may_be_done(each, call.step)]
 
     def are_made(self, after: int, call: CallRecord) -> bool:
@@ -36,11 +39,16 @@ class Writes:
                 return True
         return False
 
+    def _agreed(self, call: CallRecord) -> str:
+        """The same for two calls that one yes may be for, however their values are written."""
+        told = arguments(call.tool, call.call.arguments, self._terms)
+        return f"{call.call.tool} {sorted([each.top, each.name, each.item, alike(each.value)] for each in told)}"
+
+
+def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
+    """Whether two calls of a tool are the same in everything, however their values are written."""
+    return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
+
 
 def _may_be_done(write: CallRecord, step: int) -> bool:
     return write.counts_at(step) or not write.is_surely_refused()
-
-
-def _sameness(call: CallRecord) -> str:
-    """The same for two calls that a tool may take for one, however their values are written."""
-    return f"{call.call.tool} {alike(call.call.arguments)}"

@@ -604,17 +604,19 @@ class Hearing:
     def _count(self, each: Argument) -> Why | None:
         names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
         if not each.number:
-            # None of something need not be told, where nobody told of some.
-            told = (line for line in self._put.words.split("\n") if any(is_about(line, name) for name in names))
-            return "another" if any(passage_of((line,)).counts - self._numbers for line in told) else None
+            # "No bags" is none of them; and where two bags were told, none of them need be said to cost anything.
+            told = [line for line in self._raw.split("\n") if any(is_about(line, name) for name in names)]
+            is_part = any(other.kind == "count" and other.number and _share(other, each) for other in self._given)
+            others = any(passage_of((line,)).counts - self._numbers for line in told)
+            if told and not others and (is_part or all(map(_OFF.search, told))):
+                return None
         for passage in islice(self._regions(each), 1, None):
             lines = [line for line in passage.lines if any(is_about(line, name) for name in names)]
             for told in ([passage_of((line,)) for line in lines], [passage]):
-                bare = {number for line in told for number in line.counts}
+                bare = {number for line in told for number in line.counts | _of_unit(line, names)}
                 if each.number in bare:
                     return "beside" if bare - self._numbers else None
-        is_one = each.number == 1 and not self._put.counts
-        return None if is_one else "never"
+        return "never"
 
     def _choice(self, each: Argument) -> Why | None:
         own = spoken(each.value)
@@ -645,7 +647,7 @@ class Hearing:
         off = [line for line in lines if _OFF.search(line)]
         if each.is_on:
             return None if lines and not off else "beside" if lines else "never"
-        return None if len(off) == len(lines) else "beside"
+        return "never" if not lines else None if len(off) == len(lines) else "beside"
 
     def _name(self, each: Argument) -> Why | None:
         phrase = spoken(each.value)
@@ -695,6 +697,20 @@ def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) 
 def _counted(words: str) -> set[int]:
     """How many things a question says it is about: `both`, `all three`."""
     return {_COUNTS[match[0]] for match in _COUNTED.finditer(words)}
+
+
+def _share(one: Argument, other: Argument) -> bool:
+    """Whether two arguments count the same: `total_baggages` and `nonfree_baggages`."""
+    return bool(set(words_of(one.name)) & set(words_of(other.name)) - _VAGUE_NAMES)
+
+
+def _of_unit(line: Passage, names: Sequence[str]) -> set[Decimal]:
+    """Numbers that stand before the name of what they count: 12 of "for 12 months", where the call has `months`."""
+    return {
+        number.value
+        for number in line.numbers
+        if (after := PLAIN.match(line.words, number.end + 1)) and any(is_about(after[0], name) for name in names)
+    }
 
 
 def _day_mark(each: Argument) -> str:

@@ -126,7 +126,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "spent":
             return f"the yes at step {answered} was used up by the call at step {why.get('spent_by')}"
         case "perhaps_spent":
-            earlier = f"that the call at step {why.get('spent_by')} was refused, nothing but its own answer says"
+            earlier = f"the call at step {why.get('spent_by')} may have done what the user agreed to"
             return f"whether the yes at step {answered} was spent is open: {earlier}"
         case "unanswered":
             return f"whether the user agreed is open: the answer at step {answered} is not a plain yes to one question"
@@ -154,7 +154,7 @@ _TO_AGENT = {
     "unnamed": "you have not told the user what this call does",
     "declined": "the user said no to it",
     "spent": "the user's yes was used by an earlier call",
-    "perhaps_spent": "this call was made before, and nothing but its answer says that it failed",
+    "perhaps_spent": "this call was made before, or one that does the same, and may have been carried out",
     "unanswered": "the user's answer is not a plain yes to this",
     "unread": "what you asked the user may have been something else",
     "no_card": "the user must answer a card that shows this call",
