@@ -415,3 +415,21 @@ def test_the_agent_is_told_to_show_a_card_alone_where_it_did_not_and_then_goes_o
     session.agent(refused.card.text)
     session.user("Yes")
     assert session.decide("transfer", call).allowed
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_allowed"),
+    [
+        ("", True),
+        ("Thank you, sending it now.", True),
+        ("I'll transfer 250.00 to AC-22 now.", True),
+        ("I'll transfer 900.00 to AC-22 now.", False),
+        ("I'll close your membership instead.", False),
+    ],
+)
+def test_what_the_agent_says_beside_the_call_is_read(beside: str, is_allowed: bool) -> None:
+    session = Shield(PACK).session()
+    session.agent(SENT)
+    session.user("Yes.")
+    [decision] = session.decide_turn(beside, [("transfer", {"to": "AC-22", "amount": "250.00"})])
+    assert decision.allowed is is_allowed

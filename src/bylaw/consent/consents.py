@@ -182,7 +182,8 @@ class Consents:
     def _put_in(self, standing: Sequence[Exchange], call: CallRecord, given: list[Argument], deed: Deed) -> Consent:
         """What a yes to the first of these exchanges is worth, where what was put in them all stands."""
         last = standing[0]
-        if self._talk.adds_to(last) or self._talk.turns_away(deed) or self._names_another(call, standing):
+        since = self._talk.said_since(call.start, call.step)
+        if self._talk.adds_to(last, since) or self._talk.turns_away(deed, since) or self._names_another(call, standing):
             return self._found(None, "unread", last)
         if any(each.is_hidden for each in standing):
             return self._found(None, "unread", last)

@@ -158,20 +158,27 @@ class Talk:
                     self._hear(step, event)
         self._read = end
 
-    def adds_to(self, last: Exchange) -> bool:
+    def said_since(self, start: int, before: int) -> list[Utterance]:
+        """What the agent has said since the user's last answer, up to a call whose turn began at `start`: also what it
+        says in that turn, beside the call."""
+        beside = ((step, self._events[step]) for step in range(start, min(before, len(self._events))))
+        told = [(step, each.text) for step, each in beside if type(each) is Message and each.by == "agent"]
+        return [*self._agent, *((step, text) for step, text in told if text.strip())]
+
+    def adds_to(self, last: Exchange, said: Sequence[Utterance]) -> bool:
         """Whether the agent told a sum or a day after the answer that it had not told before."""
-        if not self._agent:
+        if not said:
             return False
-        since = Passage(each.words for _, text in self._agent for each in sentences(text))
+        since = Passage(each.words for _, text in said for each in sentences(text))
         if since.sums and since.sums - last.stated.sums:
             return True
         told = {(day.month, day.day) for day in last.stated.days} if since.days else set[tuple[int, int]]()
         return any((day.month, day.day) not in told for day in since.days)
 
-    def turns_away(self, deed: Deed) -> bool:
+    def turns_away(self, deed: Deed, said: Sequence[Utterance]) -> bool:
         """Whether the agent said after the answer that it would do something else."""
-        said = (heads(each.words) for _, text in self._agent for each in sentences(text))
-        return any(each and not deed.is_called(each) and VERBS.get(each[0]) == "write" for each in said)
+        told = (heads(each.words) for _, text in said for each in sentences(text))
+        return any(each and not deed.is_called(each) and VERBS.get(each[0]) == "write" for each in told)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)
