@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bylaw import Conversation, load_pack
 from bylaw.consent import Consents
 from bylaw.facts.ledger import Ledger
-from bylaw.trace.event import Call, Event, Message
+from bylaw.trace.event import Call, Event, Message, Result
 from tests.consent.shop import SCHEMA, ask, events_of
 from tests.written import load
 
@@ -127,22 +128,30 @@ def test_asked_as_events_arrive_the_answers_are_the_same(events: list[Event]) ->
             assert consents.find(ledger.calls[step]) == ask(events, step)
 
 
-@given(st.lists(st.sampled_from(("accepted", "pending", "unrecorded", "refused", "says so")), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.sampled_from(("accepted", "pending", "unrecorded", "refused", "failed", "says so")), min_size=1, max_size=5
+    )
+)
 def test_a_consent_is_spent_by_the_first_call_that_may_have_been_accepted(fates: list[str]) -> None:
-    """A call that the host says was refused gives it back; where only the tool's own text does, nobody knows."""
+    """Of an error nobody knows whether it came after the deed; a call that was refused before it ran gives it back."""
     written: list[dict[str, Any]] = [{"agent": "I would cancel R-1001. Shall I go ahead?"}, {"user": "Yes."}]
-    results = {"accepted": {"status": "cancelled"}, "refused": "no", "says so": "Error: no"}
+    results = {"accepted": {"status": "cancelled"}, "refused": "no", "failed": "no", "says so": "Error: no"}
     for number, fate in enumerate(fates):
         body: dict[str, Any] = {"call": "cancel_order", "args": {"order_id": "R-1001"}}
         body["turn"] = "same" if fate == "pending" else f"t{number}"
-        error = {"error": True} if fate == "refused" else {}
+        error = {"error": True} if fate in ("refused", "failed") else {}
         written.append(body | ({"result": results[fate]} | error if fate in results else {}))
     events = list(events_of(written))
     calls = [step for step, event in enumerate(events) if isinstance(event, Call)]
+    by_call = dict(zip(calls, fates, strict=True))
+    for step, event in enumerate(events):
+        if isinstance(event, Result) and event.call is not None and by_call[event.call] == "refused":
+            events[step] = replace(event, refused=True)
     agreed: bool | None = True
-    for step, fate in zip(calls, fates, strict=True):
+    for step, fate in by_call.items():
         assert ask(events, step).value is agreed
-        if fate == "says so":
+        if fate in ("says so", "failed"):
             agreed = agreed and None
         elif fate != "refused":
             agreed = False

@@ -9,11 +9,15 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 import anyio
 from fastmcp import Client, FastMCP
+from fastmcp.exceptions import McpError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from bylaw.integrations.mcp import proxy
+from bylaw.integrations.mcp_result import never_ran
 from bylaw.integrations.sessions import Sessions
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
+from tests.engine.test_conversation import FILES
 from tests.integrations.shop import write_pack
 
 pytestmark = pytest.mark.anyio
@@ -95,3 +99,38 @@ async def test_a_call_that_could_not_be_decided_goes_by_the_pack(
         if not runs:
             assert "out of order" in read.content[0].text
     assert shop.ran == (["get_order 7"] if runs else [])
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_crash_behind_a_write_is_no_refusal_and_an_unknown_tool_is(tmp_path: Path, is_known: bool) -> None:
+    shop = FastMCP("shop")
+    paid: list[str] = []
+
+    @shop.tool
+    def get_order(order_id: str) -> dict[str, Any]:
+        return {"order_id": order_id, "returned": True}
+
+    def refund(order_id: str) -> str:
+        paid.append(order_id)
+        raise TypeError("Object of type Decimal is not JSON serializable")
+
+    if is_known:
+        shop.tool(refund)
+    files = {**FILES, "tools.yaml": FILES["tools.yaml"].replace("changes: []", "changes: [Order.returned]")}
+    async with Client(proxy(Shield(write_pack(tmp_path, files)), shop)) as client:
+        await call(client, "get_order", "7")
+        told = [(await call(client, "refund", "7")).content[0].text for _ in range(3)]
+    assert paid == (["7"] if is_known else [])
+    assert ("look this up first" in told[-1]) is is_known
+
+
+@pytest.mark.parametrize(
+    ("error", "is_sure"),
+    [
+        (McpError(code=INVALID_PARAMS, message="order_id is missing"), True),
+        (McpError(code=INTERNAL_ERROR, message="no such order"), False),
+        (TimeoutError(), False),
+    ],
+)
+def test_only_the_protocol_says_that_a_tool_never_ran(error: Exception, is_sure: bool) -> None:
+    assert never_ran(error) is is_sure

@@ -92,7 +92,7 @@ def test_an_approval_is_used_once(log: Log) -> None:
     allowed = ask(session)
     assert (allowed.answer, allowed.allowed, allowed.approval) == ("allow", True, waits)
     assert "approved by ann" in [ground.because for ground in allowed.grounds]
-    session.result("error: the till is closed", error=True)
+    session.result("error: the till is closed", error=True, refused=True)
     again = ask(session)
     assert (again.answer, again.allowed) == ("ask", False)
     assert again.approval != waits

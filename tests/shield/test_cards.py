@@ -404,17 +404,21 @@ def _unnamed(event: Event) -> Event:
 
 @pytest.mark.parametrize("agreed", ["{consented: card}", "{consented: told}"])
 @pytest.mark.parametrize(
-    ("answer", "error", "gives_back"),
+    ("answer", "told", "gives_back"),
     [
-        ("Error: no such recipient", None, False),
-        ({"error": "no such recipient"}, None, False),
-        ("Error: no such recipient", True, True),
+        ("Error: no such recipient", {}, False),
+        ({"error": "no such recipient"}, {}, False),
+        ("Error: no such recipient", {"error": True}, False),
+        ("The payment went through but the receipt failed", {"error": True}, False),
+        ("KeyError: 'receipt'", {"error": True}, False),
+        ("Zeitüberschreitung", {"error": True}, False),
+        ("unknown tool", {"error": True, "refused": True}, True),
     ],
 )
-def test_a_yes_is_given_back_by_the_host_not_by_what_a_tool_writes(
-    tmp_path: Path, agreed: str, answer: Any, error: bool | None, gives_back: bool
+def test_a_yes_is_given_back_only_where_the_tool_surely_did_nothing(
+    tmp_path: Path, agreed: str, answer: Any, told: dict[str, bool], gives_back: bool
 ) -> None:
-    """The tool may tell back the note that it was given, and the money has moved."""
+    """The tool may tell back the note that it was given, or fail after the money has moved."""
     with Shield(write(tmp_path, agreed)).session("c") as session:
         session.user("Please send AC-22 250.")
         if "card" in agreed:
@@ -425,7 +429,7 @@ def test_a_yes_is_given_back_by_the_host_not_by_what_a_tool_writes(
             session.agent("Shall I transfer 250 to AC-22?")
             session.user("Yes.")
         assert session.decide("transfer", WANTED).allowed
-        session.result(answer, error=error)
+        session.result(answer, **told)
         again = session.decide("transfer", WANTED)
         assert again.allowed is gives_back, again.feedback
         if not gives_back:

@@ -225,10 +225,15 @@ def test_a_conflict_may_be_with_the_write_itself(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [{"status": 404, "message": "no such order"}, "HTTP 400: bad amount"])
-def test_other_complaints_about_the_call_are_refusals(answer: Any) -> None:
+def test_other_complaints_are_refusals_where_the_host_or_the_pack_says_so(answer: Any) -> None:
+    """What is wrong may have been found after the deed: "no such order" by the receipt's server."""
     session = shown(ORDER)
     session.decide(*REFUND)
     session.result(answer, error=True)
+    assert session.decide(*REFUND).answer == "look_up"
+    session = shown(ORDER)
+    session.decide(*REFUND)
+    session.result(answer, error=True, refused=True)
     assert session.decide(*REFUND).answer == "allow"
 
 

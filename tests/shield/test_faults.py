@@ -108,7 +108,7 @@ def test_a_write_that_timed_out_may_have_been_done(answer: object, where: str, t
         assert (decision.answer, decision.allowed) == ("look_up", False), "what it did has to be looked up first"
         looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
         assert session.decide("refund", {"order_id": "7"}).allowed
-        session.result("Error: refused")
+        session.result("Error: refused", refused=True)
         assert session.decide("refund", {"order_id": "7"}).allowed, "a refusal changes nothing"
     with Shield(pack, log=where) as held:
         assert held.log is not None

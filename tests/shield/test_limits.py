@@ -105,7 +105,7 @@ def test_what_the_tool_refused_gives_its_place_back_and_what_nobody_knows_keeps_
         session = looked_up(shield, "a")
         assert session.decide("refund", REFUND).allowed
         assert not refunds(shield, "b")
-        session.result("Error: the till is closed", error=True)
+        session.result("Error: the till is closed", error=True, refused=True)
         session.flush()
         # Told of in another process, or after a restart, it is the same.
         lost = looked_up(shield, "c")
@@ -116,12 +116,34 @@ def test_what_the_tool_refused_gives_its_place_back_and_what_nobody_knows_keeps_
         assert verify(log.journal.store, "default").faults == ()
 
 
+def test_an_error_may_come_after_the_deed_and_keeps_its_place(tmp_path: Path) -> None:
+    made = pack("tool: refund, most: 1, within: 1h")
+    with Shield(made, log=str(tmp_path / "log.db")) as shield:
+        session = looked_up(shield, "a")
+        assert session.decide("refund", REFUND).allowed
+        session.result("Object of type Decimal is not JSON serializable", error=True)
+        assert not any(refunds(shield, name) for name in "bcd")
+
+
+def test_a_place_that_was_given_back_is_there_for_the_next_call(tmp_path: Path) -> None:
+    """Not only for the one after it: the refusal and the next decision are written together."""
+    made = pack("tool: refund, most: 1, within: 1h")
+    with Shield(made, log=str(tmp_path / "log.db")) as shield:
+        session = looked_up(shield, "a")
+        for _ in range(3):
+            assert session.decide("refund", REFUND).allowed
+            session.result("order not found", error=True, refused=True)
+        assert session.decide("refund", REFUND).allowed
+        session.result("refunded")
+        assert not refunds(shield, "b")
+
+
 def test_a_refusal_that_is_told_after_a_restart_gives_the_place_back(tmp_path: Path) -> None:
     made, path = pack("tool: refund, most: 1, within: 1h"), str(tmp_path / "log.db")
     with Shield(made, log=path) as shield:
         assert looked_up(shield, "a").decide("refund", REFUND, id="k1").allowed
     with Shield(made, log=path) as shield:
-        shield.session("a").result("Error: the till is closed", id="k1", error=True)
+        shield.session("a").result("Error: the till is closed", id="k1", error=True, refused=True)
     with Shield(made, log=path) as shield:
         assert refunds(shield, "b")
 
@@ -186,7 +208,7 @@ def test_retention_leaves_what_still_counts_until_its_time_is_over(where: str, m
         assert refunds(shield, "a")
         undone = looked_up(shield, "b", "C2")
         assert undone.decide("refund", REFUND).allowed
-        undone.result("the till is closed", error=True)
+        undone.result("the till is closed", error=True, refused=True)
         undone.flush()
         store, later = log.journal.store, time.time() + 60
         store.remove("default", before=later)

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.pack import Pack
 from bylaw.rule.limit import Limit
 from bylaw.trace.event import Call, Message, Result
@@ -53,8 +53,10 @@ def limited_calls(pack: Pack, trajectory: Trajectory, key: bytes | None) -> Iter
         if not isinstance(call, Call) or call.by != "agent":
             continue
         context |= call.context or {}
-        is_done = accepted(pack.schema.tools.get(call.tool), results.get(step))
-        if call.refused or is_done is False:
+        tool, result = pack.schema.tools.get(call.tool), results.get(step)
+        is_done = accepted(tool, result)
+        is_refused = result is not None and (result.refused is True or declares_refusal(tool, result))
+        if call.refused or (is_done is False and is_refused):
             continue
         for limit in pack.book.limits:
             if call.tool in limit.tools:

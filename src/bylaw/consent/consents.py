@@ -401,7 +401,8 @@ class Consents:
 
 def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
     """The call that surely used an agreement up."""
-    return next((each for each in spent if each.counts_at(call.step) and is_repeated(each, call)), None)
+    done = (each for each in spent if each.counts_at(call.step) and not each.is_doubtful())
+    return next((each for each in done if is_repeated(each, call)), None)
 
 
 def _thing(given: list[Argument], deed: Deed) -> str:

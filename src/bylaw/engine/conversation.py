@@ -244,15 +244,19 @@ class Conversation:
         captured: bool = True,
         time: float | None = None,
         tool: str = "",
+        refused: bool | None = None,
     ) -> None:
-        """What a tool answered: to the call with this id, or of this tool, or to the earliest that still waits."""
+        """What a tool answered: to the call with this id, or of this tool, or to the earliest that still waits.
+
+        `refused` where it failed before the tool ran; any other error of a write may have come after the deed.
+        """
         shown = as_content(content)
         self._take()
         self._script.time = time
-        if id and (refused := self._told.pop(id, None)) is not None:
-            call = self._script.events[refused]
+        if id and (step := self._told.pop(id, None)) is not None:
+            call = self._script.events[step]
             assert isinstance(call, Call)
-            self._script.events.append(Result(refused, shown or "", error, captured, call.tool, call.agent, time))
+            self._script.events.append(Result(step, shown or "", error, captured, call.tool, call.agent, time))
             self._take()
             return
         if not self._script.waits_for(id) or (tool and all(call.tool != tool for call in self.waiting())):
@@ -260,7 +264,7 @@ class Conversation:
             what = f"no call{which} waits for a result"
             hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
             raise UsageError(what, hint=hint)
-        self._script.answer(shown, id, tool, error=error, captured=captured, is_decided=True)
+        self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
         doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
         if not self._held:
             self._speaker = "tool"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.schema import Schema
-from bylaw.policy.pattern import compile_pattern
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.transcript import Transcript
 
@@ -24,7 +24,8 @@ def disown(events: list[Event], start: int) -> None:
 
 
 def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None) -> None:
-    """Results of writes from a step on that leave open whether the write was done count as not seen."""
+    """Results of writes from a step on that leave open whether the write was done count as not seen; other errors are
+    marked: the tool may have failed after the deed, unless the pack or the host says that it did nothing."""
     if doubts is None or script.returned.isdisjoint(schema.writing):
         return
     events, tools = script.events, schema.tools
@@ -36,10 +37,11 @@ def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None)
         tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
         if tool is None or tool.effect != "write":
             continue
+        if event.refused or declares_refusal(tool, event):
+            continue
         content = event.content
         text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-        if not doubts(text, event.error, tool.name):
-            continue
-        patterns = [each for each in (tool.refused, tool.surely_refused) if each]
-        if not any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns):
+        if doubts(text, event.error, tool.name):
             events[step] = replace(event, captured=False)
+        elif accepted(tool, event) is False:
+            events[step] = replace(event, refused=False)

@@ -40,16 +40,35 @@ _WAYS = 4
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Whether the tool accepted the call: None where its result was not captured. `value` is the result's, if known."""
+    """Whether the tool accepted the call: None where nobody can tell. `value` is the result's, if known."""
     if result is None or not result.captured:
         return None
+    if result.refused:
+        return False
+    told = _by_result(tool, result, value)
+    return None if told is False and result.refused is False else told
+
+
+def declares_refusal(tool: Tool | None, result: Result) -> bool:
+    """Whether the pack says of such a result that its tool has done nothing."""
+    patterns = (tool.refused, tool.surely_refused) if tool is not None else ()
+    if not any(patterns):
+        return False
+    text = _text(result)
+    return any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns if each)
+
+
+def _text(result: Result) -> str:
+    content = result.content
+    return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+
+
+def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
     if tool is not None and tool.surely_refused:
         return _unless_surely_refused(tool, result, value)
     if result.error:
         return False
-    content = result.content
-    if not isinstance(content, str):
-        content = bytes(content).decode("utf-8", "replace")
+    content = _text(result)
     if tool is not None and tool.refused:
         return compile_pattern(tool.refused, ignore_case=False).search(content) is None
     if result.error is False:
@@ -72,10 +91,9 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
 
 def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | None:
     """The same for a tool of which only some errors are sure refusals: of others nobody knows if the call was done."""
-    content = result.content if isinstance(result.content, str) else bytes(result.content).decode("utf-8", "replace")
-    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(content):
+    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(_text(result)):
         return False
-    return accepted(replace(tool, surely_refused=""), result, value) or None
+    return _by_result(replace(tool, surely_refused=""), result, value) or None
 
 
 def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import is_same, loose, names_several
 from bylaw.policy.tool import Tool
@@ -37,11 +37,17 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_surely_refused(self) -> bool:
-        """Whether the call was not carried out by the word of a shield, of the host or of the pack; a text that begins
-        as errors do may be one that the tool was given."""
-        told = self.call.refused or (self.result is not None and self.result.error is True)
-        is_declared = self.tool is not None and bool(self.tool.refused or self.tool.surely_refused)
-        return self.accepted is False and (told or is_declared)
+        """Whether the call was not carried out by the word of a shield or of the pack, or failed before the tool ran.
+
+        Any other error may have come after the deed: a tool can pay and then fail to write the receipt.
+        """
+        if self.accepted is not False or self.result is None:
+            return self.call.refused
+        return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
+
+    def is_doubtful(self) -> bool:
+        """Whether its result leaves open if it was done."""
+        return self.accepted is None and self.result is not None and self.result.captured
 
     def counts(self) -> bool:
         """Whether, for all that is known now, the call may have taken effect."""

@@ -43,7 +43,7 @@ from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_lines import SaysWhere, answering_stdio_server, saying_where
 from bylaw.integrations.mcp_links import Links, by_url
 from bylaw.integrations.mcp_meta import CONTEXT, CONVERSATION, agent_in, context_in, name_in, said_in, turn_in
-from bylaw.integrations.mcp_result import for_agent, returned, with_note
+from bylaw.integrations.mcp_result import for_agent, never_ran, returned, with_note
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
 from bylaw.integrations.mcp_upwards import pass_upwards
 from bylaw.integrations.sessions import MOST, Sessions
@@ -152,9 +152,12 @@ class ShieldMiddleware(Middleware):
             with self._carrying_out(session, agent):
                 answer = await self._passed_on(context, call_next)
         except BaseException as error:
-            # It may have been carried out or not.
             with anyio.CancelScope(shield=True):
-                await self._record(session, id, "", captured=False)
+                if never_ran(error):
+                    await self._record(session, id, str(error), error=True, refused=True)
+                else:
+                    # It may have been carried out or not.
+                    await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
             raise

@@ -4,12 +4,20 @@
 from typing import Any
 
 import msgspec
-from mcp_types import TextContent
+from fastmcp.exceptions import McpError, NotFoundError
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, TextContent
 
 from bylaw.integrations.showing import WITHHELD, Showing, shows_all
 from bylaw.integrations.undecided import log
 from bylaw.policy.tool import Tool
 from bylaw.shield import Decision
+
+
+def never_ran(error: BaseException) -> bool:
+    """Whether a call failed before its tool ran: by the protocol's own word, not by what a tool writes."""
+    if isinstance(error, McpError):
+        return error.error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
+    return isinstance(error, NotFoundError)
 
 
 def returned(answer: Any, tool: str) -> dict[str, Any]:

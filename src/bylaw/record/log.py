@@ -147,10 +147,11 @@ class Log:
             raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
         return found[0] if found else None
 
-    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
-        """When the last places were taken that are counted under a name, the latest first."""
+    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
+        """When the last places were taken that are counted under a name, the latest first; those of decisions that
+        are about to give theirs back aside."""
         with self._reading():
-            return self._reader.latest_uses(tenant, name, since, most)
+            return self._reader.latest_uses(tenant, name, since, most, returned)
 
     def stops(self, tenant: str) -> Stops:
         """The stops that nobody has lifted, as far as is known here."""

@@ -153,10 +153,16 @@ class Store:
         except (ValueError, msgspec.MsgspecError) as error:
             raise UsageError(str(error)) from error
 
-    def latest_uses(self, tenant: str, name: str, since: float, most: int) -> list[float]:
-        """When the last places that are counted under a name were taken, the latest first."""
-        query = f"SELECT time FROM uses WHERE tenant = ? AND name = ? AND time > ? ORDER BY time DESC LIMIT {most:d}"
-        return [time for (time,) in self._rows(query, (tenant, name, since), settled=False)]
+    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
+        """When the last places that are counted under a name were taken, the latest first; those of decisions that
+        are about to give theirs back aside."""
+        limit = most + len(returned)
+        query = (
+            "SELECT time, decision FROM uses WHERE tenant = ? AND name = ? AND time > ? "
+            f"ORDER BY time DESC LIMIT {limit:d}"
+        )
+        rows = self._rows(query, (tenant, name, since), settled=False)
+        return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], float]:
         """Every place that is taken: by what it is counted under and decision, since when."""

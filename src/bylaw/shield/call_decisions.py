@@ -24,6 +24,7 @@ from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
 from bylaw.shield.declined import is_declined_otherwise
+from bylaw.shield.drafting import given_back
 from bylaw.shield.for_person import line
 from bylaw.shield.history import Named, Opening
 from bylaw.shield.limiting import NO_PLACES, Places, places_for
@@ -111,6 +112,8 @@ class CallDecisions:
         self._told = self._granted = 0
         """How many answers of a model decisions have told of."""
         self._approvals = Approvals()
+        self._written = 0
+        """How many events of the conversation are in the log."""
         self._uses: dict[int, list[Use]] = {}
         """By step of the call, the places that it took under limits."""
         self._recalled: Recalled | None = None
@@ -196,11 +199,14 @@ class CallDecisions:
     ) -> Places:
         """What the pack's limits say of a call, where others of its turn are about to take places."""
         log, tenant, now = self._log, self._shield.tenant, clocks.time()
+        # What comes back with the refusals that this decision will be written after.
+        written = conversation.since(self._written)
+        returned = [use.decision for event in written for use in given_back(conversation, event, self._uses)]
 
         def latest(counted: str, since: float, most: int) -> list[float]:
             assert log is not None
             own = [now for use in taking if use.name == counted]
-            return [*own, *log.latest_uses(tenant, counted, since, most)][:most]
+            return [*own, *log.latest_uses(tenant, counted, since, most, returned)][:most]
 
         whose, find = conversation.context, latest if log is not None else None
         asked = (judgement.made.call, name, by or self.by, whose, find, now)

@@ -44,15 +44,9 @@ class Drafting:
         events = self._conversation.since(self.written)
         for event in events:
             self._bodies.append(("event", event_body(event), ""))
-            self._bodies.extend(("use", *use_entry(replace(use, status="returned"))) for use in self._given_back(event))
+            back = given_back(self._conversation, event, self._uses)
+            self._bodies.extend(("use", *use_entry(replace(use, status="returned"))) for use in back)
         self.written += len(events)
-
-    def _given_back(self, event: Event) -> Sequence[Use]:
-        if not isinstance(event, Result) or event.call is None or event.call not in self._uses:
-            return ()
-        made = self._conversation.ledger.calls.get(event.call)
-        is_refused = made is not None and made.result is event and made.is_surely_refused()
-        return self._uses[event.call] if is_refused else ()
 
     def decide(self, decision: Decision, name: str = "", uses: Iterable[Use] = ()) -> None:
         """A decision after all that has happened by now, and the places that it takes."""
@@ -79,6 +73,15 @@ class Drafting:
         if found and length:
             found[0] = replace(found[0], first=first)
         return [*found, *self._elsewhere]
+
+
+def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
+    """The places that come back with an event: those of the call that it says was surely refused."""
+    if not isinstance(event, Result) or event.call is None or event.call not in uses:
+        return ()
+    made = conversation.ledger.calls.get(event.call)
+    is_refused = made is not None and made.result is event and made.is_surely_refused()
+    return uses[event.call] if is_refused else ()
 
 
 def _refuse_deep(body: bytes) -> None:

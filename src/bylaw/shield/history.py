@@ -60,6 +60,7 @@ class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
     tool: str = ""
     agent: str = ""
     time: float | None = None
+    refused: bool | None = None
 
 
 class _Ground(Ground, frozen=True, omit_defaults=True):
@@ -137,7 +138,8 @@ def event_body(event: Event) -> bytes:
             return encode(replace(unsaid, fault="arguments are not plain data", time=event.time, refused=event.refused))
     content = event.content
     text, data = (content, NO_DATA) if isinstance(content, str) else (None, content)
-    return encode(_Answer(event.call, text, data, event.error, event.captured, event.tool, event.agent, event.time))
+    told = (event.error, event.captured, event.tool, event.agent, event.time, event.refused)
+    return encode(_Answer(event.call, text, data, *told))
 
 
 def added_context(body: bytes) -> dict[str, Any]:
@@ -256,4 +258,5 @@ def _read_event(body: bytes) -> Event:
     if not isinstance(event, _Answer):
         return event
     content = event.text if event.text is not None else event.data
-    return Result(event.call, content, event.error, event.captured, event.tool, event.agent, event.time)
+    told = (event.error, event.captured, event.tool, event.agent, event.time, event.refused)
+    return Result(event.call, content, *told)

@@ -117,21 +117,24 @@ class LiveSession:
         captured: bool = True,
         time: float | None = None,
         tool: str = "",
+        refused: bool | None = None,
     ) -> None:
         """What the tool answered; or, after a refusal, what the agent was told in its place.
 
         Without `id` it is the answer to the call that waits. Where several do, it needs one, or the `tool` whose only
-        call it answers.
+        call it answers. `refused=True` says that it failed before the tool ran: a name or arguments that were turned
+        down. Of any other error of a write nobody knows whether it came after the deed.
         """
         id, tool = door.text(id, "the id of a call"), door.text(tool, "a tool's name")
         error = None if error is None else door.yes_or_no(error, "`error`")
         captured = door.yes_or_no(captured, "`captured`")
+        refused = True if refused is not None and door.yes_or_no(refused, "`refused`") else None
         shown, at = door.writable(content) if isinstance(content, str) else content, self._time(time)
 
         def answer(conversation: Conversation) -> None:
             if not id:
                 door.one_waits(conversation.waiting(), tool)
-            conversation.result(shown, id=id, error=error, captured=captured, time=at, tool=tool)
+            conversation.result(shown, id=id, error=error, captured=captured, time=at, tool=tool, refused=refused)
 
         self._happen(answer)
 

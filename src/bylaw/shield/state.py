@@ -65,8 +65,8 @@ class SessionState(CallDecisions):
         """How it began."""
         self.is_unsettled = False
         """What was read of the log may not be on disk yet, and nothing was written after it."""
-        self._length = self._written = self._decided = 0
-        """Entries, events and decisions in the log so far."""
+        self._length = self._decided = 0
+        """Entries and decisions in the log so far."""
         self._first: Entry | None = None
         """The first entry of it in the log. One that was removed may have been begun anew by somebody else."""
         self._conflicts = (0, 0)

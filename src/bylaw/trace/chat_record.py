@@ -81,6 +81,8 @@ def _result(result: Result, name: str) -> dict[str, Any]:
         message["is_error"] = result.error
     if not result.captured:
         message["captured"] = False
+    if result.refused is not None:
+        message["refused"] = result.refused
     if result.time is not None:
         message["time"] = result.time
     return message

@@ -148,6 +148,9 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     tool: str = ""
     agent: str = ""
     time: float | None = None
+    refused: bool | None = None
+    """Of a failure: True where it came before the tool ran, False where a shield could not tell if the tool had done
+    its work; None where nobody says more than that it failed."""
 
     def value(self) -> Any:
         """The content as data: decoded where it is JSON or what Python printed, else the text itself.

@@ -74,6 +74,7 @@ class Transcript:
         agent: str = "",
         error: bool | None = None,
         captured: bool = True,
+        refused: bool | None = None,
         *,
         is_decided: bool = False,
     ) -> None:
@@ -99,7 +100,7 @@ class Transcript:
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
         if type(content) is not str:
             content = read_content(content)
-        self.events.append(Result(step, content, error, captured, tool, agent, self.time))
+        self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
     def refuse(self) -> None:
         """The call that came last was refused before it ran."""

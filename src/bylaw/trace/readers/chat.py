@@ -69,6 +69,8 @@ class ChatMessage(Struct, gc=False):
     timestamp: str | float | None = None
     captured: bool = True
     """False for a result that came, or a message that was said, but was not recorded."""
+    refused: Any = None
+    """Of a result that is an error, whether the tool surely did nothing: what `bylaw log export` writes."""
     turn: int | None = None
     """Which turn it belongs to, where that does not follow from the order: what `bylaw log export` writes."""
     confirmation: Any = None
@@ -186,7 +188,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
     content = message.content
-    if type(content) is str and content and message.error is None and message.is_error is None:
+    if type(content) is str and content and message.error is message.is_error is message.refused is None:
         # As nearly every result is.
         by: Party = "user" if message.requestor == "user" else "agent"
         id = id if type(id) is str else text_id(id)
@@ -205,6 +207,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         message.agent or "",
         None if error is None else bool(error),
         captured,
+        message.refused if isinstance(message.refused, bool) else None,
     )
 
 
