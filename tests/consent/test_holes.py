@@ -433,3 +433,28 @@ def test_what_the_agent_says_beside_the_call_is_read(beside: str, is_allowed: bo
     session.user("Yes.")
     [decision] = session.decide_turn(beside, [("transfer", {"to": "AC-22", "amount": "250.00"})])
     assert decision.allowed is is_allowed
+
+
+@pytest.mark.parametrize(
+    ("says", "later", "is_allowed"),
+    [
+        ("told", 3600, True),
+        ("told", 90 * 86400, False),
+        ("told, lifetime: 60", 3600, False),
+        ("told, lifetime: 8000000", 90 * 86400, True),
+        ("requested", 90 * 86400, False),
+        ("requested", 3600, True),
+    ],
+)
+def test_a_yes_in_words_runs_out(says: str, later: float, is_allowed: bool) -> None:
+    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", says)})
+    session = Shield(pack).session()
+    call = {"to": "AC-22", "amount": "250.00"}
+    if says == "requested":
+        session.user("Please transfer 250.00 to AC-22.", time=1_000_000.0)
+    else:
+        session.agent(SENT, time=1_000_000.0)
+        session.user("Yes.", time=1_000_000.0)
+    decision = session.decide("transfer", call, time=1_000_000.0 + later)
+    assert decision.allowed is is_allowed
+    assert is_allowed or (decision.card is not None and "too old" in decision.feedback)

@@ -11,6 +11,7 @@ OPEN_REASONS: Mapping[str, str] = {
     "unread": "the agent may have asked for something else",
     "perhaps_spent": "a call like it may have been carried out before",
     "no_card": "no answer to a card",
+    "expired": "the yes is too old",
     "beside_card": "a card stood beside other words",
     "unrecorded": "what was said was not recorded",
     "question": "a question that only a reader can answer",

@@ -56,10 +56,13 @@ _SAID = frozenset(said for word in ("true", "false", "yes", "no") for said in (w
 
 
 class Terms(Struct, frozen=True):
-    """What a pack says of its arguments: which need not be told, and which must be, whatever they look like."""
+    """What a pack says of its arguments: which need not be told, and which must be, whatever they look like; and how
+    long a yes in words counts."""
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
+    lifetime: float = 86_400.0
+    """Seconds; as long as a person's yes."""
 
 
 class Argument(Struct, frozen=True):

@@ -145,15 +145,26 @@ class Consents:
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
         deed = self._deeds.of(call.call.tool)
         if basis == "requested" and self._is_requested(call, given, deed, last):
-            return self._found(True, "requested", last)
+            return (
+                self._found(None, "expired", last)
+                if self._is_over(call, last)
+                else self._found(True, "requested", last)
+            )
         is_answered = self._is_answered(call, deed, last)
         found = self._answered(call, given, deed, last) if is_answered else self._found(None, "unanswered", last)
+        if found.value and self._is_over(call, last):
+            found = self._found(None, "expired", last)
         if basis == "card" and found.value:
             return self._found(None, "no_card", last)
         is_put = found.reason in ("agreed", "untold") or (found.reason == "unread" and "leave" in last.put.asks)
         if basis == "requested" or is_put:
             return found
         return self._not_agreed(call, given, deed, last) or found
+
+    def _is_over(self, call: CallRecord, last: Exchange) -> bool:
+        """Whether the user's words are too old for a call; where nobody knows when they were said, they are not."""
+        said, now = self._talk.time_of(last.answered_at), call.call.time
+        return said is not None and now is not None and now - said > self._terms.lifetime
 
     def _is_answered(self, call: CallRecord, deed: Deed, last: Exchange) -> bool:
         """Whether the user said yes to a question for leave, or chose what the agent offered to do."""

@@ -13,10 +13,12 @@ Reason = Literal[
     "confirmed", "agreed", "requested",
     "never_put", "unnamed", "spent", "declined",
     "unrecorded", "unanswered", "unread", "untold", "perhaps_spent", "no_card", "beside_card",
+    "expired",
 ]  # fmt: skip
 """Agreed: by a card, a plain yes, or a request. Not agreed: nothing was put, the thing was never named, the yes was
 spent, a bare no. Open: something was not recorded; no plain yes; what was put cannot be read; a value was not surely
-told; a call like it may have been carried out; no card was answered; one was, beside words that may take it back."""
+told; a call like it may have been carried out; no card was answered; one was, beside words that may take it back; the
+yes is too old."""
 
 
 class Quote(Struct, frozen=True):

@@ -158,6 +158,10 @@ class Talk:
                     self._hear(step, event)
         self._read = end
 
+    def time_of(self, step: int) -> float | None:
+        """When something was said, where anybody knows."""
+        return self._events[step].time
+
     def said_since(self, start: int, before: int) -> list[Utterance]:
         """What the agent has said since the user's last answer, up to a call whose turn began at `start`: also what it
         says in that turn, beside the call."""

@@ -48,6 +48,7 @@ PUTTABLE = frozenset(
         "perhaps_spent",
         "no_card",
         "beside_card",
+        "expired",
     ),
 )
 """Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""

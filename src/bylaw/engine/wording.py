@@ -140,6 +140,8 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
         case "no_card":
             return "the pack wants the user's answer to a card, and there is none"
+        case "expired":
+            return f"whether the user still agrees is open: the answer at step {answered} is too old"
         case "beside_card":
             shown = f"the card at step {why.get('told_at')} stood beside other words, which may take it back"
             return f"whether the user agreed is open: {shown}"
@@ -158,6 +160,7 @@ _TO_AGENT = {
     "unanswered": "the user's answer is not a plain yes to this",
     "unread": "what you asked the user may have been something else",
     "no_card": "the user must answer a card that shows this call",
+    "expired": "the user's yes is too old to count",
     "beside_card": "an answer to a card does not count where other words stand beside the card",
 }
 _STEPS = {
@@ -169,6 +172,7 @@ _STEPS = {
     "unanswered": "ask the user for a plain yes or no to this call",
     "unread": "ask the user for a plain yes or no to this call",
     "no_card": "show the user the card and wait for the answer",
+    "expired": "tell the user what this call does, and make it once they say yes again",
     "beside_card": "show the user the card alone and wait for the answer",
 }
 

@@ -39,7 +39,7 @@ LONGEST_CARD = 7 * 24 * 3600.0
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
-    "consented": ("need_not_be_told", "must_be_told", "model", "card"),
+    "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
 """What may stand beside a way, apart from a description."""
@@ -94,6 +94,7 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     consented: Scalar | None = None
     need_not_be_told: list[Scalar] | None = None
     must_be_told: list[Scalar] | None = None
+    lifetime: int | float | None = None
     model: Scalar | None = None
     card: WrittenCard | None = None
     code: Scalar | None = None
@@ -293,7 +294,11 @@ class PredicateReader:
             self._fault(f"`{each}` is not an argument of any tool", *at)
         for each in sorted(spared & wanted):
             self._fault(f"`{each}` both must and need not be told", *at)
-        terms, words = Terms(spared, wanted), self._card_words(body.card or WrittenCard(), at)
+        lifetime = Terms().lifetime if body.lifetime is None else float(body.lifetime)
+        if not 0 < lifetime < float("inf"):
+            hint = "seconds, more than 0: how long a yes in words counts"
+            self._fault(f"`lifetime` of a yes cannot be `{body.lifetime}`", *at, "lifetime", hint=hint)
+        terms, words = Terms(spared, wanted, lifetime), self._card_words(body.card or WrittenCard(), at)
         deeds = Deeds(self._schema.tools)
         found = Predicate(
             name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)
