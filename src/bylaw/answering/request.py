@@ -53,8 +53,13 @@ class SaidArgument(Struct, frozen=True):
     fill: Literal["said", "found", "free"]
     quotes: tuple[str, ...] = ()
     sources: tuple[SaidSource, ...] = ()
+    every: bool = False
+    but: tuple[str, ...] = ()
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
+    field: str = ""
+    factor: float | None = None
+    judged: tuple[str, ...] = ()
 
 
 class SaidDeed(Struct, frozen=True):
@@ -95,7 +100,7 @@ PAUSE = 30.0
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
     """What a model is asked of a request."""
     given = {"tools": "\n".join(_told(tool) for tool in tools.values()), "request": text}
-    return render(PROMPTS, "request", given, schema=SCHEMA, max_tokens=2500)
+    return render(PROMPTS, "request", given, schema=SCHEMA, max_tokens=4000)
 
 
 def _told(tool: Tool) -> str:
@@ -242,7 +247,19 @@ class _Checking:
             return None
         sources = tuple(self._source(each) for each in said.sources)
         limits = tuple(limit for limit in said.limits if limit.least or limit.most)
-        return Slot(said.name, said.fill, quotes if said.fill != "free" else (), sources, said.choice, limits)
+        return Slot(
+            said.name,
+            said.fill,
+            quotes if said.fill != "free" else (),
+            sources,
+            said.choice,
+            limits,
+            every=said.every,
+            but=self._spans(said.but),
+            field=said.field,
+            factor=said.factor,
+            judged=self._spans(said.judged),
+        )
 
     def _source(self, said: SaidSource) -> Source:
         if said.tool and said.tool not in self._tools:

@@ -57,6 +57,16 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     sources: tuple[Source, ...] = ()
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
+    every: bool = False
+    """All that fit are meant; else one, for each source."""
+    but: tuple[Span, ...] = ()
+    """What is left out of those that would fit."""
+    field: str = ""
+    """What of the found thing it is, as a record calls it."""
+    factor: float | None = None
+    """An amount is so many times one that is shown."""
+    judged: tuple[Span, ...] = ()
+    """Words that tell the right one, and that no code can hold against what was shown."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
