@@ -92,7 +92,7 @@ class ResultPlaces:
 
     def beside(self, place: Place) -> Mapping[str, str]:
         """The short fields of the record that a place is of."""
-        return self.records[place.record] if 0 <= place.record < len(self.records) else {}
+        return self.beside_number(place.record)
 
     def fields(self, number: int) -> Mapping[str, str]:
         """All fields of a record, texts and lists of values among them, folded; none for the number of no record."""
@@ -103,6 +103,15 @@ class ResultPlaces:
             found = {fold(str(name)): _folded_all(part) for name, part in self._mappings[number].items()}
             self._fields[number] = found
         return found
+
+    def beside_number(self, number: int) -> Mapping[str, str]:
+        """The short fields of a record; none for the number of no record."""
+        return self.records[number] if 0 <= number < len(self.records) else {}
+
+    def written(self, number: int, field: str) -> str:
+        """The text of a record's field as it was written, lines and all; empty where there is none."""
+        part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
+        return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
         """The values, folded, that stand alone in a field, or in any; for an empty name the members of a list."""

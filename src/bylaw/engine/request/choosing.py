@@ -5,10 +5,13 @@ it, a count (the users in a channel, the messages of a sender), or the sums that
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from bylaw.engine.request.allowance import Choice, Limit, Slot, parameter_kind
-from bylaw.engine.request.naming import Naming, about, leaves_of
+from msgspec.structs import replace
+
+from bylaw.engine.request.allowance import Choice, Limit, Slot, Source, parameter_kind
+from bylaw.engine.request.composing import is_code
+from bylaw.engine.request.naming import Naming, about, is_weekday, leaves_of
 from bylaw.engine.request.stems import stem
 from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
@@ -22,6 +25,7 @@ _SUM = re.compile(
     r"|\d+(?=\s?(?:[$€£]|eur|usd|gbp)))(?!\w)"
 )
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?)?")
+_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
@@ -40,11 +44,61 @@ class Choosing:
         measured = self._measured(slot.choice, sight)
         mine = measured.pop(fold(str(value)), None)
         rest = [each for other, each in measured.items() if not self._is_out(slot, other)]
-        if mine is None or not measured:
-            mine, rest = self._by_sums(sight, value)
+        if (mine is None or not measured) and not _is_moment(slot.choice.field):
+            mine, rest = (
+                self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
+            )
         if mine is None:
             return False
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
+
+    def has_rivals(self, slot: Slot, value: str | float, sight: Traced, is_out: Callable[[str], bool]) -> bool:
+        """Whether one thing is meant, and the same result shows another that the user's words fit as well."""
+        assert sight.step is not None
+        if not sight.is_whole:
+            return False
+        places = self._provenance.places(sight.step)
+        mine = fold(str(value))
+        sources = [source for source in slot.sources if self._naming.is_of(source, sight, value)]
+        if sight.number < 0 or mine in places.fields(sight.number):
+            others = [(each, sight) for each in places.values(sight.field) if each != mine]
+        else:
+            others = [
+                (other, replace(sight, number=number))
+                for number, record in enumerate(places.records)
+                if number != sight.number and (other := record.get(sight.field, mine)) != mine
+            ]
+        return any(
+            self._naming.is_of(source, place, other)
+            and not self._is_out(slot, other)
+            and not is_out(other)
+            and not self._is_nearer(source, sight, place)
+            for other, place in others
+            for source in sources
+        )
+
+    def _is_nearer(self, source: Source, sight: Traced, other: Traced) -> bool:
+        """Whether a weekday names a thing rather than another, which is later or gone by: the next one is meant."""
+        today = self._today()
+        mine, rival = (self._day(each) for each in (sight, other))
+        if not (today and mine and rival and mine != rival):
+            return False
+        is_named = any(is_weekday(mine, word) and is_weekday(rival, word) for word in self._naming.words(source.named))
+        return is_named and mine >= today and not today <= rival < mine
+
+    def _day(self, sight: Traced) -> str:
+        assert sight.step is not None
+        fields = self._provenance.places(sight.step).fields(sight.number).values()
+        return next((told[:10] for told in fields if _MOMENT.match(told)), "")
+
+    def _today(self) -> str:
+        """The day that a tool tells which is asked for nothing and tells nothing else."""
+        days = [
+            text.strip()
+            for _, call, text in self._provenance.results(before=self._before)
+            if not call.arguments and (tool := self._tools.get(call.tool)) is not None and tool.trusts("")
+        ]
+        return next((day for day in reversed(days) if _A_DAY.fullmatch(day)), "")
 
     def _is_out(self, slot: Slot, value: str | float) -> bool:
         """Whether results show that a thing is out of the bounds, or not of the kind that the user named."""
@@ -114,9 +168,33 @@ class Choosing:
             paragraphs = re.split(r"\n\s*\n", text)
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
+        if is_code(str(value)):
+            # A sum beside no account is none that stands for choice.
+            pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
         return (own, [*sums.values()]) if sums else (None, [])
+
+    def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
+        """The largest sum of the text that a value stands in, and that of each of the other texts which the user named
+        beside it; nothing where one of them was not read."""
+        own: float | None = None
+        rest: list[float] = []
+        for source in slot.sources:
+            sums = [_sum(fold(text)) for text in self._naming.texts(source, (), self._before)]
+            largest = max((each for each in sums if each is not None), default=None)
+            if largest is None:
+                return None, []
+            if self._naming.is_of(source, sight, value):
+                own = largest
+            else:
+                rest.append(largest)
+        return own, rest
+
+
+def _are_apart(slot: Slot, sight: Traced) -> bool:
+    """Whether the user named several texts that one tool shows, to choose among them."""
+    return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
@@ -156,6 +234,14 @@ def fits(field: str, name: str) -> bool:
     """Whether a field, as a model calls it, is a field or what a tool is about; one moment is as good as another."""
     mine, other = ({stem(word) for word in words_of(each.replace(" ", "_"))} for each in (field, name))
     return bool(mine & other) or (_is_moment(field) and _is_moment(name))
+
+
+def fitting(field: str, names: Iterable[str]) -> set[str]:
+    """The names of fields that share the most words with one as a model calls it; none where none shares any."""
+    mine = {stem(word) for word in words_of(field.replace(" ", "_"))}
+    shared = {name: len(mine & {stem(word) for word in words_of(name.replace(" ", "_"))}) for name in names}
+    most = max(shared.values(), default=0)
+    return {name for name, count in shared.items() if most and count == most}
 
 
 def _is_moment(field: str) -> bool:

@@ -20,6 +20,8 @@ _PASSAGE = 5
 _PASSAGES = 100
 _CODE = 8
 _FIGURES = 4
+_FIGURE = re.compile(r"(?<![\w.])[A-Za-z]*-?\d[\w.,-]*\d(?!\w)")
+"""An amount, a number or a code of two figures or more."""
 
 
 class Composing:
@@ -55,9 +57,28 @@ class Composing:
                 return passage
         return ""
 
+    def figure_of_another(self, text: str, sources: Sequence[Source]) -> str:
+        """A figure or a code in a text that its sources show only beside other things than those the user named."""
+        for value in dict.fromkeys(_FIGURE.findall(text)):
+            sights = [*self._provenance.sights(value, before=self._before)]
+            stands = [
+                sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
+                for sight in sights
+                for source in sources
+                if source.named and self._naming.is_of(source, sight, value)
+            ]
+            if stands and not any(stands) and not self._provenance.is_said(value, before=self._before):
+                return value
+        return ""
+
     def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
         sights = self._provenance.sights(plain_link(value), before=self._before)
-        return any(self._naming.is_of(source, sight, value) for sight in sights for source in sources)
+        return any(
+            self._naming.is_of(source, sight, value)
+            and (sight.is_whole or self._naming.stands_by_its_names(source, sight, value, among_all=True) is not False)
+            for sight in sights
+            for source in sources
+        )
 
     def _is_linked(self, link: str, sources: Sequence[Source]) -> bool:
         """Whether a link stands in a source; not one of a page, which may not send people to another."""

@@ -14,20 +14,23 @@ from bylaw.engine.request.allowance import (
     Delegation,
     Fill,
     Slot,
+    Source,
     fetches,
     is_deed,
     kinds_of,
     parameter_kind,
 )
 from bylaw.engine.request.by_words import allowed_by_words, slots_of
-from bylaw.engine.request.choosing import Choosing, fits, is_beyond
+from bylaw.engine.request.choosing import Choosing, fits, fitting, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
+from bylaw.engine.request.leaving_out import LeavingOut
 from bylaw.engine.request.naming import Naming, is_weekday, leaves_of
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
+from bylaw.text.day import days, times
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
 from bylaw.text.spelling import spell
@@ -36,6 +39,7 @@ from bylaw.trace.event import Call, decode_text
 Delegating = Literal["ask", "follow"]
 """What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_CLOCK = re.compile(r"(\d\d):(\d\d)")
 
 
 class Keeping:
@@ -99,6 +103,8 @@ class Keeping:
                 if not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text)):
                     # A note says "hotel: Riga Inn, 3 to 5 May", without a verb.
                     deeds = (*deeds, Deed(tool.name, (), tuple(slots_of(tool))))
+                if not _is_of_one_item(call, tool, text):
+                    continue
                 for deed in deeds:
                     said = f"{request}\n{text}"
                     check = _Check(self._provenance, self._tools, tool, deed, said, before, _never, text=text)
@@ -178,13 +184,17 @@ class _Check:
         )
 
     def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
+        if slot.but and (objection := self._object_to_left_out(slot, kind, value)):
+            return objection
+        if slot.said and self._is_at_another_time(slot, kind, str(value)):
+            return self._objection("not_said", slot, value)
         if slot.said and self._is_fixed(slot, kind, value):
             return None
         if slot.fill == "said" and slot.said:
             return self._objection("not_said", slot, value)
         if any(fits(limit.field, slot.name) and is_beyond(limit, str(value)) for limit in slot.limits):
             return self._objection("too_much", slot, value)
-        if kind == "text" and isinstance(value, str):
+        if kind == "text" and isinstance(value, str) and not (slot.fill == "found" and slot.choice):
             # A text is the agent's own, whatever it passes on.
             return self._object_to_text(slot, value)
         if (
@@ -207,6 +217,24 @@ class _Check:
             return self._objection("not_said", slot, value)
         return self._object_to_source(slot, kind, value)
 
+    def _is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
+        """Whether a moment is on the day that the user said, or any, and at another time than the user said."""
+        if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
+            return True
+        clock = _CLOCK.search(value) if kind == "moment" and not slot.limits else None
+        said = times(" ".join(self._naming.words(slot.said))) if clock else ()
+        return clock is not None and bool(said) and (int(clock[1]), int(clock[2])) not in said
+
+    def _object_to_left_out(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
+        """What the user left out is not given."""
+        leaving_out = LeavingOut(self._provenance, self._naming, self._request, self._before)
+        if kind == "text" and isinstance(value, str):
+            held = leaving_out.held_in(slot, value)
+            return self._objection("left_out", slot, held) if held else None
+        if kind in ("number", "moment", "flag") or not leaving_out.is_out(slot, value):
+            return None
+        return self._objection("left_out", slot, value)
+
     def _is_said_of_another(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether the user said a value only as the name of where another is to be found, or as the account or the
         number of another deed."""
@@ -223,8 +251,10 @@ class _Check:
             sources = [source for each in self._deed.slots for source in each.sources]
             if name := composing.strange_name(text, sources):
                 return self._objection("link", slot, name)
-            passage = composing.strange_passage(text, sources)
-            return self._objection("passage", slot, passage) if passage else None
+            if passage := composing.strange_passage(text, sources):
+                return self._objection("passage", slot, passage)
+            figure = composing.figure_of_another(text, slot.sources)
+            return self._objection("of_another", slot, figure) if figure else None
         for link in LINK.findall(text) if "." in text else ():
             bare = link.rstrip(TRIM)
             if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
@@ -235,18 +265,49 @@ class _Check:
         """An amount that nobody said must at least not be more than all that was said or shown, together."""
         number = _number(value)
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
+        if slot.factor and number is not None:
+            return None if self._is_share(number, slot) else self._objection("not_found", slot, value)
         if named and number is not None:
             sights = [*self._provenance.sights(number, before=self._before)]
-            is_named = any(self._naming.is_of(source, sight, value) for source in named for sight in sights)
-            texts = (text for source in named for text in self._naming.texts(source, (), self._before))
-            is_named = is_named or self._follows(number, " \n ".join(texts))
-            return None if is_named else self._objection("not_found", slot, value)
+            if any(self._is_named(slot, source, sight, number) for source in named for sight in sights):
+                return None
+            # What a record says is the thing itself; only a running text tells by how much something changes.
+            texts = [text for source in named for text in self._naming.texts(source, (), self._before, only_prose=True)]
+            is_told = bool(texts) and self._follows(number, " \n ".join(texts))
+            return None if is_told else self._objection("not_found", slot, value)
         if self._text and number is not None and not self._follows(number, self._text):
             return self._objection("not_said", slot, value)
         known = self._provenance.numbers(before=self._before)
         if number is None or not known or number <= 2 * max(known):
             return None
         return self._objection("too_much", slot, value)
+
+    def _is_share(self, number: float, slot: Slot) -> bool:
+        """Whether an amount is the share that the user said of one that a source shows."""
+        assert slot.factor is not None
+        for base in self._provenance.numbers(before=self._before):
+            if abs(base * slot.factor - number) < _ROUNDED:
+                sights = [*self._provenance.sights(base, before=self._before)]
+                if not slot.sources or any(
+                    self._naming.is_of(source, sight, base) for source in slot.sources for sight in sights
+                ):
+                    return True
+        return False
+
+    def _is_named(self, slot: Slot, source: Source, sight: Traced, value: str | float) -> bool:
+        """Whether a value stands where the user said: in the named record, and in its field; of a text in the piece
+        that bears the names."""
+        if not self._naming.is_of(source, sight, value) or not self._is_of_field(slot, sight):
+            return False
+        return sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
+
+    def _is_of_field(self, slot: Slot, sight: Traced) -> bool:
+        """Whether a value stands in the field that it should be, where its record has one of that name."""
+        if not slot.field or sight.step is None or sight.number < 0:
+            return True
+        fields = self._provenance.places(sight.step).fields(sight.number)
+        best = fitting(slot.field, fields)
+        return not best or fold(sight.field) in best
 
     def _follows(self, number: float, text: str) -> bool:
         """Whether an amount follows from a text: one that was shown is raised or lowered by what stands there, in
@@ -268,13 +329,34 @@ class _Check:
             return None
         sights = [*self._sights(day[0])]
         if not sights:
-            is_open = bool(self._text) or slot.fill == "free" or not _says_a_day(self._request)
+            if self._text:
+                return self._objection("not_said", slot, value) if _is_past(day[0], self._text) else None
+            is_open = slot.fill == "free" or not _says_a_day(self._request)
             return None if is_open else self._objection("not_said", slot, value)
         named = [source for source in slot.sources if source.named]
+        if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
+            return self._objection("not_found", slot, value)
         if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
             return None
         is_named = any(self._naming.is_of(source, sight, day[0]) for source in named for sight in sights)
         return None if is_named else self._objection("not_found", slot, value)
+
+    def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
+        """Whether a moment is one of the named records, by the clock as well where they show one."""
+        shown = [
+            (sight, self._provenance.places(sight.step).fields(sight.number).get(fold(sight.field), ""))
+            for sight in sights
+            if sight.step is not None and any(self._is_named(slot, source, sight, value[:10]) for source in named)
+        ]
+        clock = _CLOCK.search(value)
+        told = [(sight, moment, _CLOCK.search(moment)) for sight, moment in shown]
+        fits = [
+            (sight, moment) for sight, moment, other in told if clock is None or other is None or clock[0] == other[0]
+        ]
+        if slot.choice is None:
+            return bool(fits) or not shown
+        choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
+        return any(choosing.is_chosen(slot, moment, sight) for sight, moment in fits)
 
     def _is_in_place(self, kind: str, value: str | float) -> bool:
         """Whether a value stands in a trusted field, or in a place that the user named."""
@@ -290,7 +372,7 @@ class _Check:
             if not self._is_usable(slot, kind, value, sight):
                 continue
             is_found = True
-            if choosing.is_chosen(slot, value, sight):
+            if choosing.is_chosen(slot, value, sight) and not self._is_one_of_several(choosing, slot, value, sight):
                 return None
         if slot.choice is not None and self._is_user_word(value):
             # "Which of the two is better rated? Book that one."
@@ -309,29 +391,40 @@ class _Check:
             return None
         return self._objection("not_chosen" if is_found else "not_found", slot, value)
 
+    def _is_one_of_several(self, choosing: Choosing, slot: Slot, value: str | float, sight: Traced) -> bool:
+        """Whether others fit as well as a value, and only the user can say which is meant."""
+        if slot.judged and not sight.is_whole and not self._is_user_word(value):
+            return not self._naming.stands_by_words(slot.judged, sight, value)
+        is_one = self._is_whole and slot.fill == "found" and not slot.every and slot.choice is None
+        if not (is_one or slot.judged) or self._is_user_word(value):
+            return False
+        leaving_out = LeavingOut(self._provenance, self._naming, self._request, self._before)
+        return choosing.has_rivals(slot, value, sight, lambda other: leaving_out.is_out(slot, other))
+
     def _is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from where it stands."""
         if not slot.sources:
             if self._text:
                 if sight.source == "record":
-                    return self._is_noted(sight)
+                    return self._is_noted(sight, is_known=kind not in ("link", "address"))
                 return self._is_called(value, sight) or self._is_posted(kind, sight)
             return sight.source == "record" or self._is_pointed(kind, sight)
-        if sight.source != "record" and not self._stands_out(slot.name, kind, value, sight):
+        if sight.source != "record" and not self._stands_out(slot, kind, value, sight):
             return False
-        if not any(self._naming.is_of(source, sight, value) for source in slot.sources):
+        if not any(self._is_named(slot, source, sight, value) for source in slot.sources):
             return False
         return sight.source == "record" or bool(sight.pointed) or any(source.named for source in slot.sources)
 
-    def _is_noted(self, sight: Traced) -> bool:
-        """Whether the text that the user handed over to speaks of a record, or of none of those beside it."""
+    def _is_noted(self, sight: Traced, *, is_known: bool) -> bool:
+        """Whether the text that the user handed over to speaks of a record; or of none of those beside it, where one
+        that the system knows will do."""
         assert sight.step is not None
         said = _telling(self._text)
         noted = [
             any(len(value) <= _SHORT and _telling(value) & said for value in record.values())
             for record in self._provenance.places(sight.step).records
         ]
-        return not any(noted) or (sight.number >= 0 and noted[sight.number])
+        return (is_known and not any(noted)) or (sight.number >= 0 and noted[sight.number])
 
     def _is_called(self, value: str | float, sight: Traced) -> bool:
         """Whether the text that the user handed over to calls somebody by name whose address stands alone somewhere."""
@@ -343,16 +436,21 @@ class _Check:
         is_page = kind == "link" and fetches(self._tools[sight.tool])
         return kind in ("link", "address") and not is_page and self._naming.is_noted(sight, self._text)
 
-    def _stands_out(self, name: str, kind: str, value: str | float, sight: Traced) -> bool:
+    def _stands_out(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from a text: it is all that stands there, or a link, an address or a plain name;
-        an id or an account in a running text only where the text has no other."""
+        an id in a running text never, an account only where the text has no other, or its piece alone bears the names
+        that the user gave."""
         if sight.is_whole or kind in ("link", "address"):
             return True
-        if "id" in words_of(name):
+        if "id" in words_of(slot.name):
             return False
         assert sight.step is not None
         codes = [each for each in identifiers(self._provenance.text(sight.step)) if is_code(each)]
-        return not identifiers(str(value)) or codes == [str(value)]
+        return (
+            not identifiers(str(value))
+            or codes == [str(value)]
+            or any(self._naming.alone_bears(source, sight, str(value), codes) for source in slot.sources)
+        )
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
@@ -425,10 +523,34 @@ def _ends(words: str) -> Iterator[str]:
         yield from (f"{first} {month}", f"{last} {month}")
 
 
+_ITEM = re.compile(r"(?:^|(?<=\s))(?:\d{1,2}[.)]|[-*\u2022])\s+")
+
+_ONE_ITEM = 2
+"""What stands before the first item, and that item."""
+
+
+def _is_of_one_item(call: Call, tool: Tool, text: str) -> bool:
+    """Whether all names and addresses of a call that a list holds stand in one item of it: who is to be told something
+    is not who is to be let in."""
+    items = [fold(item) for item in _ITEM.split(text)]
+    if len(items) <= _ONE_ITEM:
+        return True
+    kinds = kinds_of(tool)
+    given = [
+        fold(str(plain_link(each)))
+        for name, value in call.arguments.items()
+        if kinds.get(name) in ("name", "address", "link")
+        for each in parts_of(value)
+    ]
+    held = [{number for number, item in enumerate(items) if occurs(each, item) >= 0} for each in given]
+    return any(all(not each or number in each for each in held) for number in range(len(items)))
+
+
 _DESTROYING = frozenset(("delete", "remove", "cancel", "reset", "revoke", "update", "change", "share"))
 """Verbs of tools that a note must ask for in words."""
 _A_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
 _CENT = 0.005
+_ROUNDED = 0.01
 _SHORT = 80
 
 
@@ -479,6 +601,13 @@ _A_DAY = re.compile(
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}[/.]\d{1,2}\b",
     re.IGNORECASE,
 )
+
+
+def _is_past(day: str, text: str) -> bool:
+    """Whether a day is later than all that a folded text says, and it says some."""
+    said = [(each.year or int(day[:4]), each.month, each.day) for each in days(text)]
+    year, month, number = (int(part) for part in day.split("-"))
+    return bool(said) and (year, month, number) > max(said)
 
 
 def _says_a_day(text: str) -> bool:

@@ -1,7 +1,8 @@
 """Which of the things that results show the user's words name: the mail of a sender, the event of a title, a file.
 
 A record is named by its short fields where any of the same result is; else by what its texts say; else by what the tool
-was asked for. So a text that only mentions a meeting does not make its event that meeting.
+was asked for. So a text that only mentions a meeting does not make its event that meeting. Of a longer text it is the
+line or the sentence that bears the names.
 """
 
 import re
@@ -14,10 +15,11 @@ from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import is_prose
+from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.spelling import spell
 
-_CLOSEST = 3
+_CLOSEST = 4
+_WHOLLY = 2
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
@@ -51,10 +53,12 @@ class Naming:
         fields = places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
             # A thing of a list, or one that the tool was asked about, goes by its own name.
+            if not places.records and self.stands_by_its_names(source, sight, value) is not False:
+                return is_tool and not self._is_missing(source, sight.step, given)
             own = {"": named} if sight.is_whole else {"lines": self._lines(sight.step, named)}
             if (field := fold(sight.field)) in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
-            return is_tool and _closeness(words, own, given) > 0
+            return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(fold(sight.field)) == named:
             # What the user calls a record by is not what is looked for in it.
             return False
@@ -62,10 +66,10 @@ class Naming:
         own_text = "" if sight.is_whole or fields.get(field) == named else field
         others = [places.fields(each) for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for other in others for value in other.values()), *given])
-        mine = _closeness(words, fields, given, but=own_text)
+        mine = closeness(words, fields, given, but=own_text)
         if not mine or not (is_tool or mine == _CLOSEST * len(words)):
             return False
-        return mine >= max(_closeness(words, other, given, but=own_text) for other in others)
+        return mine >= max(closeness(words, other, given, but=own_text) for other in others)
 
     def _telling(self, named: Sequence[Span], shown: Sequence[str]) -> tuple[str, ...]:
         """The words that tell records apart: names and figures, and of the others those that any of them bears.
@@ -76,9 +80,68 @@ class Naming:
         found = tuple(
             word
             for word, span in zip(words, named, strict=True)
-            if _is_name(self._request[span.start : span.end]) or any(names(word, value) for value in shown)
+            if is_name(self._request[span.start : span.end]) or any(names(word, value) for value in shown)
         )
         return found or words
+
+    def alone_bears(self, source: Source, sight: Traced, value: str, rivals: Sequence[str]) -> bool:
+        """Whether one piece of a running text bears the names best, and holds a value and none of its rivals."""
+        borne = self._borne(source, sight)
+        most = max((count for _, count in borne), default=0)
+        best = [piece for piece, count in borne if count and count == most]
+        held = {rival for rival in rivals for piece in best if occurs(fold(rival), piece) >= 0}
+        return held == {value}
+
+    def stands_by_its_names(
+        self, source: Source, sight: Traced, value: str | float, *, among_all: bool = False
+    ) -> bool | None:
+        """Of a value in a text, whether no other piece of it bears more of the names which the text alone bears; None
+        where no piece with such a value bears any. With `among_all` pieces without such a value count as well.
+
+        "Ann's contract has ended. Ben's runs until May": asked for the contract that has ended, it is not Ben's.
+        """
+        named = fold(str(plain_link(value)))
+        borne = [each for each in self._borne(source, sight) if among_all or _may_hold(each[0], named)]
+        most = max((count for _, count in borne), default=0)
+        spelling = spell(plain_link(value))
+        held = [count for piece, count in borne if spelling is not None and spelling.said_in(piece)]
+        return most in held if most else None
+
+    def _borne(self, source: Source, sight: Traced) -> list[tuple[str, int]]:
+        """The pieces of the text that a value stands in, folded, each with how many names of its source it bears; those
+        aside that short fields of the record or the tool's arguments bear."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
+        short = [each for each in places.beside_number(sight.number).values() if not is_prose(each)]
+        outer = (*short, *given)
+        words = [word for word in self.words(source.named) if not any(names(word, each) == _WHOLLY for each in outer)]
+        text = places.written(sight.number, sight.field) or self._provenance.text(sight.step)
+        pieces = [fold(each) for each in pieces_of(text)]
+        return [(piece, sum(bool(names(word, piece)) for word in words)) for piece in pieces]
+
+    def stands_by_words(self, spans: Sequence[Span], sight: Traced, value: str | float) -> bool:
+        """Whether the piece of a running text in which a value stands has more words of a description than any other."""
+        assert sight.step is not None
+        text = self._provenance.places(sight.step).written(sight.number, sight.field) or self._provenance.text(
+            sight.step
+        )
+        told = telling_stems(" ".join(self.words(spans)))
+        spelling = spell(plain_link(value))
+        mine = others = 0
+        for piece in map(fold, pieces_of(text)):
+            shared = len(told & telling_stems(piece))
+            if spelling is not None and spelling.said_in(piece):
+                mine = max(mine, shared)
+            else:
+                others = max(others, shared)
+        return mine > others
+
+    def _is_missing(self, source: Source, step: int, given: Sequence[str]) -> bool:
+        """Whether neither a text nor what its tool was given bears a word that tells things apart."""
+        shown = [fold(self._provenance.text(step)), *given]
+        words = self._telling(source.named, shown)
+        return not all(any(names(word, each) == _WHOLLY for each in shown) for word in words)
 
     def _lines(self, step: int, value: str) -> str:
         """The lines of a text in which a value stands, folded."""
@@ -91,7 +154,7 @@ class Naming:
         for step, call, _ in self._provenance.results(before=before) if words and source.tool else ():
             if call.tool == source.tool and named in (fold(str(each)) for each in leaves_of(call.arguments)):
                 places = self._provenance.places(step)
-                if any(_closeness(words, places.fields(each), ()) for each in range(len(places.records))):
+                if any(closeness(words, places.fields(each), ()) for each in range(len(places.records))):
                     return True
         return False
 
@@ -107,8 +170,11 @@ class Naming:
 
         return noted(sight.number) >= max(1, *(noted(each) for each in range(len(places.records))))
 
-    def texts(self, source: Source, asked: Sequence[Span], before: int) -> Iterator[str]:
-        """The texts of results that a source means: records that bear its names, else what was got by them."""
+    def texts(self, source: Source, asked: Sequence[Span], before: int, *, only_prose: bool = False) -> Iterator[str]:
+        """The texts of results that a source means: records that bear its names, else what was got by them.
+
+        With `only_prose` nothing of a record but its running texts.
+        """
         named = (*source.named, *asked)
         for step, call, text in self._provenance.results(before=before):
             if source.tool and call.tool != source.tool:
@@ -116,13 +182,18 @@ class Naming:
             places = self._provenance.places(step)
             words = self.words(source.named)
             given = [fold(str(plain_link(each))) for each in leaves_of(call.arguments)]
-            close = [_closeness(words, places.fields(each), given) for each in range(len(places.records))]
+            close = [closeness(words, places.fields(each), given) for each in range(len(places.records))]
             if max(close, default=0) > len(words):
-                best = (number for number, each in enumerate(close) if each == max(close))
+                best = [places.fields(number) for number, each in enumerate(close) if each == max(close)]
+                # A mail "Garden" is called by that name, its answer "Re: Garden" holds it.
+                called = [fields for fields in best if any(word in fields.values() for word in words)]
                 known = {*words, *given}
-                for fields in map(places.fields, best):
-                    yield " \n ".join(value for value in fields.values() if value not in known)
-            elif any(len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self.words(named)):
+                for fields in called or best:
+                    told = (value for value in fields.values() if is_prose(value) or not only_prose)
+                    yield " \n ".join(value for value in told if value not in known)
+            elif (not only_prose or not places.records) and any(
+                len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self.words(named)
+            ):
                 yield text
 
     def asked_about(self, value: str | float, before: int) -> Iterator[Traced]:
@@ -140,7 +211,7 @@ class Naming:
         for step, call, _ in self._provenance.results(before=before) if words and source.tool else ():
             if call.tool == source.tool:
                 told = about(self._provenance, step, call.arguments, value)
-                if told is not None and not _closeness(words, {"": told, " ": fold(str(value))}, ()):
+                if told is not None and not closeness(words, {"": told, " ": fold(str(value))}, ()):
                     return True
         return False
 
@@ -156,46 +227,81 @@ def about(provenance: Provenance, step: int, arguments: Mapping[str, Any], value
     return fold(provenance.text(step)) if given == [named] and not places.records else None
 
 
-def _closeness(words: Sequence[str], fields: Mapping[str, str], given: Sequence[str], *, but: str = "") -> int:
-    """How closely a record is named: for each word 3 by a short field, 2 by any, 1 only by what the tool was given; in
-    all 0 where one of them does not name it.
+def closeness(words: Sequence[str], fields: Mapping[str, str], given: Sequence[str], *, but: str = "") -> int:
+    """How closely a record is named: for each word 4 by a short field, 3 by a part of one, 2 by any, 1 only by what the
+    tool was given; in all 0 where one of them does not name it.
 
     `but` is a text that a value was taken from, which counts as a long one.
     """
-    closeness = 0
+    found = 0
     for word in words:
         short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
-        if any(names(word, value) for value in short):
-            closeness += _CLOSEST
+        if best := max((names(word, value) for value in short), default=0):
+            found += _CLOSEST - 2 + best
         elif any(names(word, value) for value in fields.values()):
-            closeness += 2
-        elif any(names(word, value) for value in given):
-            closeness += 1
+            found += 2
+        elif any(names(word, value) == _WHOLLY for value in given):
+            found += 1
         else:
             return 0
-    return closeness
+    return found
 
 
-def _is_name(words: str) -> bool:
+def is_name(words: str) -> bool:
     """Whether words are a name or a figure, by how they are written, and not a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
-def names(words: str, value: str) -> bool:
-    """Whether words of the user name a value, both folded: by a part of it, in any form of a day or a number."""
+def names(words: str, value: str) -> int:
+    """Whether words of the user name a value, both folded: 2 in any form of theirs, of a day or a number, 1 by a part
+    of them alone, or run together as in an address; else 0."""
     if not words or not value:
-        return False
+        return 0
     plain, said = value.replace("-", " "), words.replace("-", " ").removesuffix("'s")
     if occurs(said, plain) >= 0 or (len(plain) > 2 and occurs(plain, said) >= 0):
-        return True
+        return 2
     if day := _DAY.match(value):
         spelling = spell(day[0])
         is_said = spelling is not None and spelling.said_in(words)
-        return is_said or _is_of_month(day[0], words) or _is_day(day[0], words) or is_weekday(day[0], words)
+        is_day = is_said or _is_of_month(day[0], words) or _is_day(day[0], words) or is_weekday(day[0], words)
+        return 2 if is_day else 0
     if (figure := _FIGURE.fullmatch(words)) and (spelling := spell(float(figure[1].replace(",", "")))) is not None:
-        return spelling.said_in(value)
+        return 2 if spelling.said_in(value) else 0
     mine, other = telling_stems(said), telling_stems(plain)
-    return bool(mine) and (mine <= other or (len(mine) > 2 and len(mine & other) >= 2))
+    if mine and mine <= other:
+        return 2
+    is_part = len(mine) > 2 and len(mine & other) >= 2 and all(each in other for each in mine if each.isdigit())
+    return 1 if is_part or _is_run_together(said, value) else 0
+
+
+_JOINED = 5
+"""Letters of a name that may be found run together."""
+
+
+def _is_run_together(words: str, value: str) -> bool:
+    """Whether an address or a link holds words without the spaces and signs between them: `smithandsons-shop.com`."""
+    if " " in value or "." not in value or " " not in words:
+        return False
+    mine, other = ("".join(filter(str.isalnum, each.replace("&", "and"))) for each in (words, value))
+    return len(mine) >= _JOINED and mine in other
+
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+
+
+def _may_hold(piece: str, value: str) -> bool:
+    """Whether a piece of a text holds something of the kind that a value is: an address, a link, a code, a figure. A
+    plain name may stand anywhere."""
+    if not any(each.isdigit() for each in value) and "@" not in value and "." not in value:
+        return True
+    if value.replace(".", "").replace(",", "").isdigit():
+        return any(each.isdigit() for each in piece)
+    return bool(identifiers(piece))
+
+
+def pieces_of(text: str) -> list[str]:
+    """The lines of a text, and of these the sentences."""
+    return [piece for line in text.splitlines() for piece in _SENTENCE.split(line) if piece.strip()]
 
 
 def _is_of_month(day: str, words: str) -> bool:

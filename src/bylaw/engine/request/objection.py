@@ -11,7 +11,17 @@ class Objection(Struct, frozen=True):
     """Why a call does not keep to what the request allows."""
 
     why: Literal[
-        "not_asked", "unread", "delegated", "not_said", "not_found", "not_chosen", "link", "passage", "too_much"
+        "not_asked",
+        "unread",
+        "delegated",
+        "not_said",
+        "not_found",
+        "not_chosen",
+        "left_out",
+        "link",
+        "passage",
+        "of_another",
+        "too_much",
     ]
     argument: str = ""
     value: str = ""
@@ -32,6 +42,10 @@ class Objection(Struct, frozen=True):
                 return f"{told} is neither the user's word nor from a place that the user named{self._from()}"
             case "not_chosen":
                 return f"{told} is not the one that the user asked for"
+            case "left_out":
+                return f"{told} may be what the user left out"
+            case "of_another":
+                return f"the text says of one thing what stands beside another: `{self.value[:80]}`{self._from()}"
             case "link":
                 return f"the text holds what nobody approved: `{self.value[:80]}`{self._from()}"
             case "passage":

@@ -23,12 +23,14 @@ def told(allowance: Allowance, request: str) -> list[str]:
 def _fill(slot: Slot, request: str) -> str:
     match slot.fill:
         case "said":
-            return f"is {_quoted(slot.said, request)}" if slot.said else "is what the user said"
+            return f"is {_quoted(slot.said, request)}{_which(slot, request)}" if slot.said else "is what the user said"
         case "found":
             said = f" ({_quoted(slot.said, request)})" if slot.said else ""
-            return f"is found{said}{_places(slot, ' in ', request)}{_which(slot)}"
+            every = "every one that is found" if slot.every else "found"
+            of = f" as its {slot.field}" if slot.field else ""
+            return f"is {every}{said}{_places(slot, ' in ', request)}{of}{_which(slot, request)}"
         case "free":
-            return f"is free{_places(slot, ', from ', request)}{_which(slot)}"
+            return f"is free{_places(slot, ', from ', request)}{_which(slot, request)}"
         case "open":
             return "is said or found"
 
@@ -38,10 +40,14 @@ def _places(slot: Slot, before: str, request: str) -> str:
     return f"{before}{places}" if places else ""
 
 
-def _which(slot: Slot) -> str:
+def _which(slot: Slot, request: str) -> str:
     bounds = [(limit.field, way, bound) for limit in slot.limits for way, bound in _bounds(limit)]
     chosen = [f", with the {slot.choice.order} {slot.choice.field}"] if slot.choice else []
-    return "".join([*chosen, *(f", {field} at {way} {bound}" for field, way, bound in bounds)])
+    share = [f", {slot.factor:g} times what is shown"] if slot.factor else []
+    but = [f", but not {_quoted(slot.but, request)}"] if slot.but else []
+    judged = [f", as only a reader can tell: {_quoted(slot.judged, request)}"] if slot.judged else []
+    limits = [f", {field} at {way} {bound}" for field, way, bound in bounds]
+    return "".join([*chosen, *limits, *share, *but, *judged])
 
 
 def _bounds(limit: Limit) -> list[tuple[str, str]]:
