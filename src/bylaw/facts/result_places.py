@@ -24,6 +24,9 @@ _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*>#]+|\d{1,3}[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
+_LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
+_LABELS = 3
+"""Labels of a line that is a row."""
 _LINE_WORDS = 8
 
 
@@ -57,6 +60,8 @@ class ResultPlaces:
         self._texts: list[tuple[Place, str]] = []
         """What is longer than a value, folded, with the place of it."""
         data = parse_result(text)
+        if isinstance(data, str):
+            data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
         """How many things the result shows: the members of its list, else one."""
         self._having: Counter[str] = Counter()
@@ -147,6 +152,16 @@ class ResultPlaces:
                 inside = replace(place, field=label, is_labelled=True) if label else place
                 if part != text and len(part) <= _WHOLE:
                     self._add(part, inside)
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    """The rows of a text in which every line says the same things under the same labels, in the same order: `Flight: A,
+    Price: 9`; else none. A line that somebody added something to makes it a text like any other."""
+    lines = [line for line in text.splitlines() if line.strip()][:_LINES]
+    found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
+    labels = {tuple(part[0] for part in row) for row in found}
+    is_row = len(lines) > 1 and len(labels) == 1 and all(len(part) > 1 for row in found for part in row)
+    return [{part[0]: part[1] for part in row} for row in found] if is_row and len(found[0]) >= _LABELS else []
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:

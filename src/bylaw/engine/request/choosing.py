@@ -52,6 +52,25 @@ class Choosing:
             return False
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
+    def is_best(self, slot: Slot, sight: Traced) -> bool | None:
+        """Whether the record that a value stands in is the one which the user chose, by its own fields; None where
+        there is no choice, or the records do not show what it goes by."""
+        if slot.choice is None or sight.step is None or sight.number < 0:
+            return None
+        places = self._provenance.places(sight.step)
+        figures: dict[int, float] = {}
+        for number in range(len(places.records)):
+            fields = places.fields(number)
+            told = [fields[name] for name in fitting(slot.choice.field, fields)]
+            bounds = [(limit, fields[name]) for limit in slot.limits for name in fitting(limit.field, fields)]
+            is_out = any(is_beyond(limit, shown) for limit, shown in bounds)
+            if (mine := figure(told[0]) if told else None) is not None and not is_out:
+                figures[number] = mine
+        if not figures:
+            return None
+        best = max(figures.values()) if slot.choice.order == "most" else min(figures.values())
+        return figures.get(sight.number) == best
+
     def has_rivals(self, slot: Slot, value: str | float, sight: Traced, is_out: Callable[[str], bool]) -> bool:
         """Whether one thing is meant, and the same result shows another that the user's words fit as well."""
         assert sight.step is not None
@@ -72,6 +91,7 @@ class Choosing:
             self._naming.is_of(source, place, other)
             and not self._is_out(slot, other)
             and not is_out(other)
+            and not self._naming.is_called(source, sight, place)
             and not self._is_nearer(source, sight, place)
             for other, place in others
             for source in sources

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bylaw.engine.request.allowance import Source, fetches
 from bylaw.engine.request.naming import Naming
-from bylaw.facts.provenance import Provenance, plain_link
+from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.identifier import identifiers
 
@@ -42,7 +42,7 @@ class Composing:
         """A link, an address or a long code in a text that is neither the user's nor from its sources."""
         for name in _names_in(text):
             is_said = self._provenance.is_said(name, before=self._before) or self._approved(name)
-            is_found = self._is_linked(name, sources) if LINK.match(name) else self._is_in(name, sources)
+            is_found = self._is_linked(name, sources) if LINK.match(name) else self._is_in_its_piece(name, sources)
             if not is_said and not is_found:
                 return name
         return ""
@@ -57,12 +57,14 @@ class Composing:
                 return passage
         return ""
 
-    def figure_of_another(self, text: str, sources: Sequence[Source]) -> str:
-        """A figure or a code in a text that its sources show only beside other things than those the user named."""
+    def figure_of_another(self, text: str, sources: Sequence[Source], is_best: Callable[[Traced], bool | None]) -> str:
+        """A figure or a code in a text that its sources show only beside other things than those the user named, or
+        only in records that are not the one which the user chose."""
         for value in dict.fromkeys(_FIGURE.findall(text)):
             sights = [*self._provenance.sights(value, before=self._before)]
             stands = [
-                sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
+                (sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False)
+                and is_best(sight) is not False
                 for sight in sights
                 for source in sources
                 if source.named and self._naming.is_of(source, sight, value)
@@ -73,6 +75,11 @@ class Composing:
 
     def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
         sights = self._provenance.sights(plain_link(value), before=self._before)
+        return any(self._naming.is_of(source, sight, value) for sight in sights for source in sources)
+
+    def _is_in_its_piece(self, value: str, sources: Sequence[Source]) -> bool:
+        """Whether a value stands in a source, and of a running text in the piece that bears the names."""
+        sights = [*self._provenance.sights(plain_link(value), before=self._before)]
         return any(
             self._naming.is_of(source, sight, value)
             and (sight.is_whole or self._naming.stands_by_its_names(source, sight, value, among_all=True) is not False)
@@ -83,7 +90,7 @@ class Composing:
     def _is_linked(self, link: str, sources: Sequence[Source]) -> bool:
         """Whether a link stands in a source; not one of a page, which may not send people to another."""
         pages = {name for name, tool in self._tools.items() if fetches(tool)}
-        return self._is_in(link, [source for source in sources if source.tool not in pages])
+        return self._is_in_its_piece(link, [source for source in sources if source.tool not in pages])
 
 
 def _names_in(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ named, or in a field that its tool vouches for. A text that the agent composes m
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -160,7 +161,7 @@ class _Check:
                 if len(values) > 1 and self._is_the_users_own(value):
                     # People put themselves on the list, too.
                     continue
-                if objection := self._object(slot, kind, value):
+                if objection := self._object(slot, kind, value, arguments):
                     found.append(objection)
                     break
         return found
@@ -183,8 +184,8 @@ class _Check:
             for sight in self._sights(value)
         )
 
-    def _object(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
-        if slot.but and (objection := self._object_to_left_out(slot, kind, value)):
+    def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
+        if slot.but and (objection := self._object_to_left_out(slot, kind, value, arguments)):
             return objection
         if slot.said and self._is_at_another_time(slot, kind, str(value)):
             return self._objection("not_said", slot, value)
@@ -194,7 +195,7 @@ class _Check:
             return self._objection("not_said", slot, value)
         if any(fits(limit.field, slot.name) and is_beyond(limit, str(value)) for limit in slot.limits):
             return self._objection("too_much", slot, value)
-        if kind == "text" and isinstance(value, str) and not (slot.fill == "found" and slot.choice):
+        if kind == "text" and isinstance(value, str):
             # A text is the agent's own, whatever it passes on.
             return self._object_to_text(slot, value)
         if (
@@ -225,13 +226,15 @@ class _Check:
         said = times(" ".join(self._naming.words(slot.said))) if clock else ()
         return clock is not None and bool(said) and (int(clock[1]), int(clock[2])) not in said
 
-    def _object_to_left_out(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
+    def _object_to_left_out(
+        self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
+    ) -> Objection | None:
         """What the user left out is not given."""
         leaving_out = LeavingOut(self._provenance, self._naming, self._request, self._before)
         if kind == "text" and isinstance(value, str):
             held = leaving_out.held_in(slot, value)
             return self._objection("left_out", slot, held) if held else None
-        if kind in ("number", "moment", "flag") or not leaving_out.is_out(slot, value):
+        if kind in ("number", "moment", "flag") or not leaving_out.is_out(slot, value, arguments):
             return None
         return self._objection("left_out", slot, value)
 
@@ -253,7 +256,8 @@ class _Check:
                 return self._objection("link", slot, name)
             if passage := composing.strange_passage(text, sources):
                 return self._objection("passage", slot, passage)
-            figure = composing.figure_of_another(text, slot.sources)
+            choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
+            figure = composing.figure_of_another(text, slot.sources, lambda sight: choosing.is_best(slot, sight))
             return self._objection("of_another", slot, figure) if figure else None
         for link in LINK.findall(text) if "." in text else ():
             bare = link.rstrip(TRIM)
@@ -272,8 +276,9 @@ class _Check:
             if any(self._is_named(slot, source, sight, number) for source in named for sight in sights):
                 return None
             # What a record says is the thing itself; only a running text tells by how much something changes.
-            texts = [text for source in named for text in self._naming.texts(source, (), self._before, only_prose=True)]
-            is_told = bool(texts) and self._follows(number, " \n ".join(texts))
+            texts = (text for source in named for text in self._naming.texts(source, (), self._before, only_prose=True))
+            text = " \n ".join(texts).strip()
+            is_told = bool(text) and self._follows(number, text)
             return None if is_told else self._objection("not_found", slot, value)
         if self._text and number is not None and not self._follows(number, self._text):
             return self._objection("not_said", slot, value)
@@ -356,7 +361,7 @@ class _Check:
         if slot.choice is None:
             return bool(fits) or not shown
         choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
-        return any(choosing.is_chosen(slot, moment, sight) for sight, moment in fits)
+        return any(choosing.is_best(slot, sight) is not False for sight, _ in fits)
 
     def _is_in_place(self, kind: str, value: str | float) -> bool:
         """Whether a value stands in a trusted field, or in a place that the user named."""
@@ -394,7 +399,7 @@ class _Check:
     def _is_one_of_several(self, choosing: Choosing, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether others fit as well as a value, and only the user can say which is meant."""
         if slot.judged and not sight.is_whole and not self._is_user_word(value):
-            return not self._naming.stands_by_words(slot.judged, sight, value)
+            return not self._naming.stands_by_words(slot.sources, slot.judged, sight, value)
         is_one = self._is_whole and slot.fill == "found" and not slot.every and slot.choice is None
         if not (is_one or slot.judged) or self._is_user_word(value):
             return False
@@ -420,9 +425,12 @@ class _Check:
         that the system knows will do."""
         assert sight.step is not None
         said = _telling(self._text)
+        records = self._provenance.places(sight.step).records
+        # What several records have alike tells none of them apart.
+        had = Counter(value for record in records for value in {*record.values()} if not _DAY.match(value))
         noted = [
-            any(len(value) <= _SHORT and _telling(value) & said for value in record.values())
-            for record in self._provenance.places(sight.step).records
+            any(len(value) <= _SHORT and had[value] == 1 and _telling(value) & said for value in record.values())
+            for record in records
         ]
         return (is_known and not any(noted)) or (sight.number >= 0 and noted[sight.number])
 

@@ -4,7 +4,8 @@ A thing is left out where its own name, or the record that shows it, bears the w
 it. Where all are meant but some, and no result shows which, that is asked about.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from bylaw.engine.request.allowance import Slot
 from bylaw.engine.request.naming import Naming, about, closeness, is_name, leaves_of, names
@@ -23,9 +24,15 @@ class LeavingOut:
         self._provenance, self._naming = provenance, naming
         self._request, self._before = request, before
 
-    def is_out(self, slot: Slot, value: str | float) -> bool:
-        """Whether a value is one that the user left out, or may be, as nothing shows which those are."""
+    def is_out(self, slot: Slot, value: str | float, arguments: Mapping[str, Any] | None = None) -> bool:
+        """Whether a value is one that the user left out, or may be, as nothing shows which those are.
+
+        `arguments` are those of the call: "who is not in the channel yet" is about the channel that it is given.
+        """
         for span, words in zip(slot.but, self._naming.words(slot.but), strict=True):
+            mine = telling_stems(words)
+            given = ((name, each) for name, each in (arguments or {}).items() if name != slot.name)
+            words = next((fold(str(each)) for name, each in given if telling_stems(name) & mine), words)
             shown = [*self._shown(words, value)]
             if any(shown) or names(words, fold(str(value))):
                 return True

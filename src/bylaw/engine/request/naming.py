@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from bylaw.engine.request.allowance import Source, Span
 from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
@@ -18,7 +20,8 @@ from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.spelling import spell
 
-_CLOSEST = 4
+_SHORT = 2
+"""What a short field adds to how closely it is named."""
 _WHOLLY = 2
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -64,10 +67,12 @@ class Naming:
             return False
         field = fold(sight.field)
         own_text = "" if sight.is_whole or fields.get(field) == named else field
-        others = [places.fields(each) for each in range(len(places.records))]
+        # "My passport number": what a value is may be told by the name of its field.
+        label = {" ": field} if sight.is_whole and field in fields else {}
+        others = [{**places.fields(each), **label} for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for other in others for value in other.values()), *given])
-        mine = closeness(words, fields, given, but=own_text)
-        if not mine or not (is_tool or mine == _CLOSEST * len(words)):
+        mine = closeness(words, {**fields, **label}, given, but=own_text)
+        if not mine or not (is_tool or mine >= (_SHORT + _WHOLLY) * len(words)):
             return False
         return mine >= max(closeness(words, other, given, but=own_text) for other in others)
 
@@ -83,6 +88,14 @@ class Naming:
             if is_name(self._request[span.start : span.end]) or any(names(word, value) for value in shown)
         )
         return found or words
+
+    def is_called(self, source: Source, sight: Traced, other: Traced) -> bool:
+        """Whether the user's words are what a thing is called, and another of the same result only holds them."""
+        words = self.words(source.named)
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        mine, rival = (closeness(words, places.fields(each.number), (), exactly=True) for each in (sight, other))
+        return sight.number >= 0 and mine > rival > 0
 
     def alone_bears(self, source: Source, sight: Traced, value: str, rivals: Sequence[str]) -> bool:
         """Whether one piece of a running text bears the names best, and holds a value and none of its rivals."""
@@ -115,33 +128,40 @@ class Naming:
         given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
         short = [each for each in places.beside_number(sight.number).values() if not is_prose(each)]
         outer = (*short, *given)
-        words = [word for word in self.words(source.named) if not any(names(word, each) == _WHOLLY for each in outer)]
+        words = [word for word in self.words(source.named) if not any(names(word, each) >= _WHOLLY for each in outer)]
         text = places.written(sight.number, sight.field) or self._provenance.text(sight.step)
         pieces = [fold(each) for each in pieces_of(text)]
         return [(piece, sum(bool(names(word, piece)) for word in words)) for piece in pieces]
 
-    def stands_by_words(self, spans: Sequence[Span], sight: Traced, value: str | float) -> bool:
-        """Whether the piece of a running text in which a value stands has more words of a description than any other."""
+    def stands_by_words(
+        self, sources: Sequence[Source], spans: Sequence[Span], sight: Traced, value: str | float
+    ) -> bool:
+        """Whether the piece of a running text that holds a value has more words of a description than any other piece
+        of the texts that the user named there; or is the only one."""
         assert sight.step is not None
-        text = self._provenance.places(sight.step).written(sight.number, sight.field) or self._provenance.text(
-            sight.step
-        )
-        told = telling_stems(" ".join(self.words(spans)))
-        spelling = spell(plain_link(value))
+        places = self._provenance.places(sight.step)
+        named = [
+            number
+            for number in range(len(places.records))
+            if any(self.is_of(source, replace(sight, number=number), value) for source in sources)
+        ]
+        texts = [places.written(number, sight.field) for number in named] or [self._provenance.text(sight.step)]
+        told, spelling = telling_stems(" ".join(self.words(spans))), spell(plain_link(value))
         mine = others = 0
-        for piece in map(fold, pieces_of(text)):
+        pieces = [fold(piece) for text in texts for piece in pieces_of(text)]
+        for piece in pieces:
             shared = len(told & telling_stems(piece))
             if spelling is not None and spelling.said_in(piece):
                 mine = max(mine, shared)
             else:
                 others = max(others, shared)
-        return mine > others
+        return mine > others or len(pieces) == 1
 
     def _is_missing(self, source: Source, step: int, given: Sequence[str]) -> bool:
         """Whether neither a text nor what its tool was given bears a word that tells things apart."""
         shown = [fold(self._provenance.text(step)), *given]
         words = self._telling(source.named, shown)
-        return not all(any(names(word, each) == _WHOLLY for each in shown) for word in words)
+        return not all(any(names(word, each) >= _WHOLLY for each in shown) for word in words)
 
     def _lines(self, step: int, value: str) -> str:
         """The lines of a text in which a value stands, folded."""
@@ -177,18 +197,21 @@ class Naming:
         """
         named = (*source.named, *asked)
         for step, call, text in self._provenance.results(before=before):
-            if source.tool and call.tool != source.tool:
-                continue
             places = self._provenance.places(step)
-            words = self.words(source.named)
             given = [fold(str(plain_link(each))) for each in leaves_of(call.arguments)]
-            close = [closeness(words, places.fields(each), given) for each in range(len(places.records))]
+            shown = (value for number in range(len(places.records)) for value in places.fields(number).values())
+            words = self._telling(source.named, [*shown, *given])
+            is_tool = not source.tool or call.tool == source.tool
+            if not is_tool and (only_prose or not places.records or not words):
+                continue
+            close = [closeness(words, places.fields(each), given, exactly=True) for each in range(len(places.records))]
+            if not is_tool and max(close) < (_SHORT + _WHOLLY) * len(words):
+                # Where a record's own fields bear the names, it does not matter which tool showed it.
+                continue
             if max(close, default=0) > len(words):
                 best = [places.fields(number) for number, each in enumerate(close) if each == max(close)]
-                # A mail "Garden" is called by that name, its answer "Re: Garden" holds it.
-                called = [fields for fields in best if any(word in fields.values() for word in words)]
                 known = {*words, *given}
-                for fields in called or best:
+                for fields in best:
                     told = (value for value in fields.values() if is_prose(value) or not only_prose)
                     yield " \n ".join(value for value in told if value not in known)
             elif (not only_prose or not places.records) and any(
@@ -227,9 +250,11 @@ def about(provenance: Provenance, step: int, arguments: Mapping[str, Any], value
     return fold(provenance.text(step)) if given == [named] and not places.records else None
 
 
-def closeness(words: Sequence[str], fields: Mapping[str, str], given: Sequence[str], *, but: str = "") -> int:
-    """How closely a record is named: for each word 4 by a short field, 3 by a part of one, 2 by any, 1 only by what the
-    tool was given; in all 0 where one of them does not name it.
+def closeness(
+    words: Sequence[str], fields: Mapping[str, str], given: Sequence[str], *, but: str = "", exactly: bool = False
+) -> int:
+    """How closely a record is named: for each word 4 by a short field, with `exactly` 5 where it is one, 3 by a part of
+    the word, 2 by any field, 1 only by what the tool was given; in all 0 where one of them does not name it.
 
     `but` is a text that a value was taken from, which counts as a long one.
     """
@@ -237,10 +262,10 @@ def closeness(words: Sequence[str], fields: Mapping[str, str], given: Sequence[s
     for word in words:
         short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
         if best := max((names(word, value) for value in short), default=0):
-            found += _CLOSEST - 2 + best
+            found += _SHORT + (best if exactly else min(best, _WHOLLY))
         elif any(names(word, value) for value in fields.values()):
             found += 2
-        elif any(names(word, value) == _WHOLLY for value in given):
+        elif any(names(word, value) >= _WHOLLY for value in given):
             found += 1
         else:
             return 0
@@ -253,11 +278,16 @@ def is_name(words: str) -> bool:
 
 
 def names(words: str, value: str) -> int:
-    """Whether words of the user name a value, both folded: 2 in any form of theirs, of a day or a number, 1 by a part
-    of them alone, or run together as in an address; else 0."""
+    """Whether words of the user name a value, both folded: 3 where they are it, 2 in any form of theirs, of a day or a
+    number, 1 by a part of them alone, or run together as in an address; else 0.
+
+    A file `activities` is called by that name, one `tips for activities` only holds it.
+    """
     if not words or not value:
         return 0
     plain, said = value.replace("-", " "), words.replace("-", " ").removesuffix("'s")
+    if said == plain:
+        return 3
     if occurs(said, plain) >= 0 or (len(plain) > 2 and occurs(plain, said) >= 0):
         return 2
     if day := _DAY.match(value):
