@@ -284,7 +284,8 @@ def test_a_page_may_be_opened_that_was_posted_where_the_user_looks():
 
 def test_a_name_in_a_text_that_was_sent_does_not_spoil_the_record_of_it():
     request = "Message Bob about the channel with the fewest users and add Ann there."
-    slots = (Slot("user", "said", (Span(60, 63),)), Slot("channel", "found", (), (Source("get_channels"),)))
+    channel = Slot("channel", "found", (), (Source("get_channels"),), every=True)
+    slots = (Slot("user", "said", (Span(60, 63),)), channel)
     told = Deed("message_user", (Span(0, 7),), (Slot("user", "said", (Span(8, 11),)), Slot("body", "free")))
     allowance = Allowance((Deed("add_user", (Span(0, 3),), slots), told), by="model")
     assert request[60:63] == "Ann"

@@ -48,7 +48,8 @@ def spans(text: str, *words: str) -> tuple[Span, ...]:
 def test_a_destination_that_the_answer_does_not_list_is_not_given(more: dict[str, Any], want: str) -> None:
     """Whoever pays a cent stands in the bank's records: the record must be that of the thing the call names."""
     text = "My rent went up to 1140. Adjust the standing order."
-    slots = (Slot("id", "found", (), (Source("get_orders"),)), Slot("amount", "said", spans(text, "1140")))
+    source = Source("get_orders", spans(text, "rent"))
+    slots = (Slot("id", "found", (), (source,)), Slot("amount", "said", spans(text, "1140")))
     allowance = Allowance((Deed("change_order", spans(text, "Adjust"), slots),), by="model")
     call = ("change_order", {"id": 7, "amount": 1140, **more})
     assert answer(text, call, ORDERS, allowance=allowance, pack=PACK) == want

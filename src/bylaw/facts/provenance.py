@@ -120,6 +120,8 @@ class Provenance:
         self._places: dict[int, ResultPlaces] = {}
         self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
         """By their runs: what the user said, what results showed, what calls were given."""
+        self._answers: dict[int, int] = {}
+        """By step of a call, that of its result."""
         self._numbers: list[tuple[int, float]] = []
         self._indexed = 0
 
@@ -241,6 +243,18 @@ class Provenance:
             if isinstance(event := self._events[step], Result) and event.captured and (call := self._call(step)):
                 yield step, call, self.text(step)
 
+    def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
+        """Of the results before a step those that show a value or answer a call that was given it, in order."""
+        spelling = spell(value)
+        if spelling is None:
+            return
+        self.index()
+        shown = self._shown_in.candidates(spelling, before)[:_CANDIDATES]
+        asked = (self._answers.get(step) for step in self._given.candidates(spelling, before)[:_CANDIDATES])
+        for step in sorted({*shown, *(step for step in asked if step is not None and step < before)}):
+            if call := self._call(step):
+                yield step, call, self.text(step)
+
     def places(self, step: int) -> ResultPlaces:
         """Where values stand in the result at `step`."""
         found = self._places.get(step)
@@ -265,6 +279,8 @@ class Provenance:
             event = self._events[step]
             if isinstance(event, Result):
                 if event.captured:
+                    if event.call is not None:
+                        self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)

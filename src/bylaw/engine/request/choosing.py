@@ -6,6 +6,7 @@ it, a count (the users in a channel, the messages of a sender), or the sums that
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -78,7 +79,6 @@ class Choosing:
             return False
         places = self._provenance.places(sight.step)
         mine = fold(str(value))
-        sources = [source for source in slot.sources if self._naming.is_of(source, sight, value)]
         if sight.number < 0 or mine in places.fields(sight.number):
             others = [(each, sight) for each in places.values(sight.field) if each != mine]
         else:
@@ -87,6 +87,7 @@ class Choosing:
                 for number, record in enumerate(places.records)
                 if number != sight.number and (other := record.get(sight.field, mine)) != mine
             ]
+        sources = [source for source in slot.sources if others and self._naming.is_of(source, sight, value)]
         return any(
             self._naming.is_of(source, place, other)
             and not self._is_out(slot, other)
@@ -134,7 +135,7 @@ class Choosing:
     def _told(self, field: str, value: str | float) -> Iterator[str]:
         """What is told of a field of a thing: in its record, or by a tool that was asked about it."""
         name = fold(str(value))
-        for step, call, _ in self._provenance.results(before=self._before):
+        for step, call, _ in self._provenance.mentions(value, before=self._before):
             places = self._provenance.places(step)
             for number in range(len(places.records)):
                 fields = places.fields(number)
@@ -252,14 +253,19 @@ def figure(told: str) -> float | None:
 
 def fits(field: str, name: str) -> bool:
     """Whether a field, as a model calls it, is a field or what a tool is about; one moment is as good as another."""
-    mine, other = ({stem(word) for word in words_of(each.replace(" ", "_"))} for each in (field, name))
-    return bool(mine & other) or (_is_moment(field) and _is_moment(name))
+    return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
+
+
+@lru_cache(maxsize=1024)
+def _stems(name: str) -> frozenset[str]:
+    """The words of a field's name without their endings."""
+    return frozenset(stem(word) for word in words_of(name.replace(" ", "_")))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
     """The names of fields that share the most words with one as a model calls it; none where none shares any."""
-    mine = {stem(word) for word in words_of(field.replace(" ", "_"))}
-    shared = {name: len(mine & {stem(word) for word in words_of(name.replace(" ", "_"))}) for name in names}
+    mine = _stems(field)
+    shared = {name: len(mine & _stems(name)) for name in names}
     most = max(shared.values(), default=0)
     return {name for name, count in shared.items() if most and count == most}
 

@@ -411,7 +411,7 @@ class _Check:
         if not slot.sources:
             if self._text:
                 if sight.source == "record":
-                    return self._is_noted(sight, is_known=kind not in ("link", "address"))
+                    return self._is_noted(sight, is_known=kind != "link" and "@" not in str(value))
                 return self._is_called(value, sight) or self._is_posted(kind, sight)
             return sight.source == "record" or self._is_pointed(kind, sight)
         if sight.source != "record" and not self._stands_out(slot, kind, value, sight):

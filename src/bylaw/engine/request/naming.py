@@ -8,6 +8,7 @@ line or the sentence that bears the names.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ class Naming:
 
     def words(self, spans: Iterable[Span]) -> tuple[str, ...]:
         """Words of the user, folded."""
-        return tuple(fold(self._request[span.start : span.end]).strip(_TRIM) for span in spans)
+        return _folded(self._request, tuple(spans))
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
         """Whether a value stands in a source: in a result of its tool, in the record that the user named.
@@ -69,6 +70,8 @@ class Naming:
         own_text = "" if sight.is_whole or fields.get(field) == named else field
         # "My passport number": what a value is may be told by the name of its field.
         label = {" ": field} if sight.is_whole and field in fields else {}
+        if is_tool and len(places.records) == 1 and closeness(words, {**fields, **label}, given, but=own_text):
+            return True
         others = [{**places.fields(each), **label} for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for other in others for value in other.values()), *given])
         mine = closeness(words, {**fields, **label}, given, but=own_text)
@@ -171,7 +174,7 @@ class Naming:
     def is_shown_by(self, source: Source, value: str | float, before: int) -> bool:
         """Whether a source that was asked about a thing showed what the user named: the channel where Ann wrote."""
         words, named = self.words(source.named), fold(str(value))
-        for step, call, _ in self._provenance.results(before=before) if words and source.tool else ():
+        for step, call, _ in self._provenance.mentions(value, before=before) if words and source.tool else ():
             if call.tool == source.tool and named in (fold(str(each)) for each in leaves_of(call.arguments)):
                 places = self._provenance.places(step)
                 if any(closeness(words, places.fields(each), ()) for each in range(len(places.records))):
@@ -222,7 +225,7 @@ class Naming:
     def asked_about(self, value: str | float, before: int) -> Iterator[Traced]:
         """The results of tools that were asked about a thing, each as the place of its name there."""
         named = fold(str(value))
-        for step, call, _ in self._provenance.results(before=before):
+        for step, call, _ in self._provenance.mentions(value, before=before):
             places = self._provenance.places(step)
             for number in range(len(places.records)):
                 if named in places.fields(number):
@@ -231,12 +234,17 @@ class Naming:
     def contradicts(self, source: Source, value: str | float, before: int) -> bool:
         """Whether a tool that was asked about a thing told something else of it than the user's words."""
         words = self.words(source.named)
-        for step, call, _ in self._provenance.results(before=before) if words and source.tool else ():
+        for step, call, _ in self._provenance.mentions(value, before=before) if words and source.tool else ():
             if call.tool == source.tool:
                 told = about(self._provenance, step, call.arguments, value)
                 if told is not None and not closeness(words, {"": told, " ": fold(str(value))}, ()):
                     return True
         return False
+
+
+@lru_cache(maxsize=1024)
+def _folded(request: str, spans: tuple[Span, ...]) -> tuple[str, ...]:
+    return tuple(fold(request[span.start : span.end]).strip(_TRIM) for span in spans)
 
 
 def about(provenance: Provenance, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
@@ -259,8 +267,8 @@ def closeness(
     `but` is a text that a value was taken from, which counts as a long one.
     """
     found = 0
+    short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
     for word in words:
-        short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
         if best := max((names(word, value) for value in short), default=0):
             found += _SHORT + (best if exactly else min(best, _WHOLLY))
         elif any(names(word, value) for value in fields.values()):

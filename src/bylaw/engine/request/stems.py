@@ -1,6 +1,7 @@
 """Words without their endings, so that `payment`, `payments` and `paying` need no list."""
 
 import re
+from functools import lru_cache
 
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
@@ -26,6 +27,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in WORD.findall(text.lower()))
 
 
+@lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
     """The same, of the words that tell what it is about."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
