@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.request import ReadRequest, is_deed
-from bylaw.engine.request.keeping import Delegating, parts_of
+from bylaw.engine.request.keeping import Delegating
+from bylaw.engine.request.values import parts_of
 from bylaw.engine.session import Session
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack

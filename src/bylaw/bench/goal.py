@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bylaw.engine.request import is_deed
-from bylaw.engine.request.keeping import parts_of
+from bylaw.engine.request.values import parts_of
 from bylaw.facts.provenance import plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold

@@ -113,6 +113,11 @@ class ResultPlaces:
         """The short fields of a record; none for the number of no record."""
         return self.records[number] if 0 <= number < len(self.records) else {}
 
+    def told(self, number: int) -> Iterator[str]:
+        """What the fields of a record say, as it was written; of a list its members."""
+        for name, part in self._mappings[number].items():
+            yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
+
     def written(self, number: int, field: str) -> str:
         """The text of a record's field as it was written, lines and all; empty where there is none."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None

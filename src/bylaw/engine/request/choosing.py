@@ -18,7 +18,7 @@ from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import identifiers
+from bylaw.text.identifier import identifiers, is_prose
 
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _SUM = re.compile(
@@ -42,7 +42,7 @@ class Choosing:
             return False
         if slot.choice is None:
             return True
-        measured = self._measured(slot.choice, sight)
+        measured = self._measured(slot, slot.choice, value, sight)
         mine = measured.pop(fold(str(value)), None)
         rest = [each for other, each in measured.items() if not self._is_out(slot, other)]
         if (mine is None or not measured) and not _is_moment(slot.choice.field):
@@ -80,7 +80,7 @@ class Choosing:
         places = self._provenance.places(sight.step)
         mine = fold(str(value))
         if sight.number < 0 or mine in places.fields(sight.number):
-            others = [(each, sight) for each in places.values(sight.field) if each != mine]
+            others = [(each, sight) for each in places.values() if each != mine and _are_alike(each, mine)]
         else:
             others = [
                 (other, replace(sight, number=number))
@@ -149,11 +149,28 @@ class Choosing:
                 elif fits(field, call.tool):
                     yield told
 
-    def _measured(self, choice: Choice, sight: Traced) -> dict[str, float]:
-        """By value, folded, what the choice goes by, for all that stand where the value stands."""
+    def _named(self, slot: Slot, sight: Traced) -> list[int]:
+        """The records of a result that the user's words name, and not only the one which a value stands in."""
+        assert sight.step is not None
+        records = self._provenance.places(sight.step).records
+        return [
+            number
+            for number, record in enumerate(records)
+            if sight.field in record
+            and any(
+                source.named and self._naming.is_of(source, replace(sight, number=number), record[sight.field])
+                for source in slot.sources
+            )
+        ]
+
+    def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
+        """By value, folded, what the choice goes by, for all that stand where the value stands and are named."""
         assert sight.step is not None
         places = self._provenance.places(sight.step)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
+        if sight.number >= 0:
+            named = {places.records[each][sight.field] for each in self._named(slot, sight)}
+            among = {each: None for each in among if fold(str(value)) not in named or each in named}
         found = {each: figure for each in among if (figure := self._figure(choice.field, each)) is not None}
         return found or self._counts(choice, sight, among)
 
@@ -216,6 +233,13 @@ class Choosing:
 def _are_apart(slot: Slot, sight: Traced) -> bool:
     """Whether the user named several texts that one tool shows, to choose among them."""
     return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
+
+
+def _are_alike(other: str, mine: str) -> bool:
+    """Whether two members of a list are of one kind: both addresses, both links or codes, or both plain names."""
+    if ": " in other or is_prose(other):
+        return False
+    return bool(identifiers(other)) == bool(identifiers(mine)) and ("@" in other) == ("@" in mine)
 
 
 def is_beyond(limit: Limit, told: str) -> bool:

@@ -49,6 +49,8 @@ class Composing:
 
     def strange_passage(self, text: str, sources: Sequence[Source]) -> str:
         """A passage that stands in a text which somebody wrote and which is none of the sources."""
+        # Of a channel that the user named all may be passed on, and not only messages with a word of the description.
+        sources = [self._naming.by_name(source) for source in sources]
         for passage in _passages(text):
             if self._provenance.is_said(passage, before=self._before):
                 continue

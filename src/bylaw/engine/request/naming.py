@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Source, Span
-from bylaw.engine.request.stems import telling_stems
+from bylaw.engine.request.stems import stem, telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, occurs
@@ -193,6 +193,11 @@ class Naming:
 
         return noted(sight.number) >= max(1, *(noted(each) for each in range(len(places.records))))
 
+    def by_name(self, source: Source) -> Source:
+        """A source with its names alone, without descriptions."""
+        named = tuple(span for span in source.named if is_name(self._request[span.start : span.end]))
+        return replace(source, named=named or source.named)
+
     def texts(self, source: Source, asked: Sequence[Span], before: int, *, only_prose: bool = False) -> Iterator[str]:
         """The texts of results that a source means: records that bear its names, else what was got by them.
 
@@ -212,11 +217,10 @@ class Naming:
                 # Where a record's own fields bear the names, it does not matter which tool showed it.
                 continue
             if max(close, default=0) > len(words):
-                best = [places.fields(number) for number, each in enumerate(close) if each == max(close)]
                 known = {*words, *given}
-                for fields in best:
-                    told = (value for value in fields.values() if is_prose(value) or not only_prose)
-                    yield " \n ".join(value for value in told if value not in known)
+                for number in (number for number, each in enumerate(close) if each == max(close)):
+                    told = (each for each in places.told(number) if is_prose(each) or not only_prose)
+                    yield " \n ".join(each for each in told if fold(each) not in known)
             elif (not only_prose or not places.records) and any(
                 len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self.words(named)
             ):
@@ -306,6 +310,9 @@ def names(words: str, value: str) -> int:
     if (figure := _FIGURE.fullmatch(words)) and (spelling := spell(float(figure[1].replace(",", "")))) is not None:
         return 2 if spelling.said_in(value) else 0
     mine, other = telling_stems(said), telling_stems(plain)
+    if any(each[-1].isdigit() for each in other):
+        # `draft2` is a draft.
+        other |= {stem(each.rstrip("0123456789")) for each in other if not each.isdigit()}
     if mine and mine <= other:
         return 2
     is_part = len(mine) > 2 and len(mine & other) >= 2 and all(each in other for each in mine if each.isdigit())

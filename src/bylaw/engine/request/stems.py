@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
-_ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "es", "ed", "s", "e", "y", "d")
+_ENDINGS = ("ings", "ing", "ies", "ied", "ions", "ion", "ys", "es", "ed", "s", "e", "y", "d")
 _PLAIN = frozenset(
     WORD.findall(
         "a an and are as at be by for from has have he her him his i in is it its me my not of on one or our she so "

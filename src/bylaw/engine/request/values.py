@@ -1,0 +1,67 @@
+"""The values of a call's arguments, and the days and words of a text that they are held against."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bylaw.engine.request.naming import leaves_of
+from bylaw.engine.request.stems import telling_stems
+from bylaw.text.day import days
+from bylaw.text.identifier import identifiers
+from bylaw.trace.event import decode_text
+
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_RANGE = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
+    r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"
+)
+_A_DAY = re.compile(
+    r"\d{4}-\d\d-\d\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d|\d(?:st|nd|rd|th)?(?: of)? "
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}[/.]\d{1,2}\b",
+    re.IGNORECASE,
+)
+
+
+def parts_of(given: Any) -> list[str | float]:
+    """The values of an argument: of a list each, and of a text that lists addresses each of them."""
+    if given.__class__ is not str and isinstance(given, (int, float)):
+        return [given]
+    if isinstance(given, str) and given.lstrip()[:1] == "[":
+        decoded = decode_text(given)
+        given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(given, (list, dict)):
+        return [*leaves_of(given)]
+    if isinstance(given, str) and given.count("@") > 1 and (found := identifiers(given)):
+        return [*found]
+    return [given] if isinstance(given, (str, int, float)) else []
+
+
+def number_of(value: str | float) -> float | None:
+    """A value as a number; None where it is none."""
+    try:
+        return float(value)
+    except (ValueError, TypeError):
+        return None
+
+
+def telling(words: str) -> frozenset[str]:
+    """The stems of words that tell things apart."""
+    return frozenset(each for each in telling_stems(words) if len(each) > 2 and not each.isdigit())
+
+
+def ends_of(words: str) -> Iterator[str]:
+    """The two days of "5-8 Aug"."""
+    for first, last, month in _RANGE.findall(words):
+        yield from (f"{first} {month}", f"{last} {month}")
+
+
+def is_past(day: str, text: str) -> bool:
+    """Whether a day is later than all that a folded text says, and it says some."""
+    said = [(each.year or int(day[:4]), each.month, each.day) for each in days(text)]
+    year, month, number = (int(part) for part in day.split("-"))
+    return bool(said) and (year, month, number) > max(said)
+
+
+def says_a_day(text: str) -> bool:
+    """Whether a text names a day."""
+    return _A_DAY.search(text) is not None
