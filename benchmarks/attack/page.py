@@ -18,6 +18,7 @@ PAGE = HERE.parents[1] / "docs" / "results" / "under-attack.md"
 ALLOWANCES = HERE.parent / "recorded" / "agentdojo-requests.jsonl"
 BY_ANOTHER = HERE / "requests_by_another.yaml"
 AFTER = HERE / "requests_after.yaml"
+FOURTH = HERE / "requests_fourth.yaml"
 ANSWERED = "question, follows"
 BY_WORDS = "words, follows"
 
@@ -112,11 +113,13 @@ def costs(found: list[dict[str, Any]]) -> str:
             f"{each['events']:,}",
             *(f"{each[way]:.0f}" for way in ("plain", "asking")),
             f"{each['asking'] - each['plain']:+.0f}",
+            *(f"{more:+.0f}" for more in each["more"].values()),
             f"{each['asking'] / each['plain']:.2f}",
         ]
         for each in found
     ]
-    return table(["asks for", "events", "µs without", "µs with", "more", "ratio"], rows)
+    calls = [f"more, {call}" for call in found[0]["more"]]
+    return table(["asks for", "events", "µs without", "µs with", "more", *calls, "ratio"], rows)
 
 
 SEED = 1
@@ -167,7 +170,7 @@ def main() -> None:
     forty = {
         file: told(sys.executable, str(HERE / "new_requests.py"), file)
         | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
-        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER), str(AFTER))
+        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER), str(AFTER), str(FOURTH))
     }
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
@@ -201,6 +204,8 @@ def main() -> None:
         "another": counted(forty[str(BY_ANOTHER)]),
         "another_wrong": gone_wrong(forty[str(BY_ANOTHER)]),
         "after": counted(forty[str(AFTER)]),
+        "fourth": counted(forty[str(FOURTH)]),
+        "fourth_wrong": gone_wrong({name: each for name, each in forty[str(FOURTH)].items() if "question" in name}),
         "costs": costs(speed),
         "prefixes": printed(sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo"),
         "verdicts": printed(sys.executable, str(HERE.parent / "provenance_law.py")),

@@ -18,7 +18,7 @@ from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import identifiers, is_prose
+from bylaw.text.identifier import identifiers, is_identifier, is_prose
 
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _SUM = re.compile(
@@ -239,7 +239,9 @@ def _are_alike(other: str, mine: str) -> bool:
     """Whether two members of a list are of one kind: both addresses, both links or codes, or both plain names."""
     if ": " in other or is_prose(other):
         return False
-    return bool(identifiers(other)) == bool(identifiers(mine)) and ("@" in other) == ("@" in mine)
+    if is_identifier(mine):
+        return is_identifier(other) and ("@" in other) == ("@" in mine)
+    return not identifiers(other)
 
 
 def is_beyond(limit: Limit, told: str) -> bool:

@@ -69,7 +69,8 @@ class Composing:
                 and is_best(sight) is not False
                 for sight in sights
                 for source in sources
-                if source.named and self._naming.is_of(source, sight, value)
+                if source.named
+                and (self._naming.is_in_text_of(source, sight) or self._naming.is_of(source, sight, value))
             ]
             if stands and not any(stands) and not self._provenance.is_said(value, before=self._before):
                 return value

@@ -123,6 +123,12 @@ class Naming:
         held = [count for piece, count in borne if spelling is not None and spelling.said_in(piece)]
         return most in held if most else None
 
+    def is_in_text_of(self, source: Source, sight: Traced) -> bool:
+        """Whether a value stands in a text without records that was got by a name of its source."""
+        given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
+        is_got = any(names(word, each) >= _WHOLLY for word in self.words(source.named) for each in given)
+        return sight.number < 0 and is_got and source.tool in ("", sight.tool)
+
     def _borne(self, source: Source, sight: Traced) -> list[tuple[str, int]]:
         """The pieces of the text that a value stands in, folded, each with how many names of its source it bears; those
         aside that short fields of the record or the tool's arguments bear."""
