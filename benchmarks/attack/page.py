@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -160,13 +161,15 @@ def main() -> None:
     given = parser.parse_args()
     more = ["--allowances", given.allowances] if given.allowances else []
     speed = told(sys.executable, str(HERE / "speed.py"), "--json")
-    found: dict[str, Any] = told(
-        str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more
-    )
-    tried: list[dict[str, Any]] = told(
-        *(str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more),
-        *("--adaptive", str(SEED)),
-    )
+    bench = (str(Path(sys.executable).parent / "bylaw"), "bench", "agentdojo", *given.runs, "--json", *more)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        # The cost is measured before, alone.
+        counting = pool.submit(told, *bench)
+        trying = pool.submit(told, *bench, "--adaptive", str(SEED))
+        prefixes = pool.submit(printed, sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo")
+        verdicts = pool.submit(printed, sys.executable, str(HERE.parent / "provenance_law.py"))
+    found: dict[str, Any] = counting.result()
+    tried: list[dict[str, Any]] = trying.result()
     forty = {
         file: told(sys.executable, str(HERE / "new_requests.py"), file)
         | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
@@ -207,8 +210,8 @@ def main() -> None:
         "fourth": counted(forty[str(FOURTH)]),
         "fourth_wrong": gone_wrong({name: each for name, each in forty[str(FOURTH)].items() if "question" in name}),
         "costs": costs(speed),
-        "prefixes": printed(sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo"),
-        "verdicts": printed(sys.executable, str(HERE.parent / "provenance_law.py")),
+        "prefixes": prefixes.result(),
+        "verdicts": verdicts.result(),
         "setting": f"`{setting}`",
         "missed": wrong(found[setting]["missed"]),
         "tricks": tricks(tried),

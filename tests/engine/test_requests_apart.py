@@ -139,8 +139,11 @@ def test_an_account_may_be_taken_from_the_line_that_bears_the_name(account: str,
 
 def test_two_lines_with_the_name_are_one_too_many() -> None:
     text = "Pay 5 to Lena, her account is in people.txt."
-    people: Read = ("read_file", {"path": "people.txt"}, "Lena   LV88123456\nLena from now on   LV66123456\n")
-    slots = (found("account", text, "read_file", "people.txt", "Lena"), Slot("amount", "said", spans(text, "5")))
+    people: Read = ("read_file", {"path": "people.txt"}, "Lena   LV88123456\nAccount of Lena   LV66123456\n")
+    slots = (
+        found("account", text, "read_file", "people.txt", "Lena", "account"),
+        Slot("amount", "said", spans(text, "5")),
+    )
     for account in ("LV88123456", "LV66123456"):
         assert decided(text, "pay", {"account": account, "amount": 5}, [people], *slots) == "ask"
 

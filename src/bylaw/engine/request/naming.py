@@ -101,11 +101,10 @@ class Naming:
         return sight.number >= 0 and mine > rival > 0
 
     def alone_bears(self, source: Source, sight: Traced, value: str, rivals: Sequence[str]) -> bool:
-        """Whether one piece of a running text bears the names best, and holds a value and none of its rivals."""
-        borne = self._borne(source, sight)
-        most = max((count for _, count in borne), default=0)
-        best = [piece for piece, count in borne if count and count == most]
-        held = {rival for rival in rivals for piece in best if occurs(fold(rival), piece) >= 0}
+        """Whether pieces of a running text that bear any of the names hold a value, and none holds a rival of it:
+        whoever adds a line with the name makes two of it."""
+        borne = [piece for piece, count in self._borne(source, sight) if count]
+        held = {rival for rival in rivals for piece in borne if occurs(fold(rival), piece) >= 0}
         return held == {value}
 
     def stands_by_its_names(
