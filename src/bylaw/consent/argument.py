@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -109,9 +109,22 @@ def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list
     parameters = tool.parameters if tool is not None else {}
     found: dict[Argument, None] = {}
     for top, value in given.items():
-        if top not in terms.spared:
+        if top in terms.spared:
+            continue
+        if type(value) is str and len(found) <= MOST:
+            if (each := _argument(top, top, value, parameters.get(top), is_wanted=top in terms.wanted)) is not None:
+                found[each] = None
+        else:
             _add(found, top, top, value, parameters.get(top), terms)
     return list(found)
+
+
+def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
+    """The id of the thing that a call acts on: the one that the tool is named by, or else one that is no person's."""
+    things = [each for each in given if each.kind == "id" and each.name == each.top and not each.is_means]
+    named = set(words_of(tool))
+    target = next((each for each in things if named & set(words_of(each.name)) - {"id"}), None)
+    return target or next((each for each in things if not each.is_person), None)
 
 
 def _add(
@@ -151,9 +164,9 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
     traits = _traits(name, top)
     if value is None or ("remark" in traits and not is_wanted):
         return None
-    if isinstance(value, bool):
-        return Argument("flag", name, top, str(value).lower(), "", is_on=value)
-    if isinstance(value, int | float):
+    if type(value) is not str and isinstance(value, int | float):
+        if isinstance(value, bool):
+            return Argument("flag", name, top, str(value).lower(), "", is_on=value)
         number = figure(str(value))
         return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
     listed = _of(schema, "enum")

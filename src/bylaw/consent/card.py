@@ -18,7 +18,7 @@ from bylaw.consent.answer import figures, said_to_card, stems
 from bylaw.consent.card_text import CardWords
 from bylaw.consent.leave import new_words
 from bylaw.consent.put import hidden
-from bylaw.consent.talk import Exchange
+from bylaw.consent.talk import Exchange, to_last_word
 from bylaw.facts.alike import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
@@ -79,7 +79,7 @@ class Cards:
     def __init__(self, events: Sequence[Event], words: CardWords) -> None:
         self._events = events
         self._words = words
-        self._ends = {_to_last_word(folded(words.question))[-_END:]}
+        self._ends = {to_last_word(folded(words.question))[-_END:]}
         """How the cards of this conversation end, and those that nobody has put yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
@@ -95,7 +95,7 @@ class Cards:
         self._take_in(before)
         if self._confirmed or not exchanges:
             return bool(self._confirmed)
-        return _to_last_word(exchanges[-1].closing).endswith(tuple(self._ends))
+        return exchanges[-1].ending.endswith(tuple(self._ends))
 
     def answer(
         self, name: str, text: str, exchanges: Sequence[Exchange], before: int, now: float | None
@@ -145,7 +145,7 @@ class Cards:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
-                    self._ends.add(_to_last_word(text)[-_END:])
+                    self._ends.add(to_last_word(text)[-_END:])
             elif isinstance(event, Message) and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 if card is not None and not _is_past(card.expires, event.time):
@@ -206,14 +206,6 @@ class Cards:
 
 def _fold(tool: str, arguments: Mapping[str, Any]) -> str:
     return repr((tool, alike(arguments)))
-
-
-def _to_last_word(text: str) -> str:
-    """A text without the marks at its end."""
-    end = len(text)
-    while end and not text[end - 1].isalnum():
-        end -= 1
-    return text[:end]
 
 
 def _cut(message: str, text: str) -> str:

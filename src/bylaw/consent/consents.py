@@ -9,18 +9,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bylaw.consent.answer import figures
-from bylaw.consent.argument import MOST, Argument, Terms, arguments
+from bylaw.consent.argument import MOST, Argument, Terms, arguments, target_of
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
+from bylaw.consent.hearing import Hearing
 from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no_proposal, is_unreadable, is_vague
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import Writes, is_repeated
 from bylaw.consent.talk import Exchange, Talk
-from bylaw.consent.told import Hearing, target_of
+from bylaw.consent.told import is_chosen, untold
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
@@ -34,10 +35,6 @@ _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
 _LEAVE: frozenset[Asks] = frozenset(("leave",))
 _SETTING = frozenset(("set", "put", "arrange", "save", "turn"))
-_GO_ON = re.compile(
-    r"\b(?:go(?:ing)? ahead|proceed|continue|do (?:it|that|this|so|both|all)|put (?:it|this|that) through)\b"
-)
-_DENIES = re.compile(r"\b(?:not|never|nothing|no longer|ignore|forget|mind then|cancell?ed|\w+n't)\b")
 _HELD_BACK = re.compile(
     r"\b(?:refus\w+|undo|revers\w+|says?|said|wrote|if|once|when|unless|until|stop|never|nothing|forget|wait)\b"
 )
@@ -68,8 +65,7 @@ class Consents:
     def prepare(self, before: int) -> None:
         """Read what the last exchange before a step means, whatever the call that comes next."""
         self._talk.read(before)
-        self._records.read(before)
-        self._records.mark()
+        self._records.read_ahead(before)
         for exchange in self._talk.exchanges[-1:]:
             exchange.read()
 
@@ -176,7 +172,7 @@ class Consents:
             # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
             is_offered = not asks and _offers(deed, last)
             is_leave = asks - {"which", "what"} == _LEAVE or is_offered
-            first = [line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions]
+            first = tuple(line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions)
             return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
         return said in ("echo", "plain") and "which" in asks and "more" not in asks
 
@@ -202,18 +198,17 @@ class Consents:
         if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):
             return self._found(None, "unread", last)
         hearing = self._hearing(call, given, deed, standing)
-        if "which" in last.put.asks and not hearing.is_chosen:
+        if "which" in last.put.asks and not is_chosen(hearing):
             return self._found(None, "unanswered", last)
-        untold = hearing.untold()
-        if untold:
-            named = tuple(Untold(each.name, each.value, why) for each, why in untold)
+        if left := untold(hearing):
+            named = tuple(Untold(each.name, each.value, why) for each, why in left)
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
 
     def _names_another(self, call: CallRecord, standing: Sequence[Exchange]) -> bool:
         """Whether the answer has a number that neither the agent put nor the call holds: "Yes, make it 900"."""
         answer = standing[0].said_back
-        if not (named := figures(answer.words)):
+        if not (named := standing[0].figures):
             return False
         values = [str(value).lower() for _, value in plain_values(call.call.arguments)]
         if (named - figures(" ".join(values))).difference(*(figures(each.raw) for each in standing)):
@@ -225,7 +220,9 @@ class Consents:
 
     def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
-        lines = tuple(line for each in reversed(standing) for line in each.put.lines)
+        lines = standing[0].put.lines
+        if len(standing) > 1:
+            lines = tuple(line for each in reversed(standing) for line in each.put.lines)
         asked = next((each.put.questions for each in standing if "leave" in each.put.asks), standing[0].put.questions)
         own: set[str] = set()
 
@@ -322,9 +319,11 @@ class Consents:
         A yes to "Then I won't. OK?" is one to that.
         """
         deed = self._deeds.of(call.call.tool)
-        asked = [line.sentence.words for line in last.put.questions if line.asks == "leave"]
-        is_asked = any(_GO_ON.search(words) or deed.is_called(heads(words)) for words in asked)
-        return is_asked and not any(map(_DENIES.search, (line.sentence.words for line in last.put.lines)))
+        put = last.put
+        if put.denies:
+            return False
+        asked = (line.sentence.words for line in put.questions if line.asks == "leave")
+        return put.goes_on or any(deed.is_called(heads(words)) for words in asked)
 
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
         last = standing[0]
@@ -360,32 +359,26 @@ class Consents:
         if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
         may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
-        # Of a thing that no look-up showed nobody knows by what words it was put.
-        things = [each for each in given if each.kind == "id" and not each.is_person]
-        is_seen = all(self._records.of(each.key, call.start) for each in things)
-        if may_agree and (deed.stands_in(last.stated.words) or not is_seen):
+        if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given, call.start)):
             return None
         if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
         return None
+
+    def _are_seen(self, given: list[Argument], before: int) -> bool:
+        """Whether look-ups have shown the call's things: of another nobody knows by what words it was put."""
+        things = (each for each in given if each.kind == "id" and not each.is_person)
+        return all(self._records.of(each.key, before) for each in things)
 
     def _is_said(self, call: CallRecord, given: list[Argument]) -> bool:
         """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
         told = [exchange.unread for exchange in self._talk.exchanges[-_NAMED:]]
         given = [each for each in given if each.number != 0]
         values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
-        return not values or any(self._is_in(each, passage, call.start) for each in given for passage in told)
-
-    def _is_in(self, each: Argument, passage: Passage, before: int) -> bool:
-        if each.kind == "id":
-            held = frozenset[str]() if each.is_person else self._records.marks_of(each.key, before)
-            return passage.place_of(each.key) >= 0 or not held.isdisjoint(passage.marks)
-        if each.number is not None:
-            return any(number.value == each.number for number in passage.numbers)
-        if each.day is not None:
-            return any(day.may_be(each.day) for day in passage.days)
-        words = each.value.lower().replace("_", " ").replace("-", " ").split()
-        return any(passage.place_of(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
+        if not values or any(_is_in(each, passage) for each in given for passage in told):
+            return True
+        held = (self._records.marks_of(each.key, call.start) for each in values if each.kind == "id")
+        return any(not marks.isdisjoint(passage.marks) for marks in held for passage in told if marks)
 
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether the user asked for this in words of their own, with all that matters."""
@@ -394,7 +387,7 @@ class Consents:
         if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
-        return all(why == "price" for _, why in hearing.untold())
+        return all(why == "price" for _, why in untold(hearing))
 
     def _found(
         self,
@@ -414,6 +407,18 @@ def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
     """The call that surely used an agreement up."""
     done = (each for each in spent if each.counts_at(call.step) and not each.is_doubtful())
     return next((each for each in done if is_repeated(each, call)), None)
+
+
+def _is_in(each: Argument, passage: Passage) -> bool:
+    """Whether a value stands in a passage in any way."""
+    if each.kind == "id":
+        return passage.place_of(each.key) >= 0
+    if each.number is not None:
+        return any(number.value == each.number for number in passage.numbers)
+    if each.day is not None:
+        return any(day.may_be(each.day) for day in passage.days)
+    words = each.value.lower().replace("_", " ").replace("-", " ").split()
+    return any(passage.place_of(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
 
 
 def _thing(given: list[Argument], deed: Deed) -> str:

@@ -127,13 +127,14 @@ class Deed:
                 return True
         return False
 
-    def is_asked_in(self, words: str, heads: Sequence[str]) -> bool:
+    def is_asked_in(self, words: str, heads: tuple[str, ...]) -> bool:
         """Whether a sentence that would have something done would have this done."""
         if not heads:
             return self.stands_in(words)
         return self.is_called(heads) or (self._is_generic and _any(self.own, words))
 
-    def is_called(self, heads: Sequence[str]) -> bool:
+    @lru_cache(maxsize=4096)  # noqa: B019 - the same
+    def is_called(self, heads: tuple[str, ...]) -> bool:
         """Whether one of the words for what somebody would do is a word for this."""
         return any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.consent.told import Why
+from bylaw.consent.hearing import Why
 
 Basis = Literal["card", "told", "requested"]
 """What a policy asks for: the answer to a card, a yes to what the agent told, or that the user asked for it."""

@@ -58,6 +58,12 @@ def number_mark(value: Decimal) -> str:
     return f"n:{value.normalize():f}"
 
 
-def value_marks(value: Any) -> frozenset[str]:
-    """The marks of a value in a record."""
-    return marks(lowered(str(value).replace("_", " ")[:200]))
+def value_marks(value: Any) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The marks of a value in a record, and those among them that are no words."""
+    return _value_marks(str(value))
+
+
+@lru_cache(maxsize=16_384)
+def _value_marks(value: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    found = frozenset(_marks(lowered(value.replace("_", " ")[:200])))
+    return found, tuple(mark for mark in found if mark[1] == ":")

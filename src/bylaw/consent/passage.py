@@ -22,6 +22,11 @@ _UNIT = re.compile(
 """What makes a number a measure, a time or a place in an order."""
 _ENDING = re.compile(r"\b(?:ending|ends)(?: in| with)? $|\d\s?-\s?$|\b(?:visa|mastercard|amex|card) $|\bat $|x $")
 _LAST = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d{3,})\b")
+MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
+_BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later than) [^,;\n]{1,40}")
+"""What something is moved away from, and how long it holds."""
+_APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
+"""At these no word or id goes on."""
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[a-z]+")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
@@ -78,6 +83,22 @@ class Passage:
         """The lines with a colon, each with the words before it."""
         return [(line, tuple(_LETTERS.findall(line.partition(":")[0]))) for line in self.lines if ":" in line]
 
+    def without(self, *, bounds: bool) -> "Passage":
+        """The same without what something is moved away from, and, where somebody asks, how long it holds."""
+        return (self._unbound if bounds else self._unmoved) or self
+
+    @once
+    def _unmoved(self) -> "Passage | None":
+        """None where nothing is: what holds itself is never freed."""
+        return self._changed(MOVED.sub("; ", self.words))
+
+    @once
+    def _unbound(self) -> "Passage | None":
+        return self._changed(_BOUND.sub("; ", MOVED.sub("; ", self.words)))
+
+    def _changed(self, words: str) -> "Passage | None":
+        return None if words == self.words else passage_of(tuple(words.split("\n")))
+
     @once
     def ids(self) -> dict[str, int]:
         """What looks like an id, with its place."""
@@ -97,6 +118,10 @@ class Passage:
         """The words with blanks for what joins them."""
         return self.words.translate(_UNJOINED)
 
+    def read(self) -> None:
+        """Read it for what it holds before anybody asks."""
+        _ = self.ids, self.sums, self.days, self.times, self.marks, self.endings, self.labelled, self.unjoined
+
     def place_of(self, key: str) -> int:
         """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""
         here = self._find(self.words, key)
@@ -109,7 +134,9 @@ class Passage:
         here = words.find(phrase) if phrase else -1
         while here >= 0:
             end = here + len(phrase)
-            if not _goes_on(words, here - 1, -1) and not _goes_on(words, end, 1):
+            if (words[here - 1 : here] in _APART or not _goes_on(words, here - 1, -1)) and (
+                words[end : end + 1] in _APART or not _goes_on(words, end, 1)
+            ):
                 return here
             here = words.find(phrase, here + 1)
         return -1

@@ -57,6 +57,10 @@ _KNOWN = re.compile(
     r"\b(?:may|can|could) i (?:(?:have|know|get) (?:your|the)|ask|check|inquire|enquire)\b|^would you like an? \w+ to\b"
 )
 """What only makes sure that it was understood."""
+_GO_ON = re.compile(
+    r"\b(?:go(?:ing)? ahead|proceed|continue|do (?:it|that|this|so|both|all)|put (?:it|this|that) through)\b"
+)
+_DENIES = re.compile(r"\b(?:not|never|nothing|no longer|ignore|forget|mind then|cancell?ed|\w+n't)\b")
 _SHORT = 4
 """So short a question can only be about what was told before it: "Submit?", "Good for you?"."""
 _HELP = re.compile(r"\b(?:anything else|something else|any (?:other )?questions?|further assistance|help you with)\b")
@@ -66,6 +70,10 @@ _NEGATOR = re.compile(
     r"impossible|ineligible)\b(?! only\b)"
 )
 _NONE = re.compile(r"\b(?:no|without|non)\b")
+_MAY_DENY = re.compile(
+    r"n(?:o|'t|e(?:ver|ither))|unable|i(?:nstead|mposs|nelig)|rather than|exc|other than|without|apart"
+)
+"""What a sentence must have for one of the two to find anything, which is quicker than they are."""
 _CLAUSE = re.compile(r"[,;:]\s|\s-\s|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b")
 _BRACKET = re.compile(r"\([^()]*\)?|\[[^\[\]]*\]?")
 _OWN = re.compile(
@@ -135,7 +143,7 @@ class Put:
     """What the agent said between two messages of the user."""
 
     def __init__(self, messages: Sequence[tuple[int, str]]) -> None:
-        self.lines = [line for step, text in messages for line in _lines(step, text)]
+        self.lines = tuple(line for step, text in messages for line in _lines(step, text))
 
     @once
     def questions(self) -> list[Line]:
@@ -157,6 +165,16 @@ class Put:
     def asks(self) -> frozenset[Asks]:
         """What it asks for."""
         return frozenset(line.asks for line in self.questions)
+
+    @once
+    def denies(self) -> bool:
+        """Whether any of it may be taken back, or is not to be: "Then I won't"."""
+        return any(_DENIES.search(line.sentence.words) for line in self.lines)
+
+    @once
+    def goes_on(self) -> bool:
+        """Whether it asks for leave to go ahead, whatever with."""
+        return any(_GO_ON.search(line.sentence.words) for line in self.questions if line.asks == "leave")
 
     @once
     def is_english(self) -> bool:
@@ -237,6 +255,8 @@ def stated(words: str, *, brackets: bool = False) -> str:
     """A sentence with blanks for what it denies and what stands in brackets, everything else where it stood."""
     has_brackets = not brackets and ("(" in words or "[" in words)
     kept = _BRACKET.sub(lambda match: " " * len(match[0]), words) if has_brackets else words
+    if not _MAY_DENY.search(kept):
+        return kept
     if not _NEGATOR.search(kept) and not _NONE.search(kept):
         return kept
     parts: list[str] = []

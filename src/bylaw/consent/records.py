@@ -1,13 +1,14 @@
 """What tool results have shown so far, as consent needs it: which records bear an id, and what tells them from others.
 
-Each result is read once, and only when a write asks. A record's marks are its words, days, times and numbers; those
-that no other record of its kind has are what people call it by.
+A result is opened where somebody asks for what may stand in its text, and then once. A record's marks are its words,
+days, times and numbers; those that no other record of its kind has are what people call it by.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from bylaw.consent.marks import value_marks
 from bylaw.facts.value import loose
@@ -20,6 +21,10 @@ _RECORDS = 400
 _LONG = 200
 _KIND = 60
 """So many records of a kind are compared; of more, nobody can say which is meant."""
+_UNLISTED = 40
+"""So many results are searched by their text; of more, what they hold is listed."""
+_LETTER = re.compile(r"[a-df-z]")
+"""What no number has: all but numbers stand in JSON as they are read."""
 
 
 class Record:
@@ -43,19 +48,62 @@ class Record:
 
     @once
     def marks(self) -> frozenset[str]:
-        return frozenset(mark for _, value in self._values for mark in value_marks(value))
+        return frozenset[str]().union(*(value_marks(value)[0] for _, value in self._values))
 
     def named_marks(self) -> Iterator[tuple[str, str]]:
         """Its days, times and numbers, each with the name of its field."""
-        return ((name, mark) for name, value in self._values for mark in value_marks(value) if mark[1] == ":")
+        return ((name, mark) for name, value in self._values for mark in value_marks(value)[1])
 
 
-class Entry(NamedTuple):
-    """A value that stands in a record under a name."""
+Entry = tuple[str, Record]
+"""The name that a value stands under, and the record that it stands in."""
 
-    name: str
-    key: str
-    record: Record
+
+class _Source:
+    """A result with the call that it answers, or a call."""
+
+    def __init__(self, step: int, result: Result | None, call: Call | None) -> None:
+        self.step = step
+        self._result, self._call = result, call
+
+    def may_hold(self, word: str) -> bool:
+        """Whether a name or a key, without blanks and in lower case, may stand in it."""
+        return not self._text or word in self._text or _LETTER.search(word) is None
+
+    @once
+    def _text(self) -> str:
+        """JSON in lower case and without blanks; empty where a value may be written in another way than it is read."""
+        text = self._result.content if self._result is not None and self._result.is_json() else ""
+        if not isinstance(text, str) or not text.isascii() or "\\" in text:
+            return ""
+        return text.replace(" ", "").lower()
+
+    @once
+    def records(self) -> list[Record]:
+        asked = _pairs(self._call.arguments) if self._call is not None and not self._call.fault else []
+        if self._result is None:
+            return [Record(self.step, (), list(dict.fromkeys(asked)), asked)]
+        shown = map(_fields, _records(self._result.value()))
+        return [
+            Record(self.step, values, [(name, _key(str(part))) for name, part in values], asked) for values in shown
+        ]
+
+    @once
+    def by_key(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {}
+        for record in self.records:
+            for name, key in record.keys:
+                found.setdefault(key, []).append((name, record))
+        return found
+
+    @once
+    def by_name(self) -> dict[str, dict[str, int]]:
+        """By name the keys under it, each with the step."""
+        found: dict[str, dict[str, int]] = {}
+        for record in self.records:
+            for name, key in record.keys:
+                found.setdefault(name, {})[key] = self.step
+        return found
 
 
 class Records:
@@ -64,14 +112,15 @@ class Records:
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
         self._read = 0
+        self._sources: list[_Source] = []
+        self._listed = self._marked = 0
+        """How many of them are listed below whole, and how many by their marks."""
         self._by_key: dict[str, list[Entry]] = {}
-        self._names: dict[str, dict[str, int]] = {}
-        """By value the names that it has stood under, each with the step at which it first did."""
         self._by_name: dict[str, dict[str, int]] = {}
-        """The same by name."""
+        """By name the values that have stood under it, each with the step at which it first did."""
+        self._searched: dict[tuple[str, bool], int] = {}
+        """By a key, or by a name, how many sources were searched for it."""
         self._by_mark: dict[str, list[tuple[int, str]]] = {}
-        self._unmarked: list[Record] = []
-        """Records whose marks nobody has asked for yet."""
         self._marks: dict[frozenset[str] | None, dict[str, tuple[int, frozenset[str]]]] = {}
         """By the names that it stands under, and by value, the marks of so many of the records that bear it."""
         self._kinds: dict[frozenset[str], tuple[int, list[str]]] = {}
@@ -79,45 +128,71 @@ class Records:
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
-        end = min(before, len(self._events))
+        events, end = self._events, min(before, len(self._events))
         for step in range(self._read, end):
-            event = self._events[step]
+            event = events[step]
             if type(event) is Result and event.captured:
-                call = self._events[event.call] if event.call is not None else None
-                asked = _pairs(call.arguments) if type(call) is Call and not call.fault else []
-                for found in _records(event.value()):
-                    values = list(_fields(found))
-                    record = Record(step, values, [(name, _key(str(part))) for name, part in values], asked)
-                    self._unmarked.append(record)
-                    self._add(record, record.keys)
+                call = events[event.call] if event.call is not None else None
+                self._sources.append(_Source(step, event, call if type(call) is Call else None))
             elif type(event) is Call and not event.fault:
-                asked = _pairs(event.arguments)
-                self._add(Record(step, (), (), asked), dict.fromkeys(asked))
+                self._sources.append(_Source(step, None, event))
         self._read = max(self._read, end)
+        if len(self._sources) - self._listed > _UNLISTED:
+            self._list()
+
+    def _list(self) -> None:
+        for place, source in enumerate(self._sources[self._listed :], self._listed):
+            for key, entries in source.by_key.items():
+                if self._searched.get((key, False), 0) <= place:
+                    self._by_key.setdefault(key, []).extend(entries)
+            for name, values in source.by_name.items():
+                if self._searched.get((name, True), 0) <= place:
+                    _add_new(self._by_name.setdefault(name, {}), values)
+        self._listed = len(self._sources)
+
+    def _unsearched(self, word: str, *, is_name: bool) -> list[_Source]:
+        """The sources that may hold a key or a name, of those that were neither listed nor searched for it."""
+        start = max(self._listed, self._searched.get((word, is_name), 0))
+        self._searched[word, is_name] = len(self._sources)
+        written = word.lower().replace(" ", "") if is_name else word
+        return [source for source in self._sources[start:] if source.may_hold(written)]
+
+    def _named(self, name: str) -> dict[str, int]:
+        """The values under a name in all that was read."""
+        if self._listed < len(self._sources):
+            for source in self._unsearched(name, is_name=True):
+                if name in source.by_name:
+                    _add_new(self._by_name.setdefault(name, {}), source.by_name[name])
+        return self._by_name.get(name, {})
 
     def of(self, key: str, before: int) -> Sequence[Entry]:
         """Where a value stands in records before a step."""
         if before > self._read:
             self.read(before)
+        if self._listed < len(self._sources):
+            for source in self._unsearched(key, is_name=False):
+                if key in source.by_key:
+                    self._by_key.setdefault(key, []).extend(source.by_key[key])
         entries = self._by_key.get(key, ())
-        if not entries or entries[-1].record.step < before:
+        if not entries or entries[-1][1].step < before:
             return entries
         return entries[: bisect_left(entries, before, key=_step)]
 
     def names_of(self, key: str, before: int) -> set[str]:
         """The names of the fields that a value stands in before a step."""
-        if before > self._read:
-            self.read(before)
-        return {name for name, first in self._names.get(key, {}).items() if first < before}
+        return {name for name, _ in self.of(key, before)}
 
     def beside(self, names: frozenset[str], key: str, before: int) -> list[str]:
         """Other values of fields of these names."""
-        self.read(before)
+        if before > self._read:
+            self.read(before)
         if before < self._read:
             values = self._values_of(names, before)
         else:
-            # More of them would not change which are listed first.
-            count = sum(min(len(self._by_name.get(name, ())), 2 * (_KIND + 2)) for name in names)
+            count = 0
+            for name in names:
+                # More of them would not change which are listed first.
+                count += min(len(self._named(name)), 2 * (_KIND + 2))
             known = self._kinds.get(names)
             if known is None or known[0] != count:
                 known = self._kinds[names] = (count, self._values_of(names, before))
@@ -128,7 +203,7 @@ class Records:
         """The first values of fields of these names: as many as are compared, and one that they are compared with."""
         found: dict[str, None] = {}
         for name in sorted(names):
-            for value, first in self._by_name.get(name, {}).items():
+            for value, first in self._named(name).items():
                 if first < before:
                     found[value] = None
                     if len(found) > _KIND + 1:
@@ -142,17 +217,20 @@ class Records:
         count, marks = known.get(key, (0, frozenset[str]()))
         if count != len(entries):
             count, marks = (0, frozenset[str]()) if count > len(entries) else (count, marks)
-            new = (each.record.marks for each in entries[count:] if names is None or each.name in names)
+            new = (record.marks for name, record in entries[count:] if names is None or name in names)
             marks = marks.union(*new)
             known[key] = (len(entries), marks)
         return marks
 
     def marks_of_each(self, keys: Iterable[str], before: int, names: frozenset[str]) -> list[frozenset[str]]:
         """The same of several values."""
+        if before > self._read:
+            self.read(before)
         known, by_key = self._marks.setdefault(names, {}), self._by_key
         if before < self._read:
             return [self.marks_of(key, before, names) for key in keys]
-        self.read(before)
+        if self._listed < len(self._sources):
+            self._list()
         return [
             found[1]
             if (found := known.get(key)) is not None and found[0] == len(by_key[key])
@@ -160,31 +238,38 @@ class Records:
             for key in keys
         ]
 
-    def mark(self) -> None:
-        """Read what the records hold that were taken in since."""
-        for record in self._unmarked:
-            _ = record.marks
-            for name, each in record.named_marks():
-                self._by_mark.setdefault(each, []).append((record.step, name))
-        self._unmarked.clear()
+    def read_ahead(self, before: int) -> None:
+        """Take in the events before a step, and all that they hold."""
+        self.read(before)
+        for source in self._sources[self._listed :]:
+            for record in source.records:
+                _ = record.marks
+        self._list()
+        self._mark()
+
+    def _mark(self) -> None:
+        for source in self._sources[self._marked :]:
+            for record in source.records:
+                for name, each in record.named_marks():
+                    self._by_mark.setdefault(each, []).append((record.step, name))
+        self._marked = len(self._sources)
 
     def fields_with(self, mark: str, before: int) -> set[str]:
         """The names of fields that held a day or a number before a step."""
-        self.read(before)
-        self.mark()
+        if before > self._read:
+            self.read(before)
+        if self._marked < len(self._sources):
+            self._mark()
         return {name for step, name in self._by_mark.get(mark, ()) if step < before}
 
-    def _add(self, record: Record, keys: Iterable[Pair]) -> None:
-        for name, key in keys:
-            self._by_key.setdefault(key, []).append(Entry(name, key, record))
-            names = self._names.setdefault(key, {})
-            if name not in names:
-                names[name] = record.step
-                self._by_name.setdefault(name, {})[key] = record.step
+
+def _add_new(known: dict[str, int], values: dict[str, int]) -> None:
+    for value, step in values.items():
+        known.setdefault(value, step)
 
 
 def _step(entry: Entry) -> int:
-    return entry.record.step
+    return entry[1].step
 
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:
@@ -202,13 +287,22 @@ def _records(value: Any) -> Iterator[dict[str, Any]]:
             pending.extend(each for each in cast("list[Any]", part) if type(each) in (dict, list))
 
 
-def _fields(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields(record: dict[str, Any]) -> list[tuple[str, Any]]:
     """The plain values of a record, members of its plain lists among them."""
+    found: list[tuple[str, Any]] = []
     for name, value in record.items():
-        parts = cast("list[Any]", value) if isinstance(value, list) else [value]
-        for part in parts[:_RECORDS]:
-            if isinstance(part, str | int | float) and not isinstance(part, bool) and len(str(part)) <= _LONG:
-                yield str(name), part
+        if type(value) is str:
+            if len(value) <= _LONG:
+                found.append((str(name), value))
+        elif isinstance(value, list):
+            found += [(str(name), part) for part in cast("list[Any]", value)[:_RECORDS] if _is_plain(part)]
+        elif _is_plain(value):
+            found.append((str(name), value))
+    return found
+
+
+def _is_plain(part: Any) -> bool:
+    return isinstance(part, (str, int, float)) and type(part) is not bool and len(str(part)) <= _LONG
 
 
 def _pairs(arguments: dict[str, Any]) -> list[Pair]:

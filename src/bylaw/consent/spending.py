@@ -1,5 +1,8 @@
 """What became of an agreement: spent by the accepted write it was given for, given back by a sure refusal."""
 
+from bisect import bisect_right
+from typing import Any
+
 from bylaw.consent.argument import Terms, arguments
 from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
@@ -12,7 +15,7 @@ class Writes:
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
-        self._done: dict[str, list[CallRecord]] = {}
+        self._of_tool: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
@@ -25,10 +28,12 @@ class Writes:
         if not writes or writes[-1].step <= since:
             return []
         for write in writes[self._counted :]:
-            self._done.setdefault(self._agreed(write), []).append(write)
+            self._of_tool.setdefault(write.call.tool, []).append(write)
         self._counted = len(writes)
-        alike = self._done.get(self._agreed(call), ())
-        return [each for each in alike if since < each.step < call.step and _may_be_done(each, call.step)]
+        made = self._of_tool.get(call.call.tool, ())
+        made = [each for each in made[bisect_right(made, since, key=_step) :] if each.step < call.step]
+        agreed = self._agreed(call) if made else []
+        return [each for each in made if self._agreed(each) == agreed and _may_be_done(each, call.step)]
 
     def are_made(self, after: int, call: CallRecord) -> bool:
         """Whether a write of another kind may have been done after a step and before a call."""
@@ -39,10 +44,10 @@ class Writes:
                 return True
         return False
 
-    def _agreed(self, call: CallRecord) -> str:
-        """The same for two calls that one yes may be for, however their values are written."""
+    def _agreed(self, call: CallRecord) -> list[list[Any]]:
+        """The same for two calls of a tool that one yes may be for, however their values are written."""
         told = arguments(call.tool, call.call.arguments, self._terms)
-        return f"{call.call.tool} {sorted([each.top, each.name, each.item, alike(each.value)] for each in told)}"
+        return sorted([each.top, each.name, each.item, alike(each.value)] for each in told)
 
 
 def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
@@ -52,3 +57,7 @@ def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
 
 def _may_be_done(write: CallRecord, step: int) -> bool:
     return write.counts_at(step) or not write.is_surely_refused()
+
+
+def _step(write: CallRecord) -> int:
+    return write.step

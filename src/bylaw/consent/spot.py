@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
-from bylaw.consent.passage import Passage, shape
+from bylaw.consent.passage import MOVED, Passage, shape
 from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.number import Number
@@ -18,7 +18,6 @@ _WORD = re.compile(r"[a-z]+")
 PLAIN = re.compile(r"[^\W_]+")
 NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
-MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
 _SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _UNIT = re.compile(
     r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
@@ -105,14 +104,20 @@ def spot_of(each: Argument, passage: Passage) -> int:
         return passage.place_of(each.key)
     if each.kind == "day":
         return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
-    told = (number for number in passage.numbers if number.value == each.number)
+    for number in passage.numbers:
+        if number.value == each.number and _is_told(each, number, passage.words):
+            return number.start
+    return -1
+
+
+def _is_told(each: Argument, number: Number, words: str) -> bool:
+    """Whether a number is a value of a call that is as large: in its currency, and not less than nought."""
     if each.kind == "sum":
-        told = (number for number in told if not _has_unit(number, passage.words))
         sign = next((letter for letter in each.value if letter in _SIGNS), "")
-        told = (number for number in told if not sign or _sign(number, passage.words) in ("", sign))
-    if each.number is not None and each.number > 0:
-        told = (number for number in told if not _LESS.search(passage.words, max(0, number.start - 3), number.start))
-    return next((number.start for number in told), -1)
+        if _has_unit(number, words) or (sign and _sign(number, words) not in ("", sign)):
+            return False
+    is_more = each.number is not None and each.number > 0
+    return not (is_more and _LESS.search(words, max(0, number.start - 3), number.start))
 
 
 def _sign(number: Number, words: str) -> str:
@@ -170,6 +175,21 @@ def are_words_of(phrase: str, passage: Passage) -> bool:
     return any(words <= set(map(stem, PLAIN.findall(line))) for line in told)
 
 
+def _is_word_in(word: str, words: str) -> bool:
+    """Whether a word or some stand in words, with no letter or digit before and after."""
+    here = words.find(word)
+    while here >= 0:
+        end = here + len(word)
+        if not _is_letter(words[here - 1 : here]) and not _is_letter(words[end : end + 1]):
+            return True
+        here = words.find(word, here + 1)
+    return False
+
+
+def _is_letter(letter: str) -> bool:
+    return letter == "_" or letter.isalnum()
+
+
 def stands_in(word: str, others: Iterable[str], passage: Passage) -> bool:
     """Whether a word of a list stands in a passage, and not within a longer one of the list."""
     words = passage.unjoined
@@ -177,7 +197,7 @@ def stands_in(word: str, others: Iterable[str], passage: Passage) -> bool:
         return False
     for longer in (other for other in others if word in other and word != other):
         words = words.replace(longer, " " * len(longer))
-    if word in words and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", words) is not None:
+    if _is_word_in(word, words):
         return True
     # A status is told by its verb: `withdrawn` by "withdraw".
     return (

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bylaw.consent.answer import Said, said
+from bylaw.consent.answer import Said, figures, said
 from bylaw.consent.deed import Deed
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Put, heads, hidden, quotes, stated
@@ -54,11 +54,21 @@ class Exchange:
         """The agent's last message in it, without what white space tells."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
 
+    @once
+    def ending(self) -> str:
+        """The same without the marks at its end."""
+        return to_last_word(self.closing)
+
+    @once
+    def figures(self) -> set[str]:
+        """The numbers in the answer, whatever they count or name."""
+        return figures(self.said_back.words)
+
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
-        _ = self.said, self.put.questions
+        _ = self.said, self.ending, self.figures, self.is_hidden, self.put.asks, self.put.denies, self.put.goes_on
         for passage in (self.said_back, self.asked, self.stated, self.bracketed):
-            _ = passage.ids, passage.numbers, passage.days, passage.marks
+            passage.read()
 
     @once
     def put(self) -> Put:
@@ -195,3 +205,11 @@ class Talk:
         else:
             last = self.exchanges[-1]
             self.exchanges[-1] = Exchange(last.told, (*last.answer, each))
+
+
+def to_last_word(text: str) -> str:
+    """A text without the marks at its end."""
+    end = len(text)
+    while end and not text[end - 1].isalnum():
+        end -= 1
+    return text[:end]

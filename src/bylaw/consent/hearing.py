@@ -1,0 +1,277 @@
+"""What was said of one deed, in the order in which it is read, and what else could be meant by it.
+
+The answer is read before the question, the question before the rest of what the agent put: the first that speaks of
+values of the kind decides.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Literal
+
+from bylaw.consent.argument import Argument, target_of
+from bylaw.consent.deed import Deed
+from bylaw.consent.passage import Passage, codes, passage_of, shape
+from bylaw.consent.put import heads
+from bylaw.consent.records import Record, Records
+from bylaw.consent.spot import SOURCES, has_kind, is_label, is_led, spoken, spot_of, stands_in
+from bylaw.policy.verb import words_of
+from bylaw.text.once import once
+
+Why = Literal["never", "another", "beside", "order", "price"]
+"""Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
+_COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
+_COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")
+NEGATED = re.compile(
+    r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
+)
+NOUGHT = Decimal(0)
+_MOVABLE = frozenset(("day", "time", "sum", "count"))
+
+
+class Hearing:
+    """What was said of one deed, and the records of what it is done to."""
+
+    def __init__(
+        self,
+        near: Sequence[Passage],
+        older: Callable[[], Iterable[Passage]],
+        given: Sequence[Argument],
+        records: Records,
+        before: int,
+        *,
+        tool: str = "",
+        deed: Deed | None = None,
+        raw: str = "",
+        bracketed: Passage | None = None,
+        now: float | None = None,
+        is_met: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self.near = near
+        """The answer, the question, all that was put; then the same with what was put before it and still stands."""
+        self.put = near[-1]
+        self.raw = raw or self.put.words
+        """All that was put, with what is denied in it."""
+        self.bracketed = bracketed or self.put
+        """All that was put, with what stands in brackets."""
+        self.older = older
+        """What was said in exchanges before, the latest first."""
+        self.given = given
+        self.records = records
+        self.before = before
+        self.tool = tool
+        self.now = now
+        """When the call is made, in seconds; None where nobody knows."""
+        self.deed = deed
+        self.is_met = is_met
+        """Whether anybody has called a person by anything that the person's records hold."""
+        self.numbers = {NOUGHT, *(each.number for each in given if each.number is not None)}
+        self.whys: dict[Argument, Why | None] = {}
+        """What was found of its values so far."""
+        self._counts: dict[Passage, int] = {}
+        self._found_kin: dict[tuple[str, str], tuple[frozenset[str], list[str]]] = {}
+        self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
+        self._marks_beside: dict[tuple[str, str], tuple[list[frozenset[str]], frozenset[str]]] = {}
+
+    def regions(self, each: Argument) -> Iterator[Passage]:
+        """The same without what something is moved away from, where the call has one value of the kind."""
+        passages = self._read_in_turn(each)
+        if each.kind not in _MOVABLE or not SOURCES.isdisjoint(words_of(each.name)):
+            return passages
+        is_one = not any(other.kind == each.kind and other.top != each.top for other in self.given)
+        return self._unmoved(each, passages) if is_one else passages
+
+    def _unmoved(self, each: Argument, passages: Iterable[Passage]) -> Iterator[Passage]:
+        for passage in passages:
+            yield passage.without(bounds=each.kind in ("day", "time"))
+
+    def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
+        """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
+        with the argument's name, all that it put, and with it what it had put before."""
+        yield from self.near[:2]
+        if self._is_alone(each):
+            # With no other of its kind in all that was put, no part of it need be read by itself.
+            yield self.near[2]
+            return
+        if (closest := self._closest(each)) is not None:
+            yield closest
+        for passage in self.near[2:]:
+            told = [line for line, words in passage.labelled if is_label(words, each.name, each.top)]
+            if told:
+                yield passage_of(tuple(told))
+            yield passage
+        yield self.bracketed
+        if each.kind in ("day", "choice", "name"):
+            yield from self.older()
+
+    def _is_alone(self, each: Argument) -> bool:
+        """Whether a value stands in all that was put, and no other that could be meant."""
+        if len(self.near) < 3:
+            return False
+        put = self.near[2]
+        if each.kind == "id":
+            return put.place_of(each.key) >= 0 and not self.rivals(each, put)
+        if each.kind == "sum":
+            return spot_of(each, put) >= 0 and not put.sums - self.numbers
+        return False
+
+    @once
+    def lines(self) -> list[Passage]:
+        """The sentences that may tell values: where the question is about several deeds all that was put, and
+        otherwise what the agent says it would do."""
+        if len(self.near) < 3 or self.deed is None:
+            return []
+        lines = self.near[2].lines
+        if not self.is_plural:
+            lines = [line for line in lines if (named := heads(line)) and self.deed.is_called(named)]
+        return [passage_of((line,)) for line in lines if not NEGATED.search(line)]
+
+    @once
+    def is_plural(self) -> bool:
+        asked = f"{self.near[0].words} {self.near[1].words}"
+        return bool(counted(asked) or PLURAL.search(asked))
+
+    def _closest(self, each: Argument) -> Passage | None:
+        """Of the sentences with values of a kind, those in which most of the call stands."""
+        lines = [line for line in self.lines if has_kind(each, line) or self.stands(each, line)]
+        with_kind = [(line, self._told_in(line)) for line in lines]
+        best = max((score for _, score in with_kind), default=0)
+        chosen = [line.words for line, score in with_kind if score == best]
+        return passage_of(tuple(chosen)) if best and len(chosen) < len(self.near[2].lines) else None
+
+    def _told_in(self, line: Passage) -> int:
+        """How many values of the call stand in a sentence."""
+        count = self._counts.get(line)
+        if count is None:
+            count = self._counts[line] = sum(self.stands(each, line) for each in self.given)
+        return count
+
+    def stands(self, each: Argument, line: Passage) -> bool:
+        """Whether a value stands in a sentence, or what its record holds and no other does."""
+        if each.kind == "id":
+            if each.is_person or line.place_of(each.key) >= 0:
+                return line.place_of(each.key) >= 0
+            is_marked = line.endings or not line.marks.isdisjoint(self.records.marks_of(each.key, self.before))
+            return bool(is_marked) and self.by_marks(each, line) is None
+        if each.kind in ("choice", "name"):
+            return stands_in(spoken(each.value), (), line)
+        return spot_of(each, line) >= 0
+
+    def rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
+        """Other ids in a passage that could have been given in its place."""
+        known = self._found_rivals.get((each.name, each.key, passage))
+        if known is not None:
+            return known
+        mine, words, found = self._own, passage.words, dict[str, int]()
+        if passage.ids:
+            kind = shape(each.key)
+            found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
+        for key in self.beside(each):
+            # Whole, an id stands in the words as it is, unless something joins its parts.
+            may_stand = key in words or "_" in key or "-" in key
+            if may_stand and key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
+                found[key] = at
+        found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
+        self._found_rivals[each.name, each.key, passage] = found
+        return found
+
+    @once
+    def _own(self) -> set[str]:
+        """The call's own values, and the codes within them."""
+        return {code for each in self.given for code in (each.key, *codes(each.value.lower()))}
+
+    def _names(self, each: Argument) -> frozenset[str]:
+        """The names of the fields that a value stands in."""
+        return self._kin(each)[0]
+
+    def beside(self, each: Argument) -> list[str]:
+        """Other values that stand in fields of the same names."""
+        return self._kin(each)[1]
+
+    def _kin(self, each: Argument) -> tuple[frozenset[str], list[str]]:
+        known = self._found_kin.get((each.name, each.key))
+        if known is None:
+            names = frozenset((each.name, *self.records.names_of(each.key, self.before)))
+            known = self._found_kin[each.name, each.key] = (names, self.records.beside(names, each.key, self.before))
+        return known
+
+    def _has_own_field(self, key: str, each: Argument) -> bool:
+        """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
+        entries = self.records.of(key, self.before)
+        if not entries:
+            return False
+        if self._names(each).isdisjoint(self.records.names_of(key, self.before)):
+            return True
+        current = {record.step for record in self.current}
+        return bool(self.steps(key) & current - self.steps(each.key))
+
+    def steps(self, key: str) -> set[int]:
+        """The steps that showed a value."""
+        return {record.step for _, record in self.records.of(key, self.before)}
+
+    @once
+    def target(self) -> Argument | None:
+        return target_of(self.given, self.tool)
+
+    @once
+    def current(self) -> list[Record]:
+        """The records of the thing that the call changes."""
+        target = self.target
+        if target is None:
+            return []
+        return [record for _, record in self.records.of(target.key, self.before) if record.is_shown]
+
+    def by_marks(self, each: Argument, passage: Passage) -> Why | None:
+        """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
+        if any(each.key.endswith(figures) for figures in passage.endings):
+            others = [key for key in self.beside(each) for figures in passage.endings if key.endswith(figures)]
+            return "beside" if others else None
+        if not passage.marks:
+            return "never"
+        own = self.records.marks_of(each.key, self.before) & passage.marks
+        others, every = self._beside_marks(each)
+        if not every.isdisjoint(passage.marks - own):
+            return "beside" if own else "another"
+        return None if own and not any(own <= other for other in others) else "never"
+
+    def _beside_marks(self, each: Argument) -> tuple[list[frozenset[str]], frozenset[str]]:
+        """The marks of each other value that stands in fields of the same names, and those of all together."""
+        known = self._marks_beside.get((each.name, each.key))
+        if known is None:
+            marks = self.records.marks_of_each(self.beside(each), self.before, self._names(each))
+            known = self._marks_beside[each.name, each.key] = (marks, frozenset[str]().union(*marks))
+        return known
+
+    def in_order(self, each: Argument, passage: Passage) -> Why | None:
+        """Where a call gives several values of a kind, each must stand where its argument says."""
+        kin = [
+            other
+            for other in self.given
+            if other.kind == each.kind
+            and other.top != each.top
+            and (each.kind != "id" or shape(other.key) == shape(each.key))
+        ]
+        if not kin:
+            return None
+        stood = [(spot, at) for at in self.given if (at is each or at in kin) and (spot := spot_of(at, passage)) >= 0]
+        if all(is_led(other, spot, passage) for spot, other in stood):
+            return None
+        if any(is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at):
+            return "order"
+        return None if [spot for spot, _ in stood] == sorted(spot for spot, _ in stood) else "order"
+
+    @once
+    def is_bare_answer(self) -> bool:
+        answer = self.near[0]
+        return not (answer.marks or answer.ids or answer.endings)
+
+    @once
+    def every_number(self) -> set[Decimal]:
+        """The numbers that the agent named in any way."""
+        return {abs(number.value) for number in (*self.bracketed.numbers, *passage_of((self.raw,)).numbers)}
+
+
+def counted(words: str) -> set[int]:
+    """How many things a question says it is about: `both`, `all three`."""
+    return {_COUNTS[match[0]] for match in _COUNTED.finditer(words)}

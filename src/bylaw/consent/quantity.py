@@ -1,0 +1,182 @@
+"""Whether the sums, days and times of a call were told, and what it costs."""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from itertools import combinations, product
+
+from bylaw.consent.argument import Argument
+from bylaw.consent.hearing import NOUGHT, Hearing, Why
+from bylaw.consent.marks import number_mark
+from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.spot import spot_of
+from bylaw.policy.verb import words_of
+from bylaw.text.number import figure
+
+_VAGUE = re.compile(
+    r"\b(?:exact|final|actual) (?:amount|cost|price|difference|total|charge)|(?:amount|cost|price|difference|"
+    r"charge)s?\b"
+    r".{0,25}\b(?:calculated|determined|computed|known)"
+)
+_PRICED = re.compile(r"\b(?:pay|paid|payment|charge|refund|cost|total|difference|fee|price|fare)")
+_PAST = re.compile(r"\b(?:history|original|paid|balance|remaining|available|previous|current)")
+_GRATIS = re.compile(
+    r"\bfree\b|\bno (?:\w+ )?(?:charge|cost|fee|payment|additional|extra|difference|price)|\bwithout (?:charge|cost)|"
+    r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
+)
+_YEAR = 370
+_EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
+_FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
+_PRICES = frozenset(("price", "cost", "monthly"))
+"""Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
+_PARTS, _OFTEN = 4, 20
+
+
+def why_sum(heard: Hearing, each: Argument) -> Why | None:
+    if not each.number:
+        return "another" if heard.put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
+    sums = [other.number for other in heard.given if other.kind == "sum" and other.number is not None]
+    known = heard.numbers
+    if len(sums) > 1:
+        known = known | {sum(some, NOUGHT) for count in (2, 3) for some in combinations(sums, count)}
+
+    def others(passage: Passage) -> list[str]:
+        left = passage.sums - known if passage.sums else passage.sums
+        return [] if left and _add_up(left, each.number, passage) else [number_mark(other) for other in left]
+
+    return _among(heard, each, others)
+
+
+def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) -> bool:
+    """Whether a sum is told with what it is made of: "92.00 plus a fee of 2.50, 94.50"; "3 at 18.00 each, 54.00"."""
+    if total is None or len(parts) > _PARTS or any(part >= total for part in parts):
+        return False
+    several = [int(each) for each in passage.counts if 1 < each <= _OFTEN] if _EACH.search(passage.words) else []
+    ways = [[part * times for times in (1, *several)] for part in parts]
+    return any(sum(way) == total for way in product(*ways))
+
+
+def why_day(heard: Hearing, each: Argument) -> Why | None:
+    if each.at and (why := why_time(heard, each)):
+        return why
+    if _is_far(heard, each):
+        return "never"
+    mine = [other.day for other in heard.given if other.day is not None]
+    return _among(
+        heard,
+        each,
+        lambda passage: [
+            f"d:{day.month}-{day.day}" for day in passage.days if not any(day.may_be(other) for other in mine)
+        ],
+    )
+
+
+def _is_far(heard: Hearing, each: Argument) -> bool:
+    """Whether a day that was told without its year is more than a year away: "March 3" is the next or the last."""
+    told = [day for day in heard.bracketed.days if each.day is not None and day.may_be(each.day)]
+    if heard.now is None or each.day is None or any(day.year for day in told):
+        return False
+    return abs((each.day - datetime.fromtimestamp(heard.now, UTC).date()).days) > _YEAR
+
+
+def why_time(heard: Hearing, each: Argument) -> Why | None:
+    """Whether a time of day stands in what is read first of all that tells one, with no other beside it."""
+    mine = {at for other in heard.given for at in other.at}
+    for passage in heard.regions(each):
+        stands = all(at in passage.times for at in each.at)
+        if passage.times - mine:
+            return "beside" if stands else "another"
+        if stands:
+            return None
+    return "never"
+
+
+def _among(heard: Hearing, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
+    """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
+    if spot_of(each, heard.put) < 0 and others(heard.put):
+        return "another"
+    for passage in heard.regions(each):
+        stands, rivals = spot_of(each, passage) >= 0, others(passage)
+        if rivals and not _are_elsewhere(heard, rivals, each):
+            return "beside" if stands else "another"
+        if stands:
+            return heard.in_order(each, passage)
+    return "never"
+
+
+def _are_elsewhere(heard: Hearing, rivals: Iterable[str], each: Argument) -> bool:
+    """Whether records hold every rival under a name of its own: for a day one that the value does not have, for a
+    sum one without a word of the argument's, where the value itself has none or one with such a word."""
+    if each.day is not None:
+        own = heard.records.fields_with(_day_mark(each), heard.before)
+        return all(heard.records.fields_with(rival, heard.before) - own for rival in rivals)
+    assert each.number is not None
+    words = set(words_of(each.name))
+    fields = heard.records.fields_with(number_mark(each.number), heard.before)
+    if fields and not any(words & set(words_of(name)) for name in fields):
+        return False
+    held = frozenset[str]() if fields else _things(heard)
+    for rival in rivals:
+        if rival in held:
+            continue
+        names = heard.records.fields_with(rival, heard.before)
+        if not names or any(words & set(words_of(name)) for name in names - fields):
+            return False
+    return True
+
+
+def _things(heard: Hearing) -> frozenset[str]:
+    """What the records of the call's own things hold: a card's balance, the price that was paid."""
+    ids = [each for each in heard.given if each.kind == "id" and not each.is_person]
+    return frozenset[str]().union(*(heard.records.marks_of(each.key, heard.before) for each in ids))
+
+
+def _day_mark(each: Argument) -> str:
+    return f"d:{each.day.month}-{each.day.day}" if each.day is not None else ""
+
+
+def tells_price(heard: Hearing) -> bool:
+    """Whether it was told what money moves: a sum that is no record's own, or that there is none."""
+    own = heard.deed.own if heard.deed is not None else ()
+    if any(_GRATIS.search(line) for line in heard.raw.split("\n") if any(each in line for each in own)):
+        return True
+    if _VAGUE.search(heard.raw):
+        return False
+    if _GRATIS.search(heard.raw):
+        return True
+    means = [each for each in heard.given if each.is_means]
+    for line in (passage_of((words,)) for words in heard.put.words.split("\n") if not _PAST.search(words)):
+        if line.sums and (_PRICED.search(line.words) or any(heard.stands(each, line) for each in means)):
+            return True
+    return any(not heard.records.fields_with(number_mark(each), heard.before) for each in heard.put.sums)
+
+
+def is_fee_untold(heard: Hearing, each: Argument) -> bool:
+    """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
+    if each.kind != "id" or each.is_person or each.is_means:
+        return False
+    entries = reversed(heard.records.of(each.key, heard.before))
+    shown = next((record for _, record in entries if record.is_shown), None)
+    if shown is None or not any(_due(shown.fields)) or (target := heard.target) is None:
+        return False
+    # What is part of the thing at hand was paid for before.
+    is_paid = any(other.is_means for other in heard.given)
+    is_had = bool(heard.steps(each.key) & heard.steps(target.key)) and not is_paid
+    fees, prices = _due(shown.fields)
+    return not (fees if is_had else fees | prices) <= heard.every_number
+
+
+@lru_cache(maxsize=4096)
+def _due(fields: frozenset[tuple[str, str]]) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
+    """The fees in a record, and the prices."""
+    fees, prices = (
+        frozenset(
+            due
+            for name, key in fields
+            if not wanted.isdisjoint(words_of(name)) and (due := figure(key)) is not None and due > 0
+        )
+        for wanted in (_FEES, _PRICES)
+    )
+    return fees, prices

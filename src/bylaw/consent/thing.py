@@ -1,0 +1,107 @@
+"""Whether the thing that an id names was told.
+
+It may be told by what its record holds and no other of its kind does, or in an older message, where nothing of its kind
+was said since. What only the answer says the user asked for, but nobody told it.
+"""
+
+import re
+from collections.abc import Iterable
+
+from bylaw.consent.argument import Argument
+from bylaw.consent.hearing import NEGATED, PLURAL, Hearing, Why, counted
+from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.spot import NO_LABELS
+from bylaw.policy.verb import words_of
+
+_NOBODY = frozenset(
+    ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
+)
+
+
+def why_thing(heard: Hearing, each: Argument) -> Why | None:
+    """Why an id was not surely told; None where it was."""
+    if _is_plain(heard, each):
+        return None
+    is_seen_alone = heard.records.of(each.key, heard.before) and not heard.beside(each)
+    is_alone = is_seen_alone or (_is_of_user(heard, each) and not heard.beside(each))
+    said = (heard.near[0], heard.near[-1])
+    if each.is_person and is_alone and not any(heard.rivals(each, passage) for passage in said):
+        # "Your membership" is that of somebody who has said who they are.
+        return None if _is_of_user(heard, each) or heard.is_met(each.key) else "never"
+    for passage in heard.regions(each):
+        found = why_thing_in(heard, each, passage)
+        if found is None and passage is heard.near[0] and not each.is_means:
+            # Of what the user names alone nothing was told.
+            found = "never" if why_thing_in(heard, each, heard.bracketed) in ("never", "another") else None
+        if found != "never":
+            return found
+    if is_seen_alone:
+        # The only one of its kind that anybody has seen, where nobody named another.
+        return "another" if _is_called_otherwise(heard, each) else None
+    for passage in heard.older():
+        found = why_thing_in(heard, each, passage)
+        if found != "never":
+            return found
+    return "never"
+
+
+def _is_plain(heard: Hearing, each: Argument) -> bool:
+    """Whether an id stands in what was put with none that could be meant instead, and neither the answer nor the
+    question calls a thing by anything else: nothing need be read passage by passage."""
+    if len(heard.near) < 3 or not heard.is_bare_answer:
+        return False
+    asked, put, key = heard.near[1], heard.near[2], each.key
+    if put.place_of(key) < 0 or heard.rivals(each, put):
+        return False
+    if asked.place_of(key) < 0:
+        return not (asked.marks or asked.endings) and heard.in_order(each, put) is None
+    return heard.in_order(each, asked) is None
+
+
+def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
+    """Whether the agent spoke of somebody's thing, or of one with a number, that the thing's records do not hold:
+    "Bob's order", "order 7"."""
+    names = [word for word in words_of(each.name) if word not in NO_LABELS]
+    held = heard.records.marks_of(each.key, heard.before)
+    for name in names:
+        called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
+        for found in re.finditer(called, heard.raw):
+            word = found[1] or found[2]
+            if word not in _NOBODY and word not in held and f"n:{word}" not in held and word not in each.key:
+                return True
+    return False
+
+
+def _is_of_user(heard: Hearing, each: Argument) -> bool:
+    """Whether it only says for whom something is done: who that is, the user need not be told."""
+    return each.is_user and len(heard.given) > 1 and not set(words_of(heard.tool)) & set(words_of(each.name))
+
+
+def why_thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None:
+    """The same in one passage."""
+    place = passage.place_of(each.key)
+    rivals = heard.rivals(each, passage)
+    if place < 0 and not rivals:
+        return heard.by_marks(each, passage)
+    if place < 0:
+        return "another"
+    if not rivals:
+        return heard.in_order(each, passage)
+    spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
+    if passage in heard.near[:2]:
+        return None if passage.joins(spots) else "beside"
+    if heard.deed is not None and heard.deed.stands_in(passage.line_at(place)) and passage.joins(spots):
+        return None
+    return None if _are_all_meant(heard, each, rivals, passage) else "beside"
+
+
+def _are_all_meant(heard: Hearing, each: Argument, rivals: Iterable[str], passage: Passage) -> bool:
+    """Whether the question is about all ids of the kind: they are one list, and it says so, or says how many."""
+    asked = f"{heard.near[0].words} {heard.near[1].words}" if len(heard.near) > 1 else ""
+    keys = [each.key, *rivals]
+    counts = counted(asked)
+    if (counts and len(keys) not in counts) or NEGATED.search(heard.raw) or not (counts or PLURAL.search(asked)):
+        return False
+    lines = [[key for key in keys if passage_of((line,)).place_of(key) >= 0] for line in passage.lines]
+    lines = [line for line in lines if line]
+    return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
