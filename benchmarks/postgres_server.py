@@ -23,8 +23,11 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 
 
 @contextmanager
-def server() -> Generator[str]:
-    """The address of a server that runs until the end of the `with`, with the settings it comes with."""
+def server(*, is_synced: bool = True) -> Generator[str]:
+    """The address of a server that runs until the end of the `with`, with the settings it comes with.
+
+    Where it is not synced, it waits for no disk: what it has written outlives its being killed, but not the machine's.
+    """
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
     # It outlives us: also where we are killed, its input ends, and nothing of the server is left.
     keeper = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE, start_new_session=True)
@@ -32,7 +35,10 @@ def server() -> Generator[str]:
         os.chown(folder, _user().pw_uid, _user().pw_gid)
     try:
         _lend_programs(folder)
-        _run(folder, "initdb", "-A", "trust", "-U", "bylaw")
+        _run(folder, "initdb", "-A", "trust", "-U", "bylaw", "--no-sync")
+        if not is_synced:
+            with (folder / "data" / "postgresql.conf").open("a") as settings:
+                settings.write("fsync = off\n")
         address = f"postgresql://bylaw@/postgres?host={folder}"
         start(address)
         yield address
@@ -51,7 +57,7 @@ def _end(folder: Path) -> None:
     """Stop the server of a folder, if it runs, and remove the folder."""
     if (folder / "data" / "postmaster.pid").exists():
         with suppress(RuntimeError):
-            _run(folder, "pg_ctl", "-m", "fast", "-w", "stop")
+            _run(folder, "pg_ctl", "-m", "immediate", "-w", "stop")
     shutil.rmtree(folder)
 
 
@@ -157,11 +163,23 @@ def _lend_programs(folder: Path) -> None:
     if not can_run:
         # A wheel has its libraries beside the package, and its programs look for them there.
         package, version = found.parents[1], found.parent.name
-        shutil.copytree(found.parent, folder / package.name / version, symlinks=True)
+        _lend(found.parent, folder / package.name / version)
         if (libraries := package.with_name(f"{package.name}.libs")).exists():
-            shutil.copytree(libraries, folder / libraries.name, symlinks=True)
+            _lend(libraries, folder / libraries.name)
         found = folder / package.name / version / found.name
     _programs(folder).symlink_to(found)
+
+
+def _lend(folder: Path, target: Path) -> None:
+    """The same files in another place, without a copy where both lie on one file system."""
+
+    def link(file: str, other: str) -> None:
+        try:
+            os.link(file, other)
+        except OSError:
+            shutil.copy2(file, other)
+
+    shutil.copytree(folder, target, symlinks=True, copy_function=link)
 
 
 def _programs(folder: Path) -> Path:

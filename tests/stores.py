@@ -24,7 +24,7 @@ def postgres() -> Iterator[str]:
         return
     if not server_module().is_here():
         pytest.skip("no PostgreSQL server is installed")
-    with server_module().server() as address:
+    with server_module().server(is_synced=False) as address:
         yield address
 
 

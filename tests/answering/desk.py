@@ -1,6 +1,7 @@
 """A small pack with questions that only a reader can answer, and a chat that answers by the request's own words."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -50,6 +51,7 @@ OWNER = {
 }
 
 
+@cache
 def desk() -> Pack:
     return Pack.from_files(FILES)
 

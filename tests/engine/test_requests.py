@@ -1,6 +1,7 @@
 """What a request allows, and whether calls keep to it."""
 
 import sqlite3
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ FILE_LIST = """
 """
 
 
+@cache
 def desk(**shield: str) -> Pack:
     told = ", ".join(f"{name}: {value}" for name, value in shield.items())
     manifest = f"{{format: 1, name: desk, document: policy.md, shield: {{{told}}}}}"

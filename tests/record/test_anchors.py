@@ -12,9 +12,6 @@ from bylaw.record.anchor import Anchoring, beside, read_anchors, write_anchors
 from bylaw.record.entry import Draft
 from bylaw.record.verify import verify
 from tests.command import bylaw
-from tests.stores import postgres, where
-
-__all__ = ["postgres", "where"]
 
 
 def grow(log: str, tenant: str, count: int = 3) -> None:

@@ -14,9 +14,7 @@ from bylaw import Pack, Shield
 from bylaw.record import Log, open_store
 from bylaw.record.verify import verify
 from bylaw.shield.history import read_history
-from tests.stores import postgres, where
 
-__all__ = ["postgres", "where"]
 KEPT = Path(__file__).parent.parent / "fixtures" / "log-0.1"
 PACK = Pack.from_files(json.loads((KEPT / "pack.json").read_bytes()))
 REFUND = ("refund", {"order_id": "7"})

@@ -1,6 +1,7 @@
 """From evidence to decision: allow, deny, look this up first, ask; and never allow where nobody can tell."""
 # pyright: basic, reportAttributeAccessIssue=false
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ def clinic() -> Shield:
     return Shield(load_pack("clinic"))
 
 
+@cache
 def shop(**files: str) -> Pack:
     return Pack.from_files(
         {

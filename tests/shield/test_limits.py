@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,7 @@ context:
 REFUND = {"order_id": "O1", "amount": "5.00"}
 
 
+@cache
 def pack(limit: str = "", **files: str) -> Pack:
     rules = f"limits:\n  - {{id: few-refunds, {limit}}}\n" if limit else FILES["rules.yaml"]
     return Pack.from_files({**FILES, "rules.yaml": rules, **files})
