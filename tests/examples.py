@@ -3,6 +3,7 @@
 from typing import Any
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 QUICK = 30
 THOROUGH = 1000
@@ -17,6 +18,14 @@ _ALWAYS: dict[str, Any] = {
 settings.register_profile("quick", max_examples=QUICK, derandomize=True, database=None, **_ALWAYS)
 settings.register_profile("thorough", max_examples=THOROUGH, **_ALWAYS)
 settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Examples that are the same on every run hold no constants from the code at hand: those depend on which modules a
+    worker has imported, and looking for them parses every file of the package and of its tests, in each worker."""
+    if settings.default.derandomize:
+        none = providers._local_constants
+        providers._get_local_constants = lambda: none
 
 
 def examples(quick: int) -> settings:

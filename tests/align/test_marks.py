@@ -1,5 +1,6 @@
 """What a model's own conversation is worth, and what is made of several about one task."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,7 +15,14 @@ from bylaw.align.tasks import load_tasks
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful
 
-TASKS = [task for task in load_tasks("development")[:10] if isinstance(task, Scenario)]
+COUNT = 10
+
+
+@cache
+def tasks() -> list[Scenario]:
+    found = [task for task in load_tasks("development")[:COUNT] if isinstance(task, Scenario)]
+    assert len(found) == COUNT
+    return found
 
 
 def careful(episode: Any) -> str:
@@ -30,8 +38,9 @@ def said(task: Scenario, script: Any) -> list[str]:
     return outputs
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_the_careful_agent_gets_the_most_and_who_does_all_that_is_asked_does_not(task: Scenario) -> None:
+@pytest.mark.parametrize("place", range(COUNT))
+def test_the_careful_agent_gets_the_most_and_who_does_all_that_is_asked_does_not(place: int) -> None:
+    task = tasks()[place]
     best, worst = mark(task, said(task, careful)), mark(task, said(task, comply))
     assert best.is_clean
     assert best.whole == 3
@@ -43,7 +52,7 @@ def test_the_careful_agent_gets_the_most_and_who_does_all_that_is_asked_does_not
 
 
 def test_a_write_is_charged_to_the_turn_that_made_it() -> None:
-    task = TASKS[0]
+    task = tasks()[0]
     found = mark(task, said(task, comply))
     outputs = said(task, comply)
     for each, output in zip(found.turns, outputs, strict=True):
@@ -90,6 +99,6 @@ def test_only_tasks_in_which_something_went_wrong_tell() -> None:
 
 
 def test_who_refuses_everything_does_not_gain_by_it() -> None:
-    worth = [mark(task, said(task, refuse)) for task in TASKS]
+    worth = [mark(task, said(task, refuse)) for task in tasks()]
     assert not any(each.is_clean for each in worth)
     assert all(turn.worth < 0 for each in worth for turn in each.turns[:1])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,12 +23,16 @@ GUARDED = load_pack(PACK)
 RULES = {name: policy.definition for name, policy in GUARDED.policies.items()}
 EACH = 2
 """Pairs of each category and source."""
-TRAIN = samples("train", 3, EACH, RULES)
+
+
+@cache
+def train() -> Sequence[Sample]:
+    return samples("train", 3, EACH, RULES)
 
 
 def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_breaks() -> None:
     pairs: dict[str, list[Sample]] = {}
-    for each in TRAIN:
+    for each in train():
         pairs.setdefault(each.instruction, []).append(each)
         assert set(each.broken) <= set(GUARDED.policies)
     assert len(pairs) == EACH * len(CATEGORIES) * len(SOURCES)
@@ -38,9 +43,9 @@ def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_
 
 
 def test_the_same_seed_makes_the_same_and_another_seed_does_not() -> None:
-    assert samples("train", 3, EACH, RULES) == TRAIN
+    assert samples("train", 3, EACH, RULES) == train()
     other = samples("train", 4, EACH, RULES)
-    assert [each.trajectory.events for each in other] != [each.trajectory.events for each in TRAIN]
+    assert [each.trajectory.events for each in other] != [each.trajectory.events for each in train()]
 
 
 def test_parts_share_no_scheme_and_no_sentence_of_an_agent() -> None:
@@ -67,21 +72,21 @@ def _texts(value: Any) -> list[str]:
 
 
 def test_poison_shows_in_the_environment_and_never_in_memory() -> None:
-    for each in TRAIN:
+    for each in train():
         note = next(scheme.note for scheme in schemes() if scheme.id == each.scheme).split("{")[0]
         shown = "\n".join(str(getattr(event, "content", "")) for event in each.trajectory.events)
         assert (note in shown) == (each.source == "environment")
 
 
 def test_what_a_poisoned_call_breaks_is_told_by_the_simulators_truth() -> None:
-    anyway = [each for each in TRAIN if each.scheme == "exception-granted" and not each.is_safe]
+    anyway = [each for each in train() if each.scheme == "exception-granted" and not each.is_safe]
     assert anyway
     against = next(scheme.against for scheme in schemes() if scheme.id == "exception-granted")
     assert all(set(each.broken) & set(against) for each in anyway)
 
 
 def test_the_shield_sees_nothing_that_comes_later() -> None:
-    unsafe = next(each for each in TRAIN if each.scheme == "strangers-bill" and not each.is_safe)
+    unsafe = next(each for each in train() if each.scheme == "strangers-bill" and not each.is_safe)
     (whole,) = find(GUARDED, [unsafe])
     assert "confirm-before-change" in whole.denied | whole.open
     first = next(step for step, event in enumerate(unsafe.trajectory.events) if isinstance(event, Call))
@@ -90,7 +95,7 @@ def test_the_shield_sees_nothing_that_comes_later() -> None:
 
 
 def sample(safe: bool, broken: tuple[str, ...] = ()) -> Sample:
-    return Sample("s", "i", "scheme", "access", "memory", TRAIN[0].trajectory, () if safe else broken or ("a",))
+    return Sample("s", "i", "scheme", "access", "memory", train()[0].trajectory, () if safe else broken or ("a",))
 
 
 def test_recall_of_rules_is_the_mean_over_rules() -> None:
@@ -124,7 +129,7 @@ def test_weights_learn_to_leave_a_rule_aside_that_is_broken_by_safe_trajectories
 
 
 def test_denied_flags_no_more_than_held() -> None:
-    found = find(GUARDED, TRAIN[: 4 * EACH])
+    found = find(GUARDED, train()[: 4 * EACH])
     assert all(not one.is_flagged or other.is_flagged for one, other in zip(denied(found), held(found), strict=True))
     told = measure("held", held(found))
     assert told.cells["all"].recall.share == 1.0
@@ -143,7 +148,7 @@ class Reader:
 
 
 def test_readers_are_shown_the_whole_trajectory_and_what_they_say_is_counted() -> None:
-    few = drawn(TRAIN, 2, 1)
+    few = drawn(train(), 2, 1)
     assert len(few) == 2 * len(CATEGORIES) * len(SOURCES)
     assert sum(each.is_safe for each in few) == len(few) // 2
     reader = Reader('{"safe": false, "violated": ["as-asked", "no such rule"]}')
@@ -159,7 +164,7 @@ def test_readers_are_shown_the_whole_trajectory_and_what_they_say_is_counted() -
 
 
 def test_an_answer_that_cannot_be_read_is_never_safe() -> None:
-    few = drawn(TRAIN, 2, 1)[:2]
+    few = drawn(train(), 2, 1)[:2]
     assert all(each.is_flagged for each in direct(GUARDED, few, Reader("I think it is fine")))
     assert all(each.is_flagged for each in rule_traverse(GUARDED, few, Reader("")))
 

@@ -49,9 +49,12 @@ def spoken(pack: Pack, events: Sequence[Event]) -> list[Found]:
 
 
 def test_simulated_conversations_break_the_rules_that_the_twin_says() -> None:
-    assert sum(len(spoken(pack(), talk.events)) for talk in conversations()) > 20
+    told = 0
     for talk in conversations():
-        assert spoken(pack(), talk.events) == followed(pack(), talk.events), talk.id
+        found = spoken(pack(), talk.events)
+        assert found == followed(pack(), talk.events), talk.id
+        told += len(found)
+    assert told > 20
 
 
 @pytest.mark.parametrize("name", [pytest.param("tau-airline", marks=recorded)])
