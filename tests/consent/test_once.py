@@ -7,7 +7,7 @@ import pytest
 from bylaw import Pack, Shield
 from tests.consent.test_holes import FILES
 
-TOOLS = """
+_TOOLS = """
 tools:
   transfer: {effect: write, parameters: {to: string, amount: string, note: string?, key: string?}, changes: []}
   renew: {effect: write, description: Renew the plan., parameters: {plan_id: string, months: integer}, changes: []}
@@ -17,7 +17,7 @@ tools:
   move: {effect: write, parameters: {order_id: string, street: string, country: string}, changes: []}
   book: {effect: write, parameters: {trip_id: string, total_bags: integer, nonfree_bags: integer}, changes: []}
 """
-TOOLS = TOOLS.replace("string?", "{type: string, optional: true}").replace(
+TOOLS = _TOOLS.replace("string?", "{type: string, optional: true}").replace(
     "boolean?", "{type: boolean, optional: true}"
 )
 SENT = "I would transfer 250.00 to AC-22. Shall I go ahead?"
