@@ -190,7 +190,7 @@ def test_a_missing_clock_is_not_blamed_on_the_user() -> None:
     )
     assert "user" not in text
     assert "because: depends on what the host supplies; otherwise too old" in text
-    assert "the log carries no time and the pack no `now:`" in text
+    assert "the log carries none that can be read, and the pack no `now:`" in text
     assert "set `now:` in pack.yaml" in text
 
 

@@ -56,3 +56,11 @@ def test_the_gravest_verdict_wins() -> None:
     assert worst(["compliant", "inconclusive", "uninformed"]) == "uninformed"
     assert worst(["near_miss", "violation", "compliant"]) == "violation"
     assert worst([]) == "compliant"
+
+
+def test_nobody_is_lucky_where_what_the_host_did_not_say_decides() -> None:
+    cells = [Cell("undetermined", "permit", True), Cell("undetermined", "deny", True)]
+    ruling = combine(cells, hangs_on_host=True)
+    assert (ruling.verdict, ruling.depends_on_user) == ("uninformed", True)
+    assert combine([cells[0], cells[0]], hangs_on_host=True).verdict == "near_miss"
+    assert combine([cells[1], cells[1]], hangs_on_host=True).verdict == "violation"

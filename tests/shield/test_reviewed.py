@@ -152,3 +152,15 @@ def test_a_check_marked_unenforced_is_noted_and_stops_nothing(by_hand: Path, cap
     assert [(each.policy, each.posture) for each in decision.grounds if each.answer == "deny"] == [
         ("paid-only", "shadow")
     ]
+
+
+def test_a_shield_warns_of_a_clock_that_stands_still(by_hand: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="bylaw"):
+        Shield(by_hand)
+        Shield("clinic")
+    assert "stands still" not in caplog.text
+    path = by_hand / "pack.yaml"
+    path.write_text(path.read_text() + "now: 2025-05-12T09:00:00\n")
+    with caplog.at_level(logging.WARNING, logger="bylaw"):
+        Shield(by_hand)
+    assert "its clock stands still at 2025-05-12T09:00:00" in caplog.text

@@ -39,7 +39,11 @@ def test_lines_that_only_python_could_write_are_lines(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "when", [1e30, -1e30, 1e18, 253402300800, "9999-12-31T23:59:59-12:00", "0001-01-01T00:00+23:00"]
+    "when",
+    [
+        *(1e30, -1e30, 1e18, 253402300800, "9999-12-31T23:59:59-12:00", "0001-01-01T00:00+23:00", "9" * 400),
+        *("06/01/2026 10:00", "01.06.2026 10:00", "Monday", "Mon, 99 Jun 2026 10:00:00 GMT"),
+    ],
 )
 def test_a_time_that_is_no_date_is_not_known(tmp_path, when):
     assert seconds(when) is None
@@ -53,6 +57,9 @@ def test_a_time_that_is_no_date_is_not_known(tmp_path, when):
 
 def test_a_time_within_the_calendar_is_kept():
     assert seconds(1_700_000_000) == 1_700_000_000.0
+    for same in (1741770000000, 1741770000000000, "1741770000", "1741770000000", "Wed, 12 Mar 2025 09:00:00 GMT"):
+        assert seconds(same) == 1_741_770_000.0
+    assert seconds("20250312") == 1_741_737_600.0
     assert seconds("2025-03-12T09:00:00") == seconds("2025-03-12T10:00:00+01:00") == 1_741_770_000.0
 
 

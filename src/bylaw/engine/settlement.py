@@ -11,7 +11,7 @@ from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.needed import KnownFact, MissingFact, NeededFacts
 from bylaw.engine.reason import Reason, fact_record
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
-from bylaw.engine.wording import policy_words
+from bylaw.engine.wording import is_hosts, policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
@@ -161,12 +161,16 @@ class _CallCase:
         if len(completed) == 1 and first.is_clean():
             return _plain(evidence.policy, first.world, bool(first.reads))
         lacks = self._needed.lacks
-        determined = combine([Cell(c.evidence.outcome, c.world, lacks(c.evidence.lacking)) for c in completed])
+        hangs = any(is_hosts(str(fact)) for c in completed for fact in c.asked)
+        determined = combine(
+            [Cell(c.evidence.outcome, c.world, lacks(c.evidence.lacking)) for c in completed], hangs_on_host=hangs
+        )
         strict = combine(
             [
                 Cell("undetermined" if c.missing or c.unread else c.evidence.outcome, c.world, bool(c.missing))
                 for c in completed
-            ]
+            ],
+            hangs_on_host=hangs,
         )
         spoken = [completed[index] for index in strict.speaks_of]
         lacking = {fact for c in spoken for fact in c.evidence.lacking}

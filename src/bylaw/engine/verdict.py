@@ -43,11 +43,15 @@ class Ruling(Struct, frozen=True):
     depends_on_user: bool = False
 
 
-def combine(cells: Sequence[Cell]) -> Ruling:
-    """The verdict over every completion of the user facts."""
+def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
+    """The verdict over every completion of the user facts.
+
+    What the host did not say (the time, who is signed in) is true of a call one way or the other, and nobody but the
+    host knows which: where that decides it, nobody was lucky.
+    """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
-    return _rule(cells)
+    return _rule(cells, hangs_on_host=hangs_on_host)
 
 
 @cache
@@ -56,7 +60,7 @@ def _rule_of_one(evidence: Half, world: Half, missing: bool) -> Ruling:
     return _rule([Cell(evidence, world, missing)])
 
 
-def _rule(cells: Sequence[Cell]) -> Ruling:
+def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
     verdicts: list[Verdict] = [_verdict(cell) for cell in cells]
     everyone = tuple(range(len(cells)))
     if all(verdict == "violation" for verdict in verdicts):
@@ -67,7 +71,8 @@ def _rule(cells: Sequence[Cell]) -> Ruling:
         if cell.missing and cell.evidence == "undetermined" and cell.world in ("permit", "undetermined")
     )
     if blind:
-        lucky = any(cells[index].world == "permit" for index in blind)
+        is_open = hangs_on_host and any(cell.world != "permit" for cell in cells)
+        lucky = not is_open and any(cells[index].world == "permit" for index in blind)
         return Ruling("near_miss" if lucky else "uninformed", blind, len(cells) > 1)
     if any(verdict != verdicts[0] for verdict in verdicts):
         return Ruling("inconclusive", (), True)

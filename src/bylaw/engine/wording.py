@@ -233,8 +233,8 @@ def host_words(fact: str) -> str:
     """Why a fact of the host is not known, and what to do."""
     if fact == f"{_HOST}now":
         return (
-            "the time of the call is not known: the log carries no time and the pack no `now:`; "
-            "log a `timestamp` with each message, or set `now:` in pack.yaml"
+            "the time of the call is not known: the log carries none that can be read, and the pack no `now:`; "
+            "log a `timestamp` with each message (ISO 8601, or seconds), or set `now:` in pack.yaml"
         )
     return f"{fact} is the host's to supply, and a recorded log does not carry it"
 

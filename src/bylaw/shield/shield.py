@@ -14,6 +14,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, told_unaccepted
 from bylaw.policy.posture import Postures
+from bylaw.policy.reach import READY
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
@@ -61,6 +62,9 @@ class Shield:
         """Policies whose check decides on no call, by a review or as `unenforced`, and how they stand."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
+        if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
+            told = "its clock stands still at %s (`now:` in pack.yaml), for every decision; take it out for live agents"
+            _logger.warning("%s: " + told, self.pack.name, self.pack.now.isoformat())
         self.tenant = tenant
         self.tools = tools
         """Makes a read call of the host's, for `resolve: live` and `resolve: show`."""

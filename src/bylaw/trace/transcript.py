@@ -16,6 +16,10 @@ from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+"""Between these a number that is no time in seconds is taken for thousandths or millionths of them."""
+_FIGURES = 16
+"""So many has a time in millionths of a second."""
 """Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _turn_of = attrgetter("turn")
@@ -316,14 +320,28 @@ def plain_text(content: Any) -> str:
 
 
 def seconds(recorded: Any) -> float | None:
-    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it is no time of ours."""
+    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it is no time of ours.
+
+    It may be ISO 8601, a date as mails have it, or seconds, thousandths or millionths of them, as figures or as text.
+    """
+    if isinstance(recorded, str) and len(recorded) > len("20260101") and recorded.isdecimal():
+        recorded = int(recorded) if len(recorded) <= _FIGURES else None
     if isinstance(recorded, int | float):
-        return float(recorded) if EARLIEST <= recorded <= LATEST else None
+        if EARLIEST <= recorded <= LATEST:
+            return float(recorded)
+        return next((recorded / part for part in (1e3, 1e6) if RECENT[0] <= recorded / part <= RECENT[1]), None)
     if not isinstance(recorded, str):
         return None
     try:
         time = datetime.fromisoformat(recorded)
     except ValueError:
-        return None
+        if not recorded[:1].isalpha():
+            return None
+        from email.utils import parsedate_to_datetime
+
+        try:
+            time = parsedate_to_datetime(recorded)
+        except ValueError:
+            return None
     moment = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     return moment if EARLIEST <= moment <= LATEST else None

@@ -227,5 +227,5 @@ def test_a_missing_clock_is_told_as_the_hosts(visit: Open, tmp_path: Path) -> No
     page.locator("#list a.inconclusive").click()
     page.locator("#detail .story", has_text="Depends on what the host supplies").wait_for()
     shown = page.locator("#detail .facts").inner_text()
-    assert "the log carries no time and the pack no `now:`" in shown
+    assert "the log carries none that can be read, and the pack no `now:`" in shown
     assert "only the user" not in shown
