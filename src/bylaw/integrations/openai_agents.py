@@ -16,7 +16,7 @@ import inspect
 import threading
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
@@ -71,6 +71,8 @@ class ShieldHooks(RunHooks):
         self._protected: dict[int, tuple[Any, ...]] = {}
         """By the identity of an agent: its copy, and what it was made of."""
         self._ours: set[int] = set()
+        self._held: set[str] = set()
+        """Names of tools whose calls the SDK may hold until somebody approves them."""
 
     @property
     def follower(self) -> Follower:
@@ -150,6 +152,7 @@ class ShieldHooks(RunHooks):
         # Of a tool with a function for it, the SDK holds every call whose arguments are changed on the way in.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
             return False
+        self._held.add(tool)
 
         async def needs_approval(context: Any, arguments: Any, id: str) -> bool:
             agent = inner_agent()
@@ -232,6 +235,17 @@ class ShieldHooks(RunHooks):
             return
         items = [*self._seen, *response.to_input_items()]
         await asyncio.to_thread(self.follower.follow, _parts(items))
+        held = [item.call_id for item in response.output if getattr(item, "name", "") in self._held]
+        if held:
+            await asyncio.to_thread(self._note_held, held)
+
+    def _note_held(self, ids: Sequence[str]) -> None:
+        """The SDK holds a call whose arguments it would change, such as 60 for a float, without asking us whether it
+        waits: in another worker it goes on only if the log says that it was interrupted."""
+        for id in ids:
+            decision = self.follower.planned(id)
+            if decision is not None and decision.allowed:
+                self.follower.interrupted(id, decision)
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
         """The agent has done for now."""

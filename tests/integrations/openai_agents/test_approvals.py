@@ -9,7 +9,7 @@ from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 
 from bylaw.integrations.openai_agents import ShieldHooks
 from tests.integrations.openai_agents.desk import Scripted, text_of
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, Rentals, desk, desk_with_numbers
 
 set_tracing_disabled(True)
 
@@ -62,6 +62,55 @@ def test_a_person_is_asked_once_and_the_call_goes_on(tmp_path: Path, where: str,
     assert "extended" in said
     assert prompts == 1
     assert rentals.ran == ["extend R1"]
+
+
+@pytest.mark.parametrize("amount", [20, 20.0, "20"])
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_a_number_that_the_sdk_changes_is_the_same_call_when_it_goes_on(
+    tmp_path: Path, where: str, amount: Any
+) -> None:
+    def play(items: list[Any]) -> Any:
+        last = items[-1]
+        if last.get("type") == "function_call_output":
+            looked = "customer_id" in last["output"]
+            return PUT_REFUND if looked else f"End: {last['output']}"
+        said = text_of(last)
+        refund = [("refund", {"rental_id": "R1", "amount": amount})]
+        return refund if said == "Yes." else [("get_rental", {"rental_id": "R1"})]
+
+    paid: list[float] = []
+
+    def refund(rental_id: str, amount: float) -> str:
+        paid.append(amount)
+        return "refunded"
+
+    shield = desk_with_numbers(tmp_path, log=tmp_path / "log.sqlite")
+    tools = [function_tool(Rentals().get_rental), function_tool(refund, needs_approval=True)]
+    agent = Agent(name="desk", model=Scripted(play), tools=tools)
+
+    def worker() -> tuple[ShieldHooks, Agent]:
+        guard = ShieldHooks(shield.session("c1", context=CUSTOMER))
+        return guard, guard.protect(agent)
+
+    async def talk() -> tuple[int, Any]:
+        guard, protected = worker()
+        result = await Runner.run(protected, "The car broke down. Refund 20 for R1.", hooks=guard)
+        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
+        result = await Runner.run(protected, items, hooks=guard)
+        prompts = 0
+        while result.interruptions and prompts < 5:
+            prompts += 1
+            state: Any = result.to_state()
+            if where == "elsewhere":
+                guard, protected = worker()
+                state = await RunState.from_json(protected, state.to_json())
+            for each in state.get_interruptions():
+                state.approve(each)
+            result = await Runner.run(protected, state, hooks=guard)
+        return prompts, result.final_output
+
+    prompts, said = asyncio.run(talk())
+    assert (paid, prompts) == ([20.0], 1), said
 
 
 def test_a_call_that_a_person_rejects_does_not_run(tmp_path: Path) -> None:
