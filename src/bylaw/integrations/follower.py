@@ -410,7 +410,7 @@ class Follower:
                 if text:
                     self.session.agent(text)
             case Turn(text, calls) if is_open:
-                self._planned = {id: each for id, each in self._planned.items() if INNER in id}
+                self._set_aside()
                 with self.session.turn(text):
                     self._planned |= {call.id: self._decide(call) for call in calls}
             case Turn(text, calls):
@@ -418,6 +418,15 @@ class Follower:
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
+
+    def _set_aside(self) -> None:
+        """Calls that were decided on and not made yet: made after all, as by another run of the same conversation, they
+        go on where nothing speaks against it by then."""
+        left = {id: each for id, each in self._planned.items() if INNER not in id}
+        for id, decision in left.items():
+            if decision.allowed:
+                self.session.interrupt(self._given[id], decision)
+        self._planned = {id: each for id, each in self._planned.items() if id not in left}
 
     def _answer(self, part: Answered, name: str | None) -> None:
         """Tell the session what a tool answered, once."""

@@ -131,3 +131,25 @@ def test_a_call_that_a_person_rejects_does_not_run(tmp_path: Path) -> None:
 
     asyncio.run(talk())
     assert rentals.ran == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_yes_in_two_runs_at_once_is_one_write(tmp_path: Path, workers: int) -> None:
+    rentals = Rentals()
+    shield = desk(tmp_path, log=tmp_path / "log.sqlite")
+    tools = [function_tool(rentals.get_rental), function_tool(rentals.extend_rental)]
+    agent = Agent(name="desk", model=Scripted(hasty), tools=tools)
+    guards = [ShieldHooks(shield.session("c1", context=CUSTOMER)) for _ in range(workers)]
+
+    async def talk() -> list[Any]:
+        first = guards[0]
+        result = await Runner.run(first.protect(agent), "Extend R1", hooks=first)
+        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
+        both = [guards[0], guards[-1]]
+        done = await asyncio.gather(*(Runner.run(each.protect(agent), items, hooks=each) for each in both))
+        return [each.final_output for each in done]
+
+    said = asyncio.run(talk())
+    assert rentals.ran == ["extend R1"]
+    assert sum("extended" in each for each in said) == 1
+    assert sum("the user's yes was used by an earlier call" in each for each in said) == 1
