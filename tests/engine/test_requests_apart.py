@@ -1,5 +1,6 @@
 """Which of several things the user meant, and which not: exceptions, rivals, times, shares, pieces of a text."""
 
+import time
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from bylaw.engine.request import Allowance, Choice, Delegation, Limit, Slot, Sou
 from tests.engine.test_requests import answer
 from tests.engine.test_requests_named import EVENTS, FOLLOWS, Read, decided, found, spans
 
+MOST_SECONDS = 2.0
+"""Each with each, 400 records take a minute."""
 TEAM: Read = ("find_people", {"name": "choir"}, "- Ada\n- Ben\n- Cleo\n")
 BAND: Read = ("find_people", {"name": "band"}, "- Ben\n")
 
@@ -53,6 +56,23 @@ def test_where_several_fit_and_one_is_meant_the_user_is_asked(event: str, every:
     text = "Cancel what I have on 30 May."
     slot = found("event_id", text, "get_events", "30 May", every=every)
     assert decided(text, "cancel_event", {"event_id": event}, [EVENTS], slot) == want
+
+
+def test_of_several_none_is_meant_by_no_words_at_all() -> None:
+    text = "Cancel my event."
+    slot = found("event_id", text, "get_events")
+    assert decided(text, "cancel_event", {"event_id": "101"}, [EVENTS], slot) == "ask"
+
+
+def test_one_of_many_records_is_found_in_no_time() -> None:
+    """What is compared with all the others is compared once with each."""
+    text = "Cancel the meeting about tulips."
+    rows = "".join(f"- {{id: '{number}', title: Meeting {number} about roses}}\n" for number in range(400))
+    events: Read = ("get_events", {}, f"{rows}- {{id: '999', title: Meeting about tulips}}\n")
+    slot = found("event_id", text, "get_events", "meeting", "tulips")
+    started = time.thread_time()
+    assert decided(text, "cancel_event", {"event_id": "999"}, [events], slot) == "allow"
+    assert time.thread_time() - started < MOST_SECONDS
 
 
 def test_what_is_called_by_the_very_words_comes_before_what_holds_them() -> None:

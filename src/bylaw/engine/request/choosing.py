@@ -27,6 +27,8 @@ _SUM = re.compile(
 )
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?)?")
 _A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_RIVALS = 200
+"""Members of a list that are looked at; of a longer one no single one is meant by what fits many."""
 _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
@@ -79,7 +81,8 @@ class Choosing:
             return False
         places = self._provenance.places(sight.step)
         mine = fold(str(value))
-        if sight.number < 0 or mine in places.fields(sight.number):
+        is_listed = sight.number < 0 or mine in places.fields(sight.number)
+        if is_listed:
             others = [(each, sight) for each in places.values() if each != mine and _are_alike(each, mine)]
         else:
             others = [
@@ -87,15 +90,18 @@ class Choosing:
                 for number, record in enumerate(places.records)
                 if number != sight.number and (other := record.get(sight.field, mine)) != mine
             ]
+        if is_listed and len(others) > _RIVALS:
+            return True
         sources = [source for source in slot.sources if others and self._naming.is_of(source, sight, value)]
+        named = [set[int]() if is_listed else {*self._naming.named_records(source, sight)} for source in sources]
         return any(
-            self._naming.is_of(source, place, other)
+            (self._naming.is_of(source, place, other) if is_listed else place.number in numbers)
             and not self._is_out(slot, other)
             and not is_out(other)
             and not self._naming.is_called(source, sight, place)
             and not self._is_nearer(source, sight, place)
             for other, place in others
-            for source in sources
+            for source, numbers in zip(sources, named, strict=True)
         )
 
     def _is_nearer(self, source: Source, sight: Traced, other: Traced) -> bool:
@@ -153,15 +159,10 @@ class Choosing:
         """The records of a result that the user's words name, and not only the one which a value stands in."""
         assert sight.step is not None
         records = self._provenance.places(sight.step).records
-        return [
-            number
-            for number, record in enumerate(records)
-            if sight.field in record
-            and any(
-                source.named and self._naming.is_of(source, replace(sight, number=number), record[sight.field])
-                for source in slot.sources
-            )
-        ]
+        named = {
+            number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
+        }
+        return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
         """By value, folded, what the choice goes by, for all that stand where the value stands and are named."""

@@ -57,6 +57,8 @@ class Naming:
         fields = places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
             # A thing of a list, or one that the tool was asked about, goes by its own name.
+            if not places.records and all(any(names(word, each) >= _WHOLLY for each in given) for word in words):
+                return is_tool
             if not places.records and self.stands_by_its_names(source, sight, value) is not False:
                 return is_tool and not self._is_missing(source, sight.step, given)
             own = {"": named} if sight.is_whole else {"lines": self._lines(sight.step, named)}
@@ -72,12 +74,29 @@ class Naming:
         label = {" ": field} if sight.is_whole and field in fields else {}
         if is_tool and len(places.records) == 1 and closeness(words, {**fields, **label}, given, but=own_text):
             return True
-        others = [{**places.fields(each), **label} for each in range(len(places.records))]
-        words = self._telling(source.named, [*(value for other in others for value in other.values()), *given])
-        mine = closeness(words, {**fields, **label}, given, but=own_text)
-        if not mine or not (is_tool or mine >= (_SHORT + _WHOLLY) * len(words)):
-            return False
-        return mine >= max(closeness(words, other, given, but=own_text) for other in others)
+        return sight.number in self._closest(source, sight, label, own_text)
+
+    def named_records(self, source: Source, sight: Traced) -> list[int]:
+        """Of the result that shows a value alone in a field, the records that a source names."""
+        assert sight.step is not None
+        field = fold(sight.field)
+        fields = self._provenance.places(sight.step).fields(sight.number)
+        return self._closest(source, sight, {" ": field} if field in fields else {}, "")
+
+    def _closest(self, source: Source, sight: Traced, label: Mapping[str, str], but: str) -> list[int]:
+        """The records of a result that bear the names of a source best."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        is_tool = not source.tool or sight.tool == source.tool
+        if not source.named:
+            return [*range(len(places.records))] if is_tool else []
+        given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
+        records = [{**places.fields(each), **label} for each in range(len(places.records))]
+        words = self._telling(source.named, [*(value for record in records for value in record.values()), *given])
+        close = [closeness(words, record, given, but=but) for record in records]
+        least = 1 if is_tool else (_SHORT + _WHOLLY) * len(words)
+        most = max(close, default=0)
+        return [number for number, each in enumerate(close) if each >= least and each == most]
 
     def _telling(self, named: Sequence[Span], shown: Sequence[str]) -> tuple[str, ...]:
         """The words that tell records apart: names and figures, and of the others those that any of them bears.
@@ -148,11 +167,7 @@ class Naming:
         of the texts that the user named there; or is the only one."""
         assert sight.step is not None
         places = self._provenance.places(sight.step)
-        named = [
-            number
-            for number in range(len(places.records))
-            if any(self.is_of(source, replace(sight, number=number), value) for source in sources)
-        ]
+        named = {number for source in sources for number in self._closest(source, sight, {}, fold(sight.field))}
         texts = [places.written(number, sight.field) for number in named] or [self._provenance.text(sight.step)]
         told, spelling = telling_stems(" ".join(self.words(spans))), spell(plain_link(value))
         mine = others = 0
