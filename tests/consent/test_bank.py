@@ -86,3 +86,90 @@ def test_a_question_that_names_nothing_changes_nothing() -> None:
 )
 def test_a_yes_to_another_number_is_to_another_call(answer: str, is_agreed: bool) -> None:
     assert allowed([PUT, answer]) is is_agreed
+
+
+@pytest.mark.parametrize(
+    ("called", "is_told"),
+    [
+        ("AC-11", True),
+        ("your account", True),
+        ("the account ending in 99", False),
+        ("DE44500105175407324931", False),
+        ("account 12", False),
+        ("AC-11-2", False),
+        ("X-AC-11", False),
+        ("your savings account", False),
+        ("Bob's account", False),
+    ],
+)
+def test_the_only_account_seen_is_not_meant_where_another_is_named(called: str, is_told: bool) -> None:
+    assert allowed([f"Shall I transfer 50.00 from {called} to NL-22?", "Yes"]) is is_told
+
+
+@pytest.mark.parametrize(
+    ("told", "payee"),
+    [
+        ("x.bob@acme.com", "bob@acme.com"),
+        ("bob@acme.com.au", "bob@acme.com"),
+        ("DE44 5001 0517 5407 3249 31", "3249 31"),
+        ("DE44 5001 0517 5407 3249 31", "DE44"),
+        ("+44 20 7946 0958", "7946 0958"),
+        ("acme.com/pay", "acme.com"),
+        ("NL-22", "NL"),
+        ("NL-22", "Shall I"),
+        ("NL-22", "pay"),
+        ("NL-22 5", "NL-22"),
+        ("NL-22.5", "NL-22"),
+        ("NL-22:5", "NL-22"),
+        ("NL-22#5", "NL-22"),
+        ("NL-22 B", "NL-22"),
+        ("A/NL-22", "NL-22"),
+        ("N+NL-22", "NL-22"),
+    ],
+)
+def test_a_part_of_what_was_told_was_not_told(told: str, payee: str) -> None:
+    call = {"account_id": "AC-11", "amount": "50.00", "payee": payee}
+    assert not allowed([f"Shall I pay 50.00 from AC-11 to {told}?", "Yes"], "pay", call)
+    assert not allowed([f"Shall I pay 50.00 to {told} from AC-11?", "Yes"], "pay", call)
+
+
+@pytest.mark.parametrize("payee", ["bob@acme.com", "DE44 5001 0517 5407 3249 31", "+44 20 7946 0958", "NL-22", "UK"])
+def test_what_was_told_as_it_is_was_told(payee: str) -> None:
+    call = {"account_id": "AC-11", "amount": "50.00", "payee": payee}
+    assert allowed([f"Shall I pay 50.00 from AC-11 to {payee}?", "Yes"], "pay", call)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_told"),
+    [
+        ("50", True),
+        ("$50", True),
+        ("50 \u20ac", True),
+        ("+\u00a350/month", True),
+        ("50\u00a2", False),
+        ("0\u20ac50", False),
+        ("$0\u00b750", False),
+        ("0\u066b50", False),
+        ("1\u20ac50", False),
+        ("1\u202f050.00", False),
+        ("5\u00ad50.00", False),
+        ("10 to 50", False),
+        ("10-50", False),
+        ("10~50", False),
+        ("under 50", False),
+        ("<50", False),
+        ("~50", False),
+        ("\u224850", False),
+        ("50 / 100", False),
+        ("50 000", False),
+        ("\u00a550", False),
+        ("50 \u5186", False),
+        ("\u20bd50", False),
+        ("50.00 (60.00)", False),
+        ("50.00+10", False),
+        ("50 * 2", False),
+    ],
+)
+def test_a_sum_is_told_only_where_all_of_it_can_be_read(told: str, is_told: bool) -> None:
+    call = {"account_id": "AC-11", "payee": "Anna Lee", "amount": "50"}
+    assert allowed([f"Shall I pay {told} to Anna Lee from AC-11?", "Yes"], "pay", call) is is_told

@@ -412,13 +412,13 @@ def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
 def _is_in(each: Argument, passage: Passage) -> bool:
     """Whether a value stands in a passage in any way."""
     if each.kind == "id":
-        return passage.place_of(each.key) >= 0
+        return passage.may_tell(each.key) >= 0
     if each.number is not None:
         return any(number.value == each.number for number in passage.numbers)
     if each.day is not None:
         return any(day.may_be(each.day) for day in passage.days)
     words = each.value.lower().replace("_", " ").replace("-", " ").split()
-    return any(passage.place_of(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
+    return any(passage.may_tell(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
 
 
 def _thing(given: list[Argument], deed: Deed) -> str:

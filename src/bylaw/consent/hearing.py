@@ -163,21 +163,21 @@ class Hearing:
         known = self._found_rivals.get((each.name, each.key, passage))
         if known is not None:
             return known
-        mine, words, found = self._own, passage.words, dict[str, int]()
+        mine, words, found = self.own, passage.words, dict[str, int]()
         if passage.ids:
             kind = shape(each.key)
             found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
         for key in self.beside(each):
             # Whole, an id stands in the words as it is, unless something joins its parts.
             may_stand = key in words or "_" in key or "-" in key
-            if may_stand and key not in mine and len(key) > 2 and (at := passage.place_of(key)) >= 0:
+            if may_stand and key not in mine and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
                 found[key] = at
         found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
         self._found_rivals[each.name, each.key, passage] = found
         return found
 
     @once
-    def _own(self) -> set[str]:
+    def own(self) -> set[str]:
         """The call's own values, and the codes within them."""
         return {code for each in self.given for code in (each.key, *codes(each.value.lower()))}
 

@@ -1,7 +1,7 @@
 """A stretch of what was said, and the values in it that a call could have been given."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -30,6 +30,11 @@ _APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[a-z]+")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
+_LONGER = re.compile(r"\w|[-/@.:#+&=](?=\w)|['\u2019](?!s\b)(?=\w)")
+_LED = re.compile(r"\w\Z|(?:\w|\A)[-/@.#+&=]\Z")
+_GROUP = re.compile(r" (?:\d+|[b-hj-z])(?![\w.,:/%$\u20ac\u00a3-]*\w)")
+_GROUP_BEFORE = re.compile(r"(?<![\w.,:/-])[a-z]{0,3}\+?\d+ \Z")
+"""What makes a longer one of a word, a number, an address or an id: signs without a blank, groups of figures."""
 _UNJOINED = str.maketrans("-_/", "   ")
 _LIST = re.compile(
     r"(?:\s|,|;|&|\+|/|\band\b|\bboth\b|\bas well as\b|\bplus\b|\balso\b|\bthe\b|\b[a-z]+(?:s|ing)?\b(?=\s?#?$))*"
@@ -124,22 +129,17 @@ class Passage:
 
     def place_of(self, key: str) -> int:
         """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""
-        here = self._find(self.words, key)
-        if here < 0 and ("_" in key or ("-" in key and not _DIGIT.search(key))):
-            here = self._find(self.unjoined, key.replace("_", " ").replace("-", " "))
-        return here
+        return self._place_of(key, is_whole)
 
-    @staticmethod
-    def _find(words: str, phrase: str) -> int:
-        here = words.find(phrase) if phrase else -1
-        while here >= 0:
-            end = here + len(phrase)
-            if (words[here - 1 : here] in _APART or not _goes_on(words, here - 1, -1)) and (
-                words[end : end + 1] in _APART or not _goes_on(words, end, 1)
-            ):
-                return here
-            here = words.find(phrase, here + 1)
-        return -1
+    def may_tell(self, key: str) -> int:
+        """The same where it may also be the end or the beginning of something longer."""
+        return self._place_of(key, _is_apart)
+
+    def _place_of(self, key: str, is_right: Callable[[str, int, int], bool]) -> int:
+        here = _find(self.words, key, is_right)
+        if here < 0 and ("_" in key or ("-" in key and not _DIGIT.search(key))):
+            here = _find(self.unjoined, key.replace("_", " ").replace("-", " "), is_right)
+        return here
 
     def line_at(self, place: int) -> str:
         """The sentence at a place."""
@@ -165,8 +165,23 @@ def codes(words: str) -> tuple[str, ...]:
     return tuple(Passage([words]).ids)
 
 
+def _find(words: str, phrase: str, is_right: Callable[[str, int, int], bool]) -> int:
+    here = words.find(phrase) if phrase else -1
+    while here >= 0:
+        if is_right(words, here, here + len(phrase)):
+            return here
+        here = words.find(phrase, here + 1)
+    return -1
+
+
+def _is_apart(words: str, start: int, end: int) -> bool:
+    """Whether no word goes on at the ends of a place, nor an id: `AC-22` does not stand in `AC-22-7`."""
+    return (words[start - 1 : start] in _APART or not _goes_on(words, start - 1, -1)) and (
+        words[end : end + 1] in _APART or not _goes_on(words, end, 1)
+    )
+
+
 def _goes_on(words: str, place: int, way: int) -> bool:
-    """Whether a word or an id goes on at a place: `AC-22` does not stand in `AC-22-7`."""
     if not 0 <= place < len(words):
         return False
     letter = words[place]
@@ -174,6 +189,16 @@ def _goes_on(words: str, place: int, way: int) -> bool:
         return True
     beyond = words[place + way] if 0 <= place + way < len(words) else " "
     return letter in "-/@" and beyond.isalnum() and (way > 0 or letter != "/")
+
+
+def is_whole(words: str, start: int, end: int) -> bool:
+    """Whether what stands at a place is no part of a longer word, number, address or id: `AC-22` is not told by
+    `AC-22-7`, `AC-22.7`, `A/AC-22` or `AC-22 7`, nor `DE44` by `DE44 5001 0517`."""
+    if not _is_apart(words, start, end) or _LONGER.match(words, end) or _LED.search(words, max(0, start - 2), start):
+        return False
+    if _GROUP.match(words, end) and words[end - 1].isalnum() and any(map(str.isdigit, words[start:end])):
+        return False
+    return not (words[start].isdigit() and _GROUP_BEFORE.search(words, max(0, start - 20), start))
 
 
 @lru_cache(maxsize=8192)

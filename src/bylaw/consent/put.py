@@ -120,7 +120,7 @@ _ANY_DEED = re.compile(
 """Words that say that something would be done, and not what."""
 _HIDES = re.compile(
     r"<[!?/a-z]|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
-    r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
+    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE,
 )
 """What may keep words from being seen: tags, struck out, in a link, far below."""

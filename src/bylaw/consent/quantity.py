@@ -37,6 +37,9 @@ _PARTS, _OFTEN = 4, 20
 def why_sum(heard: Hearing, each: Argument) -> Why | None:
     if not each.number:
         return "another" if heard.put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
+    if spot_of(each, heard.bracketed) < 0 <= spot_of(each, heard.put):
+        # "50.00 (60.00)": what stands in brackets right after a sum is another reading of it.
+        return "beside"
     sums = [other.number for other in heard.given if other.kind == "sum" and other.number is not None]
     known = heard.numbers
     if len(sums) > 1:

@@ -178,6 +178,21 @@ class Records:
             return entries
         return entries[: bisect_left(entries, before, key=_step)]
 
+    def holds(self, code: str, before: int) -> bool:
+        """Whether a value before a step is this, or a record has all its words."""
+        if self.of(code, before):
+            return True
+        words = value_marks(code)[0]
+        return bool(words) and any(words <= record.marks for record in self._before(before))
+
+    def ends(self, figures: str, before: int) -> bool:
+        """Whether the figures of a value before a step end with these: those of a card, a line, an account."""
+        return any(key.endswith(figures) for record in self._before(before) for _, key in record.keys)
+
+    def _before(self, step: int) -> Iterator[Record]:
+        self.read(step)
+        return (record for source in self._sources if source.step < step for record in source.records)
+
     def names_of(self, key: str, before: int) -> set[str]:
         """The names of the fields that a value stands in before a step."""
         return {name for name, _ in self.of(key, before)}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
-from bylaw.consent.passage import MOVED, Passage, shape
+from bylaw.consent.passage import MOVED, Passage, is_whole, shape
 from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.number import Number
@@ -18,6 +18,8 @@ _WORD = re.compile(r"[a-z]+")
 PLAIN = re.compile(r"[^\W_]+")
 NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
+_JOINED = re.compile(r"\w[.@/:]\w")
+"""What makes one of several words: an address, a link."""
 _SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _UNIT = re.compile(
     r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
@@ -42,6 +44,19 @@ _OUT_OF = re.compile(r"\b(?:from|out of)" + _POINTS + "$")
 _INTO = re.compile(r"\b(?:to|into)" + _POINTS + "$")
 _HAD_BY = re.compile(r"\b([a-z]+) of" + _POINTS + "$")
 _HAS = re.compile(r"'s ([a-z]+)")
+_LED_UP = re.compile(
+    r"(?:^|[\s(\[{\"':;,!?|=\u2192\u2022-])\+?(?:[$\u20ac\u00a3\u20b9]|[a-z]{1,3}[$.]?|[a-z]{1,2}\$)?\s?-?\Z"
+)
+_ENDS_THERE = re.compile(r"\s?(?:[$\u20ac\u00a3\u20b9]|[a-z]{1,7}\b)?(?:$|[\s)\]}\"'.,;:!?|-]|/[a-z])", re.MULTILINE)
+_GOES_ON = re.compile(
+    r"(?!/[a-z])\s?[^\w\s)\]}\"'.,;:!?|$\u20ac\u00a3\u20b9(\[{\u2192\u2190\u2022=-]|"
+    r"\s[^\W\d_a-z\u00df-\u024f]|\s\(\W?\d[\d.,]*\)| +\d"
+)
+_RANGE = re.compile(
+    r"(?<![\w.,:/-])[$\u20ac\u00a3]?\d(?:[\d.,]*\d)? ?(?:[$\u20ac\u00a3] ?)?(?:(?:\bto|\bor|\bthrough|-) ?)?[$\u20ac\u00a3]?\Z"
+)
+_FROM_TO = re.compile(r"\bfrom [$\u20ac\u00a3]?[\d.,]+\S* to [$\u20ac\u00a3]?\Z")
+"""What stands before and after a number that is told as it is."""
 _LESS = re.compile(r"(?<!\w)[-\u2212][$\u20ac\u00a3]?$")
 """What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 
@@ -104,8 +119,9 @@ def spot_of(each: Argument, passage: Passage) -> int:
         return passage.place_of(each.key)
     if each.kind == "day":
         return next((day.start for day in passage.days if each.day is not None and day.may_be(each.day)), -1)
+    words = passage.words
     for number in passage.numbers:
-        if number.value == each.number and _is_told(each, number, passage.words):
+        if number.value == each.number and _is_told(each, number, words) and _is_read_whole(number, words):
             return number.start
     return -1
 
@@ -118,6 +134,16 @@ def _is_told(each: Argument, number: Number, words: str) -> bool:
             return False
     is_more = each.number is not None and each.number > 0
     return not (is_more and _LESS.search(words, max(0, number.start - 3), number.start))
+
+
+def _is_read_whole(number: Number, words: str) -> bool:
+    """Whether nothing beside a number may make another of it: "50\u00a2", "0\u20ac50", "1 050.00", "<50", "10 to 50"."""
+    if number.value == 0 or words[number.start].isalpha():
+        return True
+    lead = words[max(0, number.start - 24) : number.start]
+    if not _LED_UP.search(lead) or (_RANGE.search(lead) and not _FROM_TO.search(lead)):
+        return False
+    return _ENDS_THERE.match(words, number.end) is not None and _GOES_ON.match(words, number.end) is None
 
 
 def _sign(number: Number, words: str) -> str:
@@ -168,8 +194,16 @@ def _are_about(words: Sequence[str], name: str) -> bool:
     return any(word.startswith(root) or (len(word) > 3 and root.startswith(word.rstrip("s"))) for word in words)
 
 
+def is_told_whole(phrase: str, passage: Passage) -> bool:
+    """Whether a phrase stands in a passage, and is no part of an address, an id or a longer number."""
+    found = re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", passage.unjoined)
+    return bool(phrase) and any(is_whole(passage.words, *each.span()) for each in found)
+
+
 def are_words_of(phrase: str, passage: Passage) -> bool:
     """Whether the words of a name stand in one sentence, in whatever order: "the black one, a standard varifocal"."""
+    if _JOINED.search(phrase):
+        return False
     words = set(map(stem, PLAIN.findall(phrase)))
     told = MOVED.sub(" ", passage.unjoined).split("\n") if len(list(filter(str.isalpha, words))) > 1 else ()
     return any(words <= set(map(stem, PLAIN.findall(line))) for line in told)

@@ -6,16 +6,21 @@ was said since. What only the answer says the user asked for, but nobody told it
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
+from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import NEGATED, PLURAL, Hearing, Why, counted
-from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.passage import Passage, is_code, passage_of
 from bylaw.consent.spot import NO_LABELS
 from bylaw.policy.verb import words_of
+from bylaw.text.stem import stem
 
 _NOBODY = frozenset(
     ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
 )
+_ENDS = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d+)\b")
+_POINTS = r"\b(?:your|the|this|that|a|an|his|her|their|my|our|from|to)"
 
 
 def why_thing(heard: Hearing, each: Argument) -> Why | None:
@@ -27,7 +32,11 @@ def why_thing(heard: Hearing, each: Argument) -> Why | None:
     said = (heard.near[0], heard.near[-1])
     if each.is_person and is_alone and not any(heard.rivals(each, passage) for passage in said):
         # "Your membership" is that of somebody who has said who they are.
-        return None if _is_of_user(heard, each) or heard.is_met(each.key) else "never"
+        if _is_of_user(heard, each):
+            return None
+        if not any(passage.place_of(each.key) >= 0 for passage in said) and _is_called_otherwise(heard, each):
+            return "another"
+        return None if heard.is_met(each.key) else "never"
     for passage in heard.regions(each):
         found = why_thing_in(heard, each, passage)
         if found is None and passage is heard.near[0] and not each.is_means:
@@ -59,17 +68,40 @@ def _is_plain(heard: Hearing, each: Argument) -> bool:
 
 
 def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
-    """Whether the agent spoke of somebody's thing, or of one with a number, that the thing's records do not hold:
-    "Bob's order", "order 7"."""
-    names = [word for word in words_of(each.name) if word not in NO_LABELS]
+    """Whether the agent spoke of somebody's thing, of another kind of it, or of one with a number or an id, that
+    the thing's records do not hold: "Bob's order", "your savings account", "order 7", "the one ending in 99"."""
     held = heard.records.marks_of(each.key, heard.before)
-    for name in names:
+
+    def is_its_own(word: str) -> bool:
+        is_end = word.isdigit() and each.key.endswith(word) and not each.key.removesuffix(word)[-1:].isdigit()
+        return word == each.key or is_end or word in held or f"n:{word}" in held
+
+    def is_known(code: str) -> bool:
+        return code in heard.own or heard.records.holds(code, heard.before)
+
+    for name in (word for word in words_of(each.name) if word not in NO_LABELS):
         called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
         for found in re.finditer(called, heard.raw):
             word = found[1] or found[2]
-            if word not in _NOBODY and word not in held and f"n:{word}" not in held and word not in each.key:
+            if word not in _NOBODY and not is_its_own(word) and not (is_code(word) and is_known(word)):
                 return True
-    return False
+        kinds = re.findall(rf"{_POINTS} ([a-z]+) {name}\b", heard.raw)
+        if not all(is_its_own(kind) or _is_of_call(heard, kind) for kind in kinds):
+            return True
+    endings = {found[1] for found in _ENDS.finditer(heard.raw)}
+    if not all(heard.records.ends(figures, heard.before) for figures in endings):
+        return True
+    return not all(is_known(key) for passage in (heard.near[0], heard.bracketed) for key in passage.ids)
+
+
+def _is_of_call(heard: Hearing, word: str) -> bool:
+    """Whether a word tells no thing from another, or is one of the call's own."""
+    own = chain(words_of(heard.tool), *(words_of(other.name) for other in heard.given))
+    return (
+        is_neutral(word)
+        or stem(word) in map(stem, own)
+        or (heard.deed is not None and heard.deed.is_called((word,)))
+    )
 
 
 def _is_of_user(heard: Hearing, each: Argument) -> bool:

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing, Why
+from bylaw.consent.leave import new_words
 from bylaw.consent.passage import Passage, passage_of
 from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
 from bylaw.consent.spot import (
@@ -16,6 +17,7 @@ from bylaw.consent.spot import (
     is_about,
     is_left_behind,
     is_told_of_another,
+    is_told_whole,
     place_of_any,
     spoken,
     stands_in,
@@ -204,6 +206,16 @@ def _flag(heard: Hearing, each: Argument) -> Why | None:
     return "never" if not lines else None if len(off) == len(lines) else "beside"
 
 
+def _is_nobodys_word(heard: Hearing, phrase: str) -> bool:
+    """Whether a value has no word but such as any sentence about the deed has: "Shall I", "transfer"."""
+    return all(
+        is_neutral(word)
+        or (word.isalpha() and len(word) > 2 and not new_words(word, frozenset()))
+        or (heard.deed is not None and heard.deed.is_called((word,)))
+        for word in PLAIN.findall(phrase)
+    )
+
+
 def _name(heard: Hearing, each: Argument) -> Why | None:
     phrase = spoken(each.value)
     if is_prose(each.value):
@@ -211,7 +223,9 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
         return None if set(PLAIN.findall(phrase)) <= set(PLAIN.findall(heard.bracketed.unjoined)) else "never"
     is_current = any((each.name, each.key) in record.fields for record in heard.current)
     for passage in (*heard.near[1:], heard.bracketed):
-        if phrase and not is_neutral(phrase) and (stands_in(phrase, (), passage) or are_words_of(phrase, passage)):
+        if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
+            break
+        if is_told_whole(phrase, passage) or are_words_of(phrase, passage):
             if is_left_behind(each, phrase, passage):
                 return "another"
             return "beside" if is_current and each.top == each.name and passage is not heard.near[:2][-1] else None

@@ -14,7 +14,7 @@ _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\
 """What ends with a point and ends no sentence."""
 _PLAIN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2014": "-", "\u2013": "-", "\u2011": "-"}
-    | dict.fromkeys("*`~\u00a0\u202f", " ")
+    | dict.fromkeys("*`\u00a0\u202f", " ")
 )
 
 
