@@ -89,8 +89,8 @@ _RETRACTED = re.compile(
     r"\b(?:can't|cannot|not possible|no longer|unable to|any more|anymore)\b"
 )
 _VAGUE_BEFORE = re.compile(
-    r"\b(?:about|around|roughly|approximately|approx|nearly|almost|at least|at most|(?:more|less) than|up to|under|over|"
-    r"below|above|within|"
+    r"\b(?:about|around|roughly|approximately|approx|nearly|almost|at least|at most|(?:more|less) than|up to|under|"
+    r"over|below|above|within|"
     r"(?:maximum|minimum) of|half(?: of)?|twice|double|\d+ ?(?:%|percent)(?: of(?: the)?)?)\W*$"
 )
 _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")

@@ -53,7 +53,8 @@ _GOES_ON = re.compile(
     r"\s[^\W\d_a-z\u00df-\u024f]|\s\(\W?\d[\d.,]*\)| +\d"
 )
 _RANGE = re.compile(
-    r"(?<![\w.,:/-])[$\u20ac\u00a3]?\d(?:[\d.,]*\d)? ?(?:[$\u20ac\u00a3] ?)?(?:(?:\bto|\bor|\bthrough|-) ?)?[$\u20ac\u00a3]?\Z"
+    r"(?<![\w.,:/-])[$\u20ac\u00a3]?\d(?:[\d.,]*\d)? ?(?:[$\u20ac\u00a3] ?)?"
+    r"(?:(?:\bto|\bor|\bthrough|-) ?)?[$\u20ac\u00a3]?\Z"
 )
 _FROM_TO = re.compile(r"\bfrom [$\u20ac\u00a3]?[\d.,]+\S* to [$\u20ac\u00a3]?\Z")
 """What stands before and after a number that is told as it is."""
@@ -137,7 +138,7 @@ def _is_told(each: Argument, number: Number, words: str) -> bool:
 
 
 def _is_read_whole(number: Number, words: str) -> bool:
-    """Whether nothing beside a number may make another of it: "50\u00a2", "0\u20ac50", "1 050.00", "<50", "10 to 50"."""
+    """Whether nothing beside a number may make another of it: "0\u20ac50", "1 050.00", "<50", "10 to 50"."""
     if number.value == 0 or words[number.start].isalpha():
         return True
     lead = words[max(0, number.start - 24) : number.start]

@@ -98,9 +98,7 @@ def _is_of_call(heard: Hearing, word: str) -> bool:
     """Whether a word tells no thing from another, or is one of the call's own."""
     own = chain(words_of(heard.tool), *(words_of(other.name) for other in heard.given))
     return (
-        is_neutral(word)
-        or stem(word) in map(stem, own)
-        or (heard.deed is not None and heard.deed.is_called((word,)))
+        is_neutral(word) or stem(word) in map(stem, own) or (heard.deed is not None and heard.deed.is_called((word,)))
     )
 
 
