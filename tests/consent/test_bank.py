@@ -1,6 +1,7 @@
 """A bank's agent: yeses, questions and requests that a person reads otherwise than by their words one by one."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -173,3 +174,49 @@ def test_what_was_told_as_it_is_was_told(payee: str) -> None:
 def test_a_sum_is_told_only_where_all_of_it_can_be_read(told: str, is_told: bool) -> None:
     call = {"account_id": "AC-11", "payee": "Anna Lee", "amount": "50"}
     assert allowed([f"Shall I pay {told} to Anna Lee from AC-11?", "Yes"], "pay", call) is is_told
+
+
+LETTER = "I accept the contract of Bob Ray and decline the contract of Anna Lee. The keys go to Bob Ray. Kind regards, Ann"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        (LETTER, True),
+        (LETTER.upper().replace(". ", "\n\n"), True),
+        (LETTER.replace("Bob Ray", "X").replace("Anna Lee", "Bob Ray").replace("X", "Anna Lee"), False),
+        ("I decline the contract of Bob Ray. Kind regards, Ann", False),
+        (LETTER.replace("accept", "decline").replace("and decline", "and accept"), False),
+        ("decline contract of Bob Ray", False),
+    ],
+)
+def test_a_letter_is_told_as_it_is(body: str, is_told: bool) -> None:
+    put = f"Here is the letter for AC-11:\n\n{LETTER}\n\nShall I send the letter?"
+    assert allowed([put, "Yes"], "send_letter", {"account_id": "AC-11", "body": body}) is is_told
+
+
+@pytest.mark.parametrize(
+    ("told", "starts_at", "is_told"),
+    [
+        ("on December 1, 2030 at 10:00", "2030-12-01T10:00:00", True),
+        ("on December 1, 2030 at 10:00 UTC", "2030-12-01T10:00:00Z", True),
+        ("on December 1, 2030", "2030-12-01", True),
+        ("on December 1, 2030", "2030-12-01T00:00:00", True),
+        ("on December 1, 2030 at 10:00", "2030-12-01T10:00:00+09:00", False),
+        ("on December 1, 2030 at 10:00", "2030-12-01T10:00:00Z", False),
+        ("on December 1, 2030 at 10:00 UTC", "2030-12-01T10:00:00-11:00", False),
+        ("on December 1, 2030 at 10:00", "2030-12-01T00:00:00", False),
+        ("on December 1, 2030 at 10:00", "2030-12-01", False),
+        ("before December 1, 2030", "2030-12-01", False),
+    ],
+)
+def test_a_time_is_told_with_its_day_and_its_zone(told: str, starts_at: str, is_told: bool) -> None:
+    call = {"account_id": "AC-11", "starts_at": starts_at}
+    assert allowed([f"I would book the visit for AC-11 {told}. Shall I go ahead?", "Yes"], "book_visit", call) is is_told
+
+
+@pytest.mark.parametrize(("away", "is_told"), [(timedelta(days=14), True), (timedelta(days=-351), False)])
+def test_a_day_without_its_year_is_the_next(away: timedelta, is_told: bool) -> None:
+    day = datetime.now(UTC) + away
+    put = f"Shall I book the visit for AC-11 on {day:%B} {day.day}?"
+    assert allowed([put, "Yes"], "book_visit", {"account_id": "AC-11", "starts_at": f"{day:%Y-%m-%d}"}) is is_told

@@ -26,7 +26,9 @@ _GRATIS = re.compile(
     r"\bfree\b|\bno (?:\w+ )?(?:charge|cost|fee|payment|additional|extra|difference|price)|\bwithout (?:charge|cost)|"
     r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
 )
-_YEAR = 370
+_YEAR, _HALF = 370, 184
+_ZONE = re.compile(r"(?<=\d)(?:Z|[+-]\d\d:?\d\d)$")
+_IN_UTC = re.compile(r"\b(?:utc|gmt)\b(?! ?[+-])")
 _EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
 _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
@@ -64,8 +66,10 @@ def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) 
 def why_day(heard: Hearing, each: Argument) -> Why | None:
     if each.at and (why := why_time(heard, each)):
         return why
-    if _is_far(heard, each):
+    if _is_far(heard, each) or _is_zone_untold(heard, each):
         return "never"
+    if not each.at and _is_timed(heard, each):
+        return "another"
     mine = [other.day for other in heard.given if other.day is not None]
     return _among(
         heard,
@@ -77,11 +81,30 @@ def why_day(heard: Hearing, each: Argument) -> Why | None:
 
 
 def _is_far(heard: Hearing, each: Argument) -> bool:
-    """Whether a day that was told without its year is more than a year away: "March 3" is the next or the last."""
+    """Whether a day that was told without its year is neither the next one of its name nor one of the last half year:
+    in November, "December 1" is that of this year."""
     told = [day for day in heard.bracketed.days if each.day is not None and day.may_be(each.day)]
     if heard.now is None or each.day is None or any(day.year for day in told):
         return False
-    return abs((each.day - datetime.fromtimestamp(heard.now, UTC).date()).days) > _YEAR
+    return not -_HALF < (each.day - datetime.fromtimestamp(heard.now, UTC).date()).days < _YEAR
+
+
+def _is_zone_untold(heard: Hearing, each: Argument) -> bool:
+    """Whether a time has an offset from UTC of which nobody spoke, and which no result showed with it."""
+    zone = _ZONE.search(each.value)
+    if zone is None or heard.records.of(each.key, heard.before):
+        return False
+    return zone[0].lower() not in heard.raw and not (_IN_UTC.search(heard.raw) and not zone[0].strip("Z+-:0"))
+
+
+def _is_timed(heard: Hearing, each: Argument) -> bool:
+    """Whether a time of day was told beside a day that the call gives without one, and neither another argument nor a
+    record of the call's things has it: the whole day, or midnight, is another time."""
+    if any(other.at for other in heard.given) or (each.day is None):
+        return False
+    lines = [passage_of((line,)) for line in heard.put.lines]
+    told = {at for line in lines if spot_of(each, line) >= 0 for at in line.times}
+    return any(not heard.records.fields_with(f"t:{hour}:{minute:02}", heard.before) for hour, minute in told - {(0, 0)})
 
 
 def why_time(heard: Hearing, each: Argument) -> Why | None:

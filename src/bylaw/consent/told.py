@@ -14,6 +14,7 @@ from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum,
 from bylaw.consent.spot import (
     PLAIN,
     are_words_of,
+    has_words,
     is_about,
     is_left_behind,
     is_told_of_another,
@@ -219,8 +220,9 @@ def _is_nobodys_word(heard: Hearing, phrase: str) -> bool:
 def _name(heard: Hearing, each: Argument) -> Why | None:
     phrase = spoken(each.value)
     if is_prose(each.value):
-        # What is written in the user's name is told word for word, in whatever order.
-        return None if set(PLAIN.findall(phrase)) <= set(PLAIN.findall(heard.bracketed.unjoined)) else "never"
+        # What is written in the user's name is told as it is; with its words in another order it says something else.
+        is_stated = set(PLAIN.findall(phrase)) <= set(PLAIN.findall(heard.bracketed.unjoined))
+        return None if is_stated and has_words(heard.raw, each.value) else "never"
     is_current = any((each.name, each.key) in record.fields for record in heard.current)
     for passage in (*heard.near[1:], heard.bracketed):
         if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
