@@ -176,7 +176,7 @@ def test_a_sum_is_told_only_where_all_of_it_can_be_read(told: str, is_told: bool
     assert allowed([f"Shall I pay {told} to Anna Lee from AC-11?", "Yes"], "pay", call) is is_told
 
 
-LETTER = "I accept the contract of Bob Ray and decline the contract of Anna Lee. The keys go to Bob Ray. Kind regards, Ann"
+LETTER = "I accept the contract of Bob Ray and decline the contract of Anna Lee. The keys go to Bob Ray. Regards, Ann"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ LETTER = "I accept the contract of Bob Ray and decline the contract of Anna Lee.
         (LETTER, True),
         (LETTER.upper().replace(". ", "\n\n"), True),
         (LETTER.replace("Bob Ray", "X").replace("Anna Lee", "Bob Ray").replace("X", "Anna Lee"), False),
-        ("I decline the contract of Bob Ray. Kind regards, Ann", False),
+        ("I decline the contract of Bob Ray. Regards, Ann", False),
         (LETTER.replace("accept", "decline").replace("and decline", "and accept"), False),
         ("decline contract of Bob Ray", False),
     ],
@@ -212,7 +212,8 @@ def test_a_letter_is_told_as_it_is(body: str, is_told: bool) -> None:
 )
 def test_a_time_is_told_with_its_day_and_its_zone(told: str, starts_at: str, is_told: bool) -> None:
     call = {"account_id": "AC-11", "starts_at": starts_at}
-    assert allowed([f"I would book the visit for AC-11 {told}. Shall I go ahead?", "Yes"], "book_visit", call) is is_told
+    put = f"I would book the visit for AC-11 {told}. Shall I go ahead?"
+    assert allowed([put, "Yes"], "book_visit", call) is is_told
 
 
 @pytest.mark.parametrize(("away", "is_told"), [(timedelta(days=14), True), (timedelta(days=-351), False)])
