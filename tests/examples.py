@@ -20,7 +20,7 @@ settings.register_profile("thorough", max_examples=THOROUGH, **_ALWAYS)
 settings.load_profile("quick")
 
 
-def pytest_collection_finish() -> None:
+def pytest_sessionstart() -> None:
     """Examples that are the same on every run hold no constants from the code at hand: those depend on which modules a
     worker has imported, and looking for them parses every file of the package and of its tests, in each worker."""
     if settings.default.derandomize:
