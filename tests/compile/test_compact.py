@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
+from msgspec.json import encode
 
 from bylaw.compile.compact import compacted, count
 from bylaw.policy.case import CasesFile
@@ -47,12 +48,13 @@ _rule_cases = st.fixed_dictionaries(
 )
 
 
-def _told(cases: list[dict[str, Any]]) -> Counter[str]:
+def _told(cases: list[dict[str, Any]]) -> Counter[bytes]:
     """What cases say, one by one, whatever their order and whether they spell out what goes without saying."""
     parts = ("note", "policy", "rule", "now", "called", "facts", "world", "events", "context", "done", "wanted", "want")
     read = convert({"cases": cases}, CasesFile, strict=False).written_out
     told = [[getattr(each, part) for part in parts] for each in read]
-    return Counter(str([*rest, cast(Any, want)] if isinstance(want, dict) else rest) for *rest, want in told)
+    each = ([*rest, cast(Any, want)] if isinstance(want, dict) else rest for *rest, want in told)
+    return Counter(encode(parts, order="sorted") for parts in each)
 
 
 @given(st.lists(_guard_cases | _rule_cases, max_size=8))
