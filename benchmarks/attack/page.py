@@ -167,7 +167,7 @@ def main() -> None:
         counting = pool.submit(told, *bench)
         trying = pool.submit(told, *bench, "--adaptive", str(SEED))
         prefixes = pool.submit(printed, sys.executable, str(HERE.parent / "prefix_law.py"), "--only", "agentdojo")
-        verdicts = pool.submit(printed, sys.executable, str(HERE.parent / "provenance_law.py"))
+        verdicts = pool.submit(printed, sys.executable, str(HERE.parent / "provenance_law.py"), "--count", "50")
     found: dict[str, Any] = counting.result()
     tried: list[dict[str, Any]] = trying.result()
     forty = {
