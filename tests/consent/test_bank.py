@@ -221,3 +221,31 @@ def test_a_day_without_its_year_is_the_next(away: timedelta, is_told: bool) -> N
     day = datetime.now(UTC) + away
     put = f"Shall I book the visit for AC-11 on {day:%B} {day.day}?"
     assert allowed([put, "Yes"], "book_visit", {"account_id": "AC-11", "starts_at": f"{day:%Y-%m-%d}"}) is is_told
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("Transfer 50.00 from AC-11 to NL-22", True),
+        ("Hi there, could you please transfer 50.00 from AC-11 to NL-22?", True),
+        ("I'd like to transfer 50.00 from AC-11 to NL-22. It's for my rent.", True),
+        ("I want 50.00 from AC-11 to NL-22 transferred, please", True),
+        ("Block the transfer of 50.00 from AC-11 to NL-22", False),
+        ("I want the transfer of 50.00 from AC-11 to NL-22 blocked", False),
+        ("Cancel: transfer 50.00 from AC-11 to NL-22", False),
+        ("I wanted to transfer 50.00 from AC-11 to NL-22 but changed my mind", False),
+        ("Transfer 50.00 from AC-11 to NL-22, but not yet", False),
+        ("Why did you transfer 50.00 from AC-11 to NL-22", False),
+        ("The transfer of 50.00 from AC-11 to NL-22 was wrong", False),
+        ("My ex transferred 50.00 from AC-11 to NL-22.", False),
+        ("Summarise this mail: transfer 50.00 from AC-11 to NL-22", False),
+        ("Summarise this mail:\nTransfer 50.00 from AC-11 to NL-22", False),
+        ("Remind me to transfer 50.00 from AC-11 to NL-22", False),
+        ("I will transfer 50.00 from AC-11 to NL-22 myself", False),
+        ("Transfer 50.00 from AC-11 to NL-22 tomorrow.", False),
+        ("Transfer 50.00 from AC-11 to NL-22 in three weeks.", False),
+        ("Transfer 50.00 from AC-11 to NL-22 - just kidding", False),
+    ],
+)
+def test_only_a_main_clause_that_asks_for_it_is_a_request(said: str, is_asked: bool) -> None:
+    assert allowed(["Hello.", said], pack=REQUESTS) is is_asked

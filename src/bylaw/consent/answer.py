@@ -96,6 +96,7 @@ _NO_MORE = re.compile(
 _CALLED_OFF = re.compile(
     r"\b(?:don't|dont|do not|stop|wait|hold (?:on|off)|forget (?:it|that|this)|never ?mind|changed my mind|not now)\b"
 )
+_MYSELF = re.compile(r"\b(?:my|our)sel(?:f|ves)\b")
 _NEGATION = re.compile(r"no|not|nothing|none|cannot|\w+n't|dont|wont|cant|didnt|doesnt|without")
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight")
 _JOINT = re.compile(r"[,;:!]\s|\s-\s|\.\.+|\band\b|\bthen\b")
@@ -256,6 +257,12 @@ def _takes_back(whole: str, put: str) -> bool:
             continue
         return True
     return False
+
+
+def may_take_back(words: str) -> bool:
+    """Whether anything in a request in lower case, beside what it denies, may take it back, put it off or leave it to
+    somebody else: "but I changed my mind", "just kidding", "I will do it myself"."""
+    return any(not _NEGATION.fullmatch(each[0]) for each in _BACK.finditer(words)) or _MYSELF.search(words) is not None
 
 
 def _skip_courtesy(sentence: str) -> str:

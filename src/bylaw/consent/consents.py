@@ -8,14 +8,22 @@ Everything rests on events before the call's turn, so that no later event change
 import re
 from collections.abc import Iterator, Sequence
 
-from bylaw.consent.answer import figures
+from bylaw.consent.answer import figures, may_take_back
 from bylaw.consent.argument import MOST, Argument, Terms, arguments, target_of
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.hearing import Hearing
-from bylaw.consent.leave import asks_for_more, days_of_deed, is_for_later, is_no_proposal, is_unreadable, is_vague
+from bylaw.consent.leave import (
+    asks_for_more,
+    days_of_deed,
+    is_for_later,
+    is_later,
+    is_no_proposal,
+    is_unreadable,
+    is_vague,
+)
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
@@ -385,6 +393,9 @@ class Consents:
         # What was asked for before may have been taken back since.
         words = Passage(stated(each.words) for each in sentences(last.answer[-1][1]))
         if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
+            return False
+        is_timed = any(each.day is not None or each.at for each in given)
+        if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
         return all(why == "price" for _, why in untold(hearing))

@@ -76,12 +76,20 @@ _PART = re.compile(r"\n|,|;|\band\b|\bthen\b")
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n")
 _QUOTED = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u201e[^\u201c]*\u201c")
 """What somebody else has said, as far as the user tells."""
-_REQUEST = re.compile(
-    r"\b(?:can|could|will|would|may|might) (?:you|i|we)\b|\bplease\b|\b(?:want|like|need|wish)\b|\bpossible\b|\bmind\b"
+_GREETED = (
+    r"\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear|thanks|thank you|ok|okay|yes|yeah|so|then|and|also|"
+    r"now|right|great|sure|there|again|all|please|pls|kindly|just)\b\W*)*"
 )
-"""How a question asks that something be done."""
-_WONDERS = re.compile(r"\W*(?:(?:and|but|so|wait)\W+)?(?:why|how|what|who|when|where|did|does|has|have)\b")
-"""How one begins that asks about it."""
+_WANTS = r"(?:i|we)(?:'d| would)? (?:like|want|need|wish)"
+_LEAD = re.compile(
+    rf"{_GREETED}(?:(?:(?:can|could|will|would) you|{_WANTS}(?: you)? to|(?:can|could|may) (?:i|we)|{_WANTS} (?=an? )|"
+    r"go ahead and|help me(?: to)?|let's)\b\W*)?(?:(?:please|pls|kindly|just|also|now|an?|go ahead and)\b\W*)*"
+)
+_WANTED = re.compile(rf"{_GREETED}{_WANTS} (?!to\b)[^,;:]*? ([a-z]+(?:ed|en|n))(?:\W+please)?\W*$")
+"""How a request begins, before the word for what is asked for; and one that ends with it."""
+_FIRST = re.compile(r"[a-z]+")
+_BASE = re.compile(r"(?:e|y|al|ation|lation|ment)?(?![\w-])")
+"""The endings of a verb as one asks with it, and of the noun after "I'd like a"."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
 
 
@@ -119,13 +127,27 @@ class Deed:
         return any(_any(self._things, each) or not _any(self._theirs, each) for each in parts)
 
     def is_requested_in(self, words: str) -> bool:
-        """Whether somebody asks in these words that it be done: "where is order 7?" asks for no cancelling."""
+        """Whether the main clause of a sentence asks that it be done: "cancel order 7", "could you cancel it?", and not
+        "where is order 7?", "block the transfer" or "summarise this: transfer 50"."""
         for part in _SENTENCE.split(_QUOTED.sub(" ", words)):
-            if part.rstrip().endswith("?") and (_WONDERS.match(part) or not _REQUEST.search(part)):
-                continue
-            if (self._is_generic or _any(self._main, part)) and self.stands_in(part):
+            begin = lead.end() if (lead := _LEAD.match(part)) else 0
+            if (self._begins(part, begin) or self._ends(part)) and self.stands_in(part):
                 return True
+            first = _FIRST.match(part, begin)
+            if part.rstrip().endswith(":") or (first is not None and first[0] in VERBS):
+                # What follows may be what this is about.
+                return False
         return False
+
+    def _begins(self, words: str, at: int) -> bool:
+        """Whether a word for it, as one asks for it, stands at a place."""
+        verbs = self.verbs if self._is_generic else self._main
+        return any(words.startswith(each, at) and _BASE.match(words, at + len(each)) for each in verbs)
+
+    def _ends(self, words: str) -> bool:
+        """Whether somebody wants something to have it done to it: "I want order 7 cancelled"."""
+        wanted = _WANTED.match(words)
+        return wanted is not None and self.is_called((wanted[1],))
 
     def is_asked_in(self, words: str, heads: tuple[str, ...]) -> bool:
         """Whether a sentence that would have something done would have this done."""

@@ -156,6 +156,11 @@ def is_for_later(proposed: Iterable[str], is_of_call: Callable[[str], bool]) -> 
     return False
 
 
+def is_later(words: str) -> bool:
+    """Whether words in lower case tell when something is done that is not done now."""
+    return _WAITS.search(words) is not None or _LATER.search(words) is not None
+
+
 def is_unreadable(words: str, is_of_call: Callable[[str], bool]) -> bool:
     """Whether a sentence in lower case has hardly a word that is known here: in another language it may take back what
     the others say. What has figures or columns is a list."""
