@@ -164,22 +164,25 @@ def is_later(words: str) -> bool:
 def is_unreadable(words: str, is_of_call: Callable[[str], bool]) -> bool:
     """Whether a sentence in lower case has hardly a word that is known here: in another language it may take back what
     the others say. What has figures or columns is a list."""
+    if _is_readable(words):
+        return False
     told = _SPOKEN.findall(words)
     if _OTHER_LETTERS.search(words):
         return not all(map(is_of_call, told))
-    if len(told) < _FEW or _LISTED.search(words):
+    return sum(_is_known(each) or is_of_call(each) for each in told) * 5 <= len(told)
+
+
+@lru_cache(maxsize=4096)
+def _is_readable(words: str) -> bool:
+    """Whether a sentence is readable whatever the words of the call are."""
+    told = _SPOKEN.findall(words)
+    if _OTHER_LETTERS.search(words):
         return False
-    known = [
-        each
-        for each in told
-        if each in _SMALL
-        or stem(each) in _ASKING
-        or is_neutral(each)
-        or each in VERBS
-        or is_english(each)
-        or is_of_call(each)
-    ]
-    return len(known) * 5 <= len(told)
+    return len(told) < _FEW or bool(_LISTED.search(words)) or sum(map(_is_known, told)) * 5 > len(told)
+
+
+def _is_known(word: str) -> bool:
+    return word in _SMALL or stem(word) in _ASKING or is_neutral(word) or word in VERBS or is_english(word)
 
 
 def days_of_deed(words: str) -> set[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Where a value of a call stands in a passage, whatever way it is written."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from bylaw.consent.answer import is_neutral
@@ -69,12 +69,10 @@ def is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
     names = {*words_of(each.name), *words_of(each.top)}
     if not names.isdisjoint(SOURCES):
         return False
-    found = list(
-        re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", passage.unjoined if " " in phrase else passage.words)
-    )
     words = passage.unjoined if " " in phrase else passage.words
-    return bool(found) and all(
-        _FROM.search(words, max(0, each.start() - 30), each.start()) and _TO.match(words, each.end()) for each in found
+    spots = list(_spans(phrase, words))
+    return bool(spots) and all(
+        _FROM.search(words, max(0, start - 30), start) and _TO.match(words, end) for start, end in spots
     )
 
 
@@ -92,7 +90,7 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
     if each.kind == "day":
         spots = [day[3:] for day in passage.days if each.day is not None and day.may_be(each.day)]
     elif each.kind == "id":
-        spots = [found.span() for found in re.finditer(rf"(?<![\w-]){re.escape(each.key)}(?!\w)", words)]
+        spots = list(_spans(each.key, words, "-"))
     else:
         return False
     ways = [_AWAY_FROM]
@@ -235,13 +233,20 @@ def _follows(words: Sequence[str], told: Sequence[str]) -> bool:
 
 def _is_word_in(word: str, words: str) -> bool:
     """Whether a word or some stand in words, with no letter or digit before and after."""
+    return any(True for _ in _spans(word, words))
+
+
+def _spans(word: str, words: str, joints: str = "") -> Iterator[tuple[int, int]]:
+    """Where it stands so, and not behind one of these joints."""
     here = words.find(word)
     while here >= 0:
-        end = here + len(word)
-        if not _is_letter(words[here - 1 : here]) and not _is_letter(words[end : end + 1]):
-            return True
-        here = words.find(word, here + 1)
-    return False
+        before, end = words[here - 1 : here], here + len(word)
+        is_whole = not _is_letter(before) and not _is_letter(words[end : end + 1])
+        if is_whole and (not before or before not in joints):
+            yield here, end
+            here = words.find(word, max(end, here + 1))
+        else:
+            here = words.find(word, here + 1)
 
 
 def _is_letter(letter: str) -> bool:
