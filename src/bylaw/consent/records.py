@@ -146,8 +146,7 @@ class Records:
                 if self._searched.get((key, False), 0) <= place:
                     self._by_key.setdefault(key, []).extend(entries)
             for name, values in source.by_name.items():
-                if self._searched.get((name, True), 0) <= place:
-                    _add_new(self._by_name.setdefault(name, {}), values)
+                _add_new(self._by_name.setdefault(name, {}), values)
         self._listed = len(self._sources)
 
     def _unsearched(self, word: str, *, is_name: bool) -> list[_Source]:
