@@ -204,6 +204,9 @@ class TestTables:
         ('call.note < money("5.00")', "write `money(call.note)`"),
         ('call.note >= date("2025-01-01")', "write `date(call.note)`"),
         ("call.amount <= 5", ""),  # a number in one tool
+        ('call.note <= "25.00"', "write `money(call.note)` and `money('25.00')`"),
+        ("call.note > facts.Order(call.note).price", "write `money(call.note)`"),
+        ("facts.Order(call.note).price == call.note", "write `money(call.note)`"),
         ('call.note <= "b"', ""),
         ("call.note == 5", ""),
         ('money(call.note) <= money("5.00")', ""),

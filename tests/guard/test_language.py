@@ -233,6 +233,15 @@ class TestRule5BuiltIns:
         completion = said(wrapped(condition), tool="refund")
         assert completion.outcome == "permit", completion.because
 
+    @pytest.mark.parametrize("order", ["==", "!=", "<", ">="])
+    def test_a_text_is_never_taken_for_an_amount(self, order: str) -> None:
+        text = {**ARGUMENTS, "amount": "19.99"}
+        for condition in (f"call.amount {order} due", f"due {order} call.amount"):
+            for facts in (None, {Fact("Order", ("A",), "price"): Decimal("19.99")}):
+                completion = said(wrapped(condition, "due = r.price"), facts, arguments=text)
+                assert (completion.outcome, "go together" in completion.because) == ("failed", True), condition
+        assert outcome("call.amount in [r.price, '19.99']", arguments=text) == "permit"
+
     def test_values_that_do_not_go_together_are_named(self) -> None:
         completion = said(wrapped("r.exists and call.amount > 5"), arguments={**ARGUMENTS, "amount": "7"})
         assert completion.outcome == "failed"

@@ -42,6 +42,9 @@ NEEDS = 64
 TEXT = 500
 
 
+UNLIKE = "a text and a number do not go together; write money(...) around the text"
+
+
 class Stuck(Exception):
     """A path cannot go on without the value of an Unknown: it ends undetermined, never as a failure."""
 
@@ -246,7 +249,7 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
         return _compare_unknowns(order, one, other)
     if other is None:
         if order not in ("==", "!="):
-            raise TypeError("nothing is not comparable with a value; test for it first")
+            raise ValueError("nothing is not comparable with a value; test for it first")
         truth = opaque_bool(one.decider, f"{one.text} == None", one.needs)
         return truth if order == "==" else truth.denied()
     if other.__class__ is bool and one.kind == "number":
@@ -262,7 +265,9 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
         assert one.variable is not None
         return UnknownBool(one.decider, one.variable, word(other, order == "!="))
     if order not in ("==", "!="):
-        raise TypeError(f"a {kind} is not comparable with a {one.kind}")
+        raise ValueError(f"a {kind} and a {one.kind} do not go together")
+    if {kind, one.kind} == {"text", "number"}:
+        raise ValueError(UNLIKE)
     if kind == one.kind:
         truth = opaque_bool(one.decider, f"{one.text} == {expression_text(other)}", one.needs)
         return truth if order == "==" else truth.denied()
@@ -353,9 +358,11 @@ def _compare_line(order: Order, one: Unknown, place: int | Fraction) -> UnknownB
 
 def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
     if one.kind != other.kind and "any" not in (one.kind, other.kind):
+        if {one.kind, other.kind} == {"text", "number"}:
+            raise ValueError(UNLIKE)
         if order in ("==", "!="):
             return order == "!="
-        raise TypeError(f"a {one.kind} is not comparable with a {other.kind}")
+        raise ValueError(f"a {one.kind} and a {other.kind} do not go together")
     if one.text == other.text:
         return order in ("==", "<=", ">=")
     if one.variable is not None and other.variable is not None and one.kind in LINES:

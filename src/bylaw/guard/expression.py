@@ -12,6 +12,10 @@ from bylaw.guard.calling import Calling
 from bylaw.guard.language import BINARY, BUILT_INS, LARGEST, LONGEST, ORDER
 from bylaw.guard.reading import Reading
 from bylaw.guard.scope import Scope
+from bylaw.text.number import figure
+
+_MADE = {"money": "money", "date": "date", "datetime": "time"}
+"""What makes of a text what a field of a type is compared with."""
 
 
 class Expressions:
@@ -148,7 +152,7 @@ class Expressions:
         """A field compared with a constant it can never equal is a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
-                if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
                     self.check_text(side, other)
                 field = self.reading.field_of(side)
                 if field is None or (isinstance(op, (ast.In, ast.NotIn)) and side is right):
@@ -164,8 +168,12 @@ class Expressions:
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
         is_number = isinstance(other, ast.Constant) and isinstance(other.value, (int, float))
-        if side.attr in self.scope.vocabulary.texts and (is_number or made in ("money", "date", "time")):
-            hint = f"write `{made or 'money'}(call.{side.attr})`"
+        field = self.reading.field_of(other)
+        made = _MADE.get(field.type, made) if field is not None else made
+        is_figure = isinstance(other, ast.Constant) and isinstance(other.value, str) and figure(other.value) is not None
+        if side.attr in self.scope.vocabulary.texts and (is_number or is_figure or made in ("money", "date", "time")):
+            both = f" and `money({other.value!r})`" if is_figure and isinstance(other, ast.Constant) else ""
+            hint = f"write `{made or 'money'}(call.{side.attr})`{both}"
             self.fault(side, f"the argument `{side.attr}` is text", hint)
 
     def check_word(self, node: ast.Constant, field: Field) -> None:

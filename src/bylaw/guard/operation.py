@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from bylaw.facts.money import Amount, amount_in, currency_of, shared_currency
 from bylaw.facts.unknown import (
+    UNLIKE,
     Stuck,
     Unknown,
     UnknownBool,
@@ -46,7 +47,8 @@ MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "remainder": MONEY.remainder,
 }
 AMOUNTS = frozenset((Decimal, Amount))
-NUMBERS = frozenset((int, float, bool)) | AMOUNTS
+FIGURES = frozenset((int, float)) | AMOUNTS
+NUMBERS = FIGURES | {bool}
 PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, datetime, timedelta))
 TIMES = frozenset((date, datetime))
 
@@ -123,6 +125,12 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
     return one, other
 
 
+def _looks_like(one: Any, other: Any) -> bool:
+    """Whether one is a text and the other a number, which may look the same to a person and never are."""
+    left, right = one.__class__, other.__class__
+    return (left is str and right in FIGURES) or (right is str and left in FIGURES)
+
+
 class Operations:
     """The operations the compiled code calls; `ticks` is what is left of the path's budget."""
 
@@ -143,6 +151,9 @@ class Operations:
             self.spend(1)
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
+            if order in ("==", "!=") and _looks_like(one, other):
+                # "The fee is 25.00, not 25.00."
+                fail(UNLIKE)
         elif one.__class__ is Amount:
             shared_currency(one, other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
@@ -231,13 +242,17 @@ class Operations:
             return among(value, container)
         if any(isinstance(item, Unknown) for item in container):
             parts = (value, *container)
-            if any(not isinstance(item, Unknown) and self.equal(value, item) for item in container):
+            if any(not isinstance(item, Unknown) and self._is(value, item) for item in container):
                 return True
             decider = next(item.decider for item in container if isinstance(item, Unknown))
             return opaque_bool(decider, f"{expression_text(value)} in {expression_text(container)}", gathered(parts))
         if value.__class__ is str:
             return value in container
-        return any(self.equal(value, item) for item in container)
+        return any(self._is(value, item) for item in container)
+
+    def _is(self, one: Any, other: Any) -> Any:
+        """Whether a value is an item of a list, which may hold others that are unlike it."""
+        return not _looks_like(one, other) and self.equal(one, other)
 
     def without(self, value: Any, container: Any) -> Any:
         return negated(self.within(value, container))
