@@ -249,3 +249,35 @@ def test_a_day_without_its_year_is_the_next(away: timedelta, is_told: bool) -> N
 )
 def test_only_a_main_clause_that_asks_for_it_is_a_request(said: str, is_asked: bool) -> None:
     assert allowed(["Hello.", said], pack=REQUESTS) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("question", "is_leave"),
+    [
+        ("Shall I?", True),
+        ("OK?", True),
+        ("Understood?", False),
+        ("Is that clear?", False),
+        ("Do you follow me?", False),
+    ],
+)
+def test_whether_it_was_understood_asks_for_no_leave(question: str, is_leave: bool) -> None:
+    assert allowed([f"I could transfer 50.00 from AC-11 to NL-22. {question}", "Yes"]) is is_leave
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_yes"),
+    [("Ja.", True), ("Ja, bitte!", True), ("Ja?", False), ("ja \uff1f", False), ("Ja, klar", False)],
+)
+def test_words_of_a_pack_are_whole_answers(answer: str, is_yes: bool) -> None:
+    words = (
+        "{consented: card, card: {heading: 'Bitte:', question: 'Soll ich das tun?', yes: [ja, ja bitte], no: [nein]}}"
+    )
+    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("{consented: told}", words)})
+    session = Shield(pack).session()
+    session.user("Bitte")
+    card = session.decide("transfer", SENT).card
+    assert card is not None
+    session.agent(card.text)
+    session.user(answer)
+    assert session.decide("transfer", SENT).allowed is is_yes

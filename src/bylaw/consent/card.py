@@ -28,6 +28,7 @@ _MISLEADS = re.compile(
 )
 """What may hide a card, or take back what it says, where it stands before it."""
 
+_ASKS = "?\u061f\u037e\uff1f"
 _END = 30
 """So many characters at its end are enough to tell what may be a card."""
 
@@ -178,7 +179,8 @@ class Cards:
         answer = "\n".join(text for _, text in exchange.answer)
         whole = _bare(answer)
         if whole in map(_bare, self._words.yes):
-            return "yes"
+            # "Ja?" asks, in whatever language.
+            return "other" if any(mark in answer for mark in _ASKS) else "yes"
         if whole in map(_bare, self._words.no):
             return "no"
         return said_to_card(answer, exchange.raw)

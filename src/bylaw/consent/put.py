@@ -52,8 +52,10 @@ _ONE_OF = re.compile(r"\b(?:one|either|any|some|which)(?: one)? (?:of|or)\b|\bwh
 _KNOWN = re.compile(
     r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
     r"asked)\b)|"
-    r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|\bnot (?:to "
-    r")?(?!yet)[a-z]+ |\b(?:like|want|wish) (?:me to )?(?:to )?(?:know|hear|think|learn|see)\b|"
+    r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|"
+    r"\b(?:understood|understand|clear|noted|aware|informed|(?:follow|see|hear|heard|get|got) (?:me|it|that|this)|"
+    r"with me)\W*$|\bnot (?:to )?(?!yet)[a-z]+ |"
+    r"\b(?:like|want|wish) (?:me to )?(?:to )?(?:know|hear|think|learn|see)\b|"
     r"\b(?:may|can|could) i (?:(?:have|know|get) (?:your|the)|ask|check|inquire|enquire)\b|^would you like an? \w+ to\b"
 )
 """What only makes sure that it was understood."""
