@@ -108,7 +108,7 @@ def test_a_tool_that_is_run_elsewhere_is_decided_on_first(tmp_path: Path, may_ru
     worker = Worker(tmp_path, tool="external", toolsets=[ExternalToolset([plain])], pauses=False)
     worker.run("Tell me first." if may_run else "Hello")
     if not may_run:
-        assert worker.output.startswith("End: Not allowed")
+        assert worker.output.startswith("End: Not done yet: ask first")
         return
     (call,) = worker.run("Yes, please.").calls
     worker.run(deferred_tool_results=DeferredToolResults(calls={call.tool_call_id: "extended"}))
