@@ -122,7 +122,7 @@ def test_a_fee_in_the_record_that_nobody_told_leaves_it_open() -> None:
     silent = {"agent": "I would cancel order R-1001. Shall I go ahead?"}
     told = {"agent": "I would cancel order R-1001; there is a fee of $15. Shall I go ahead?"}
     answer = found(HELLO, shown, silent, {"user": "Yes."}, cancel())
-    assert (answer.value, [(each.argument, each.why) for each in answer.untold]) == (None, [("order_id", "price")])
+    assert (answer.value, [(each.argument, each.why) for each in answer.untold]) == (None, [("order_id", "fee")])
     assert found(HELLO, shown, told, {"user": "Yes."}, cancel()).value is True
 
 

@@ -45,6 +45,8 @@ _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _TIMES = re.compile(r"(\d{1,2})(?::(\d\d))?(?::00)?(?:\s?[-\u2013]\s?(\d{1,2})(?::(\d\d))?(?::00)?)?")
+_CENTS = re.compile(r"[\d,]+\.\d\d?")
+"""Figures that are a sum whatever they are called: nobody has 7.20 of a thing."""
 _UNCLEAR = re.compile(r"\d{1,3}\.\d{3}|.*[eE].*")
 """Figures that tools may read in two ways: `250.000`, `25e1`."""
 _FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -168,7 +170,8 @@ def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) 
         if isinstance(value, bool):
             return Argument("flag", name, top, str(value).lower(), "", is_on=value)
         number = figure(str(value))
-        return Argument("sum" if "money" in traits else "count", name, top, str(value), loose(str(value)), number)
+        is_sum = "money" in traits or _CENTS.fullmatch(str(value)) is not None
+        return Argument("sum" if is_sum else "count", name, top, str(value), loose(str(value)), number)
     listed = _of(schema, "enum")
     words = tuple(map(str, cast("list[Any]", listed))) if isinstance(listed, list) else None
     return _text(top, name, str(value).strip(), words)
@@ -194,7 +197,8 @@ def _text(top: str, name: str, value: str, listed: tuple[str, ...] | None) -> Ar
         return Argument("time", name, top, value, key, at=(first, last) if found[3] else (first,))
     is_figure = traits.isdisjoint(("thing", "means")) and not _UNCLEAR.fullmatch(value)
     if is_figure and (number := figure(value)) is not None:
-        return Argument("sum" if "money" in traits else "count", name, top, value, key, number)
+        is_sum = "money" in traits or _CENTS.fullmatch(value) is not None
+        return Argument("sum" if is_sum else "count", name, top, value, key, number)
     is_id = bool(traits & {"thing", "means"}) or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Argument("id" if is_id and not is_prose(value) else "name", name, top, value, key)
 

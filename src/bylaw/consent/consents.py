@@ -398,7 +398,7 @@ class Consents:
         if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
         hearing = Hearing((words,), list, given, self._records, call.start)
-        return all(why == "price" for _, why in untold(hearing))
+        return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(
         self,

@@ -18,8 +18,9 @@ from bylaw.consent.spot import SOURCES, has_kind, is_label, is_led, spoken, spot
 from bylaw.policy.verb import words_of
 from bylaw.text.once import once
 
-Why = Literal["never", "another", "beside", "order", "price"]
-"""Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told."""
+Why = Literal["never", "another", "beside", "order", "price", "fee"]
+"""Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told, or
+not what the thing's record holds as one."""
 _COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
 _COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")

@@ -40,7 +40,7 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
     ]
     if not found:
         found.extend((each, "another") for each in heard.given if _is_of_another(heard, each))
-    found.extend((each, "price") for each in heard.given if is_fee_untold(heard, each))
+    found.extend((each, "fee") for each in heard.given if is_fee_untold(heard, each))
     if not found:
         found.extend((each, "order") for each in heard.given if each.item and _is_crossed(heard, each))
     if not any(each.kind == "sum" for each in heard.given):

@@ -187,7 +187,8 @@ def consent_words_for_agent(why: Mapping[str, Any]) -> str:
 def consent_step(why: Mapping[str, Any]) -> str:
     """What the agent is to do next where the user has not surely agreed; empty where it can do nothing."""
     untold = [_record(each) for each in cast("Sequence[Any]", why.get("untold") or ())]
-    what = ["the price" if each.get("why") == "price" else f"its `{each.get('argument')}`" for each in untold]
+    owed = {"price": "the price", "fee": "the fee or price in its record"}
+    what = [owed.get(str(each.get("why")), f"its `{each.get('argument')}`") for each in untold]
     what = list(dict.fromkeys(what))
     if not what:
         return _STEPS.get(str(why.get("reason")), "")
@@ -200,6 +201,7 @@ _LACKS = {
     "beside": "another {} was named beside it",
     "order": "{} was told in another place",
     "price": "no price was told",
+    "fee": "the record of {} holds a fee or a price that was not told",
 }
 
 
