@@ -139,3 +139,27 @@ def test_one_thing_by_several_spellings_is_several(items: list[str]) -> None:
     told = "I would order the items: lamp. Shall I go ahead?"
     assert made(told, "order_items", {"items": ["lamp"]}) == [True]
     assert made(told, "order_items", {"items": items}) == [False]
+
+
+@pytest.mark.parametrize(
+    ("told", "tool", "arguments", "runs"),
+    [
+        ("Shall I refund 108.00 EUR for order R-1001?", "refund", {"amount": "108.00"}, True),
+        ("Shall I refund 108.00 dollars for order R-1001?", "refund", {"amount": "108.00"}, True),
+        ("Shall I refund 108.00 EUR for order R-1001?", "refund", {"amount": "108.00", "currency": "USD"}, False),
+        ("Shall I refund 108.00 cents for order R-1001?", "refund", {"amount": "108.00"}, False),
+        ("I would insure order R-1001 for a premium of 7.20. Shall I go ahead?", "insure", {"premium": "7.20"}, True),
+        ("I would insure order R-1001 for a premium of 7.20. Shall I go ahead?", "insure", {"premium": 7.2}, True),
+        ("I would insure order R-1001 for a premium of 7.20. Shall I go ahead?", "insure", {"premium": "9.20"}, False),
+    ],
+)
+def test_a_sum_is_told_with_its_currency_and_by_whatever_name(
+    told: str, tool: str, arguments: dict[str, Any], runs: bool
+) -> None:
+    tools = (
+        "tools:\n  refund: {effect: write, parameters: {order_id: string, amount: string,"
+        " currency: {type: string, optional: true}}, changes: []}\n"
+        "  insure: {effect: write, parameters: {order_id: string, premium: {}}, changes: []}\n"
+    )
+    given = Pack.from_files(FILES | {"tools.yaml": tools})
+    assert made(told, tool, {"order_id": "R-1001", **arguments}, given=given) == [runs]

@@ -18,7 +18,10 @@ from bylaw.text.number import numbers
 from bylaw.text.stem import stem
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_NUMBERED = re.compile(r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*")
+_NUMBERED = re.compile(
+    r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*"
+    r"(?: (?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?)\b)?"
+)
 _TAG = re.compile(
     r"^(?:so,? )?(?:just )?to confirm:|, (?:ok|okay|right|correct|all right|alright|good|deal|yes|fine)\?$"
 )
