@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.integrations.alignment import Mark, align
 from bylaw.integrations.follower import Follower
@@ -92,6 +93,19 @@ def test_words_that_were_changed_after_they_were_heard_are_heard_with_a_gap() ->
     past = keyed([*PAST, YES])
     changed = [*past[:-1], Mark("user", "No, stop.", key=past[-1].key)]
     assert new(past, changed) == ([6], 6)
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+@pytest.mark.parametrize("words", ["No, stop.", "Not yes, do it", "Yes, but 60", "yes"])
+def test_an_edit_of_what_the_user_said_last_is_heard_after_the_agent_has_spoken(words: str, has_keys: bool) -> None:
+    past = [*PAST, YES, Mark("agent", "One moment.")]
+    past = keyed(past) if has_keys else past
+    at = len(PAST)
+    changed = [*past[:at], replace(past[at], text=words), *past[at + 1 :]]
+    assert new(past, changed) == ([at], at)
+    # What they say next is heard alone, and what was rewritten before it is no gap.
+    known = [*changed, Mark("agent", "Shall I?", key="q" if has_keys else "")]
+    assert new(known, [*known, NO]) == ([len(known)], None)
 
 
 def test_long_histories_are_placed_in_a_short_time() -> None:

@@ -416,7 +416,7 @@ def _unnamed(event: Event) -> Event:
     ],
 )
 def test_a_yes_is_given_back_only_where_the_tool_surely_did_nothing(
-    tmp_path: Path, agreed: str, answer: Any, told: dict[str, bool], gives_back: bool
+    tmp_path: Path, agreed: str, answer: Any, told: dict[str, Any], gives_back: bool
 ) -> None:
     """The tool may tell back the note that it was given, or fail after the money has moved."""
     with Shield(write(tmp_path, agreed)).session("c") as session:
@@ -450,3 +450,33 @@ def test_a_yes_that_was_used_is_asked_for_again_in_words_that_do_not_say_no(tmp_
         assert again.feedback.startswith("Not done yet: ask first")
         assert again.card is not None
         assert again.feedback.endswith(again.card.text)
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"role": "user", "content": "Yes."}, {"role": "user", "content": ""}],
+        [{"role": "user", "content": "Yes."}, {"role": "user", "content": [PICTURE]}],
+        [{"role": "user", "content": [{"type": "text", "text": "Yes."}, PICTURE]}],
+        [{"role": "user", "content": "Yes."}, {"role": "user", "content": " ", "name": "ann"}],
+    ],
+)
+def test_what_is_no_text_is_nobodys_yes_and_ends_the_one_before(tmp_path: Path, said: list[Any]) -> None:
+    """A voice note may say "No, stop!", a file may change what was asked."""
+    with Shield(write(tmp_path, "{consented: told}")).session("c") as session:
+        session.user("Please send AC-22 250.")
+        session.agent("Shall I transfer 250 to AC-22?")
+        session.messages(said)
+        assert session.decide("transfer", WANTED).answer == "ask"
+        session.agent("Shall I transfer 250 to AC-22?")
+        session.user("Yes.", whole=False)
+        assert session.decide("transfer", WANTED).answer == "ask"
+        session.agent("Shall I transfer 250 to AC-22?")
+        session.user("")
+        assert session.decide("transfer", WANTED).answer == "ask"
+        session.agent("Shall I transfer 250 to AC-22?")
+        session.user("Yes.")
+        assert session.decide("transfer", WANTED).allowed, "asked again, in words, the user may agree"

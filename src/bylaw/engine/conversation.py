@@ -110,10 +110,10 @@ class Conversation:
         """Everything belongs to one turn until the block ends."""
         self._cards = PutCards(self._script)
 
-    def user(self, text: str, *, time: float | None = None) -> None:
-        """The user said something."""
+    def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
+        """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
         self._begin("user", time)
-        self._script.say("user", text)
+        self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:

@@ -267,8 +267,8 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         if answers:
             continue
         if event.author == "user":
-            if not _node(event):
-                parts.append(Heard(text, event.id or ""))
+            if not _node(event) and not is_aside:
+                parts.append(Heard(text, event.id or "", all(part.text for part in given)))
         elif text or calls:
             turn = tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)
             parts.append(Turn(text, turn, event.id or ""))

@@ -160,8 +160,14 @@ def _read(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | N
     taken = {place for place in places if place is not None}
     told = set(range(last + 1, len(given)))
     gaps: list[int] = []
+    if (at := _changed(known, given, places, last)) is not None:
+        # Whatever the agent has said since, what the user said last has been changed.
+        gaps.append(at)
+        told.add(at)
     for at in range(last):
         mark = given[at]
+        if at in told:
+            continue
         is_front = is_sure and at < first and 0 not in taken
         if places[at] is not None or _stands_in(known, given, places, at, is_front=is_front):
             continue
@@ -185,6 +191,22 @@ def _read(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | N
         gaps.append(last)
         told.add(last)
     return Alignment(tuple(places), frozenset(told), min(gaps, default=None))
+
+
+def _changed(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], last: int) -> int | None:
+    """Where what the user said last stands with other words, and they have said nothing since."""
+    if any(mark.by == "user" for mark in given[last + 1 :]):
+        return None
+    heard = max((at for at, mark in enumerate(known) if mark.by == "user"), default=-1)
+    if heard < 0:
+        return None
+    if heard in places:
+        at = places.index(heard)
+        return None if known[heard].says_same(given[at]) else at
+    before = max((at for at, place in enumerate(places) if place is not None and place < heard), default=-1)
+    after = min((at for at, place in enumerate(places) if place is not None and place > heard), default=len(given))
+    instead = [at for at in range(before + 1, after) if given[at].by == "user"]
+    return instead[0] if before >= 0 and len(instead) == 1 else None
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:

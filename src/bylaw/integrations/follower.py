@@ -100,7 +100,8 @@ class Follower:
                 calls[event.id] = event
         said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
         # Another worker has left it, for somebody else to go on.
-        self._is_passing = self._is_passing or bool(said and not said[-1].captured)
+        last = [event.by for event in said[-2:] if not event.captured]
+        self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
 
     def _recall_message(self, event: Message, turns: dict[int, _Known]) -> None:
@@ -400,8 +401,8 @@ class Follower:
     def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
         """Tell the session of a message; the names of the calls in it."""
         match part:
-            case Heard(text):
-                self.session.user(text)
+            case Heard(text, whole=whole):
+                self.session.user(part.words, whole=whole and part.words == text)
                 return {}
             case Turn(text, ()):
                 self.session.agent(text)
@@ -434,7 +435,8 @@ class Follower:
             return
         self._answered.add(name or part.id)
         told = {"role": "tool", "tool_call_id": name or part.id, "content": plain(part.content)}
-        self.session.messages([told if part.error is None else {**told, "is_error": part.error}])
+        told |= {} if part.error is None else {"is_error": part.error}
+        self.session.messages([told if part.captured else {**told, "captured": False}])
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:

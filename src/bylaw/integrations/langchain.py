@@ -7,17 +7,25 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command, interrupt
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
+from bylaw.integrations.followers import MOST, Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
@@ -26,7 +34,14 @@ from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text, read_content
+from bylaw.trace.transcript import plain_text, read_content, says_more
+
+SOURCE = "lc_source"
+"""Where a message says which middleware wrote it in the user's name."""
+DISTINCT = 20
+"""Characters that the id of a message has at least, if no other message in the world is to have it: a UUID has 32."""
+TOOL = "bylaw: a tool"
+"""So does one that a tool put into the history: it may tell on what the user said meanwhile, or a mail that it read."""
 
 
 class ShieldMiddleware(AgentMiddleware):
@@ -45,6 +60,8 @@ class ShieldMiddleware(AgentMiddleware):
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._context = context
         self._followers = Followers(self.shield, context)
+        self._begun: dict[str, None] = {}
+        """Without a log: the threads whose model was asked here."""
         self._agent = ""
         """The name of the inner agent that it stands before, where that does not work for a tool of another."""
 
@@ -56,6 +73,22 @@ class ShieldMiddleware(AgentMiddleware):
         other = object.__new__(type(self))
         other.__dict__ |= self.__dict__ | {"_agent": agent}
         return other
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Nothing is changed, but noted: the calls of a thread whose model was asked here were not begun elsewhere."""
+        self._begin_thread(request)
+        return handler(request)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """The same, for `ainvoke` and `astream`."""
+        self._begin_thread(request)
+        return await handler(request)
+
+    def _begin_thread(self, request: Any) -> None:
+        if self.shield.log is None and (thread := _thread(request.runtime)):
+            self._begun[thread] = None
+            if len(self._begun) > MOST:
+                self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Let the call through, or answer in the tool's place."""
@@ -113,8 +146,12 @@ class ShieldMiddleware(AgentMiddleware):
             if asking is not None and any(each["id"] == call["id"] for each in asking.tool_calls):
                 follower.plan(_asked(asking), agent, asking.id or call["id"] or "")
         else:
-            follower = self._followers.get(_thread(request.runtime), messages, _first, request.runtime)
-            follower.follow(_parts(messages))
+            thread = _thread(request.runtime)
+            follower = self._followers.get(thread, messages, _first, request.runtime)
+            parts = _parts(messages)
+            if thread and thread not in self._begun and self.shield.log is None and not follower.session.length:
+                parts += _begun_elsewhere(parts)
+            follower.follow(parts)
         if agent or not self._pauses:
             return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
         asked = Asked(call["id"] or "", call["name"], call["args"])
@@ -137,6 +174,14 @@ class ShieldMiddleware(AgentMiddleware):
         return follower
 
 
+def _begun_elsewhere(parts: list[Part]) -> list[Part]:
+    """What became of the calls that another worker, or this one before a restart, may have begun: nobody knows. They
+    are decided on anew, as calls that may have been made already."""
+    answered = {part.id for part in parts if isinstance(part, Answered)}
+    turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
+    return [Answered(each.id, "", captured=False) for each in turn.calls if each.id not in answered] if turn else []
+
+
 def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
     call, config = request.tool_call, request.runtime.config
     watch(config, shield.pack)
@@ -155,6 +200,8 @@ def _failed(follower: Follower, agent: str, request: Any, decision: Decision, er
 
 def _kept(follower: Follower, agent: str, request: Any, decision: Decision, result: Any) -> Any:
     id = request.tool_call["id"] or ""
+    if isinstance(result, Command):
+        result = _disowned(result, _messages(request.state))
     message = _message_of(result, id)
     if message is None:
         follower.answered(id, "", captured=False, agent=agent)
@@ -164,6 +211,39 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
     if decision.feedback and isinstance(message.content, str):
         message.content = with_note(message.content, decision.feedback)
     return result
+
+
+def _disowned(command: Any, known: list[Any]) -> Any:
+    """The same with a mark on what the tool puts into the history in the user's name.
+
+    A tool that hands over may pass the history on, with what the user has said: that is left as it is.
+    """
+    update = command.update
+    pairs = list(update.items()) if isinstance(update, dict) else update if isinstance(update, list) else []
+    changed = [(key, _marked(value, known) if key == "messages" else value) for key, value in pairs]
+    return replace(command, update=dict(changed) if isinstance(update, dict) else changed or update)
+
+
+def _marked(given: Any, known: list[Any]) -> Any:
+    is_list = isinstance(given, list | tuple) and not (len(given) == 2 and isinstance(given[0], str))
+    found: list[Any] = []
+    for each in given if is_list else [given]:
+        message = each if isinstance(each, BaseMessage) else convert_to_messages([each])[0]
+        is_users = isinstance(message, HumanMessage) or _role(message) == "user"
+        if is_users and not any(message.id == old.id and message.content == old.content for old in known if old.id):
+            told = {**message.additional_kwargs, SOURCE: TOOL}
+            message = message.model_copy(update={"additional_kwargs": told})
+        found.append(message)
+    return found
+
+
+def _role(message: Any) -> str:
+    """Whose words a message of a free role holds: `user`, `agent`, nobody's (empty), or not known (`?`)."""
+    if not isinstance(message, ChatMessage):
+        return ""
+    role = message.role.strip().lower()
+    known = {"user": "user", "human": "user", "assistant": "agent", "ai": "agent", "model": "agent"}
+    return known.get(role, "" if role in ("system", "developer", "tool", "function") else "?")
 
 
 def _told(request: Any, decision: Decision) -> ToolMessage:
@@ -195,8 +275,10 @@ def _thread(runtime: Any) -> str:
 
 
 def _first(messages: list[Any]) -> str:
-    """Messages of a state have ids of their own, so the first names the conversation where no thread does."""
-    return str(getattr(messages[0], "id", None) or "") if messages else ""
+    """LangGraph gives messages ids of their own, so the first names the conversation where no thread does. A host that
+    counts its messages would give two conversations one name: then each run stands for itself."""
+    id = str(getattr(messages[0], "id", None) or "") if messages else ""
+    return id if len(id) >= DISTINCT else ""
 
 
 def _asked(message: AIMessage) -> tuple[Asked, ...]:
@@ -207,11 +289,20 @@ def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
     for message in messages:
         match message:
-            case HumanMessage() if message.additional_kwargs.get("lc_source"):
+            case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
+                parts.append(Heard("", message.id or "", whole=False))
+            case HumanMessage() if message.additional_kwargs.get(SOURCE):
                 # A middleware wrote it, such as a summary of what was said before.
                 parts.append(Summary())
-            case HumanMessage():
-                parts.append(Heard(plain_text(message.content), message.id or ""))
+            case ChatMessage() if (role := _role(message)) != "user":
+                if role == "agent":
+                    parts.append(Turn(plain_text(message.content), (), message.id or ""))
+                elif role:
+                    # Who said it is not known: it may be the user.
+                    parts.append(Heard("", message.id or "", whole=False))
+            case HumanMessage() | ChatMessage():
+                whole = not says_more(message.content)
+                parts.append(Heard(plain_text(message.content), message.id or "", whole))
             case AIMessage():
                 parts.append(Turn(plain_text(message.content), _asked(message), message.id or ""))
             case ToolMessage():

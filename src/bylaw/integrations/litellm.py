@@ -28,7 +28,7 @@ from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text
+from bylaw.trace.transcript import plain_text, says_more
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""
@@ -187,6 +187,8 @@ def _plain(message: Any) -> dict[str, Any]:
     """A message as data, whether the caller keeps dicts or LiteLLM's objects."""
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
+    if says_more(read("content")):
+        plain["more"] = True
     plain["tool_calls"] = [_call(call) for call in read("tool_calls") or ()]
     if read("tool_call_id"):
         plain["tool_call_id"] = read("tool_call_id")
@@ -207,7 +209,7 @@ def _parts(messages: Sequence[Any]) -> list[Part]:
         plain = _plain(message)
         match plain["role"]:
             case "user":
-                parts.append(Heard(plain["content"]))
+                parts.append(Heard(plain["content"], whole=not plain.get("more")))
             case "assistant":
                 calls = [
                     (call["id"], call["function"]["name"], call["function"]["arguments"])

@@ -34,7 +34,7 @@ from bylaw.integrations.speaking import Vouched
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text
+from bylaw.trace.transcript import plain_text, says_more
 
 HANDED_OVER = "For context, here is the conversation so far"
 """How the SDK begins what it writes for an agent that is handed over to, in place of the history."""
@@ -317,7 +317,8 @@ def _parts(items: Any) -> list[Part]:
                 text, key = said, _key(item)
         elif kind == "message" and item.get("role") == "user":
             end_turn()
-            parts.append(Heard(plain_text(item.get("content")), _key(item)))
+            said = item.get("content")
+            parts.append(Heard(plain_text(said), _key(item), not says_more(said)))
         elif kind.startswith("compaction"):
             end_turn()
             parts.append(Summary())

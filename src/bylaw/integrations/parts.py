@@ -9,6 +9,9 @@ from msgspec import Struct
 from bylaw.integrations.alignment import Mark
 from bylaw.shield import Decision
 
+NOT_TEXT = "(not text)"
+"""Stands for a message of the user's that has no words."""
+
 
 class Asked(Struct, frozen=True):
     """A call that the agent asks for."""
@@ -24,6 +27,13 @@ class Heard(Struct, frozen=True):
     text: str
     key: str = ""
     """The framework's id for the message."""
+    whole: bool = True
+    """False where there was more to it than text: a voice note, a picture, a file."""
+
+    @property
+    def words(self) -> str:
+        """What it is told and known by; of a message without text, that there was one."""
+        return self.text if self.text.strip() else NOT_TEXT
 
 
 class Turn(Struct, frozen=True):
@@ -40,6 +50,8 @@ class Answered(Struct, frozen=True):
     id: str
     content: Any
     error: bool | None = None
+    captured: bool = True
+    """False where nobody knows what became of the call."""
 
 
 class Summary(Struct, frozen=True):
@@ -52,8 +64,8 @@ Part = Heard | Turn | Answered | Summary
 def mark_of(part: Part) -> Mark | None:
     """What a message is known by; None for what is no message."""
     match part:
-        case Heard(text, key):
-            return Mark("user", text, key=key)
+        case Heard(key=key):
+            return Mark("user", part.words, key=key)
         case Turn(text, calls, key):
             return Mark("agent", text, tuple(call.id for call in calls), key)
         case _:

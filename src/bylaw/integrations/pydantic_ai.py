@@ -233,7 +233,8 @@ def _told(part: Any, ids: Collection[str]) -> Part | None:
     if isinstance(part, UserPromptPart):
         content = part.content
         texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
-        return Heard("\n".join(texts), part.timestamp.isoformat())
+        whole = all(isinstance(each, str) or getattr(each, "kind", "") == "cache-point" for each in content)
+        return Heard("\n".join(texts), part.timestamp.isoformat(), whole)
     if getattr(part, "tool_call_id", None) not in ids:
         return None
     if part.part_kind == "retry-prompt":

@@ -56,10 +56,14 @@ class LiveSession:
         """Another conversation under the same shield, of which nothing earlier is known, and why."""
         return LiveSession(self.shield, lacks=lacks)
 
-    def user(self, text: str, *, time: float | None = None) -> None:
-        """The user said something."""
+    def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
+        """The user said something; not `whole` where there was more to it than text, such as a voice note or a file.
+
+        What is no text, or an empty text, is nobody's yes, and what was agreed to before it is open.
+        """
         said, at = door.text(text, "what the user said"), self._time(time)
-        self._happen(lambda conversation: conversation.user(said, time=at), is_said=True)
+        whole = door.yes_or_no(whole, "`whole`")
+        self._happen(lambda conversation: conversation.user(said, time=at, whole=whole), is_said=True)
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something."""

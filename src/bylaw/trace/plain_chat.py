@@ -61,8 +61,10 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
             continue
         transcript.turn = turn = turn + 1
         by: Party = "user" if role == "user" else "agent"
-        if content:
+        if content and not content.isspace():
             add(Message(by, content, turn, "", time))
+        elif content is not None and by == "user" and not message.tool_calls:
+            transcript.hear("")
         if message.tool_calls is None:
             continue
         for call in message.tool_calls:

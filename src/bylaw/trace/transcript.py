@@ -62,6 +62,15 @@ class Transcript:
         if text:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
+    def hear(self, text: str, agent: str = "", *, whole: bool = True) -> None:
+        """A message of the user's. Of one without words, or with a voice note, a picture or a file, something was said
+        that is not known."""
+        has_words = bool(text) and not text.isspace()
+        if has_words:
+            self.say("user", text, agent)
+        if not (has_words and whole):
+            self.events.append(Message("user", "", self.turn, agent, self.time, captured=False))
+
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
         """A tool call in the current turn, its arguments as they were recorded."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
@@ -317,6 +326,18 @@ def plain_text(content: Any) -> str:
     if isinstance(content, dict):
         return part_text(content) or ""
     return ""
+
+
+_WORDS = {"text", "input_text", "output_text", "thinking", "reasoning", "redacted_thinking"}
+
+
+def says_more(content: Any) -> bool:
+    """Whether a message holds what is no text: a voice note, a picture, a file."""
+    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
+    return any(
+        isinstance(part, dict) and cast("dict[str, Any]", part).get("type") not in _WORDS and not part_text(part)
+        for part in parts
+    )
 
 
 def seconds(recorded: Any) -> float | None:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Approved, Card, Confirmation, LookedUp, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
-from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
+from bylaw.trace.transcript import Transcript, plain_text, read_arguments, says_more, seconds
 
 Id = str | int | None
 T = TypeVar("T")
@@ -101,6 +101,9 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                     _confirm(transcript, message, agent)
                 elif message.handover is not None and by == "user":
                     _hand_over(transcript, message, agent)
+                elif by == "user" and message.captured and not content.strip():
+                    if not message.tool_calls:
+                        transcript.hear(content, agent)
                 elif content or not message.captured:
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
@@ -241,7 +244,10 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> No
             )
         else:
             spoken.append(part)
-    transcript.say(by, plain_text(spoken), agent)
+    if by == "user" and (spoken or not parts):
+        transcript.hear(plain_text(spoken), agent, whole=not says_more(spoken))
+    else:
+        transcript.say(by, plain_text(spoken), agent)
 
 
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call"}
