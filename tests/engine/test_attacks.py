@@ -11,6 +11,7 @@ from bylaw.engine.session import Session
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
+from bylaw.shield import Shield
 from bylaw.trace import Call, Event, Result
 
 NIGHT = 1714532400.0
@@ -179,6 +180,19 @@ def send(account: Any, turn: int, *, time: float = NIGHT + 36_000) -> Call:
 def test_a_rule_for_each_thing_takes_for_one_what_a_tool_may_take_for_one(ruled: Pack, one: Any, other: Any) -> None:
     assert broken(ruled, [send(one, 1), Result(0, "ok"), send(other, 2)]) == ["once"]
     assert broken(ruled, [send(one, 1), Result(0, "ok"), send("B2", 2)]) == []
+
+
+@pytest.mark.parametrize("other", ["AC11", "AC_11", "ac 11", "AC\u201111", "AC/11"])
+def test_a_rule_for_each_thing_is_open_where_a_tool_may_take_two_values_for_one(ruled: Pack, other: str) -> None:
+    session = Session(ruled)
+    session.observe_all([send("AC-11", 1), Result(0, "ok"), send(other, 2), Result(2, "ok")])
+    assert session.findings(ended=True) == []
+    assert session.open_rules == {"once"}
+    with Shield(ruled).session("c") as live:
+        assert live.decide("send", {"account_id": "AC-11"}, time=NIGHT + 36_000).allowed
+        live.result("ok")
+        assert not live.decide("send", {"account_id": other}, time=NIGHT + 36_001).allowed
+        assert live.decide("send", {"account_id": "AC-12"}, time=NIGHT + 36_002).allowed
 
 
 def test_a_short_result_beside_a_long_one_is_read(ruled: Pack) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.wording import consent_words_for_agent, rule_words
+from bylaw.facts.alike import alike
 from bylaw.facts.value import key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
@@ -216,7 +217,10 @@ class Conduct:
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
             else:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
-                tables[family.rule.name] = family.table(binding, made if binding else elsewhere, elsewhere)
+                about = (binding, *_near(family, binding))
+                found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
+                # Of those that it may be about, the one that says most against it counts.
+                tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
         # Knowledge is about the world in which the call is made, so nothing in it changes with the call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
@@ -305,24 +309,28 @@ class Conduct:
             if name in values:
                 continue
             is_dear = ready.predicates[name].price > 0
-            if not is_dear or not family.is_decided(*self._bound(names, binding, values)):
+            if not is_dear or not family.is_decided(*self._bound(family, names, binding, values)):
                 values[name] = self._value(ready.predicates[name], act)
-        reports = family.step(*self._bound(names, binding, values))
+        reports = family.step(*self._bound(family, names, binding, values))
         for key, report in reports.items():
             if report.broke is not False:
                 found = self._found(act, rule, "broken" if report.broke else "open", values)
                 (broken if report.broke else open).append(replace(found, binding=self._spelt[str(key)]))
 
     def _bound(
-        self, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
+        self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """The values for the binding that the act names, and those for all others."""
+        """The values for the binding that the act names, for those that it may name in another spelling, and those for
+        all others."""
         known = {name: values.get(name) for name in names}
         # An act that may be about any of them may be an action on each.
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
-        return ({binding: known} if binding else {}), others
+        if not binding:
+            return {}, others
+        perhaps = {name: value and None if name in actions else value for name, value in known.items()}
+        return {**dict.fromkeys(_near(family, binding), perhaps), binding: known}, others
 
     def _found(self, act: Act, rule: Rule, standing: RuleStanding, values: dict[str, bool | None]) -> RuleFinding:
         names = self._ready.names[rule.name]
@@ -348,6 +356,11 @@ class Conduct:
         if predicate.name not in found:
             found[predicate.name] = predicate.find(act)
         return found[predicate.name]
+
+
+def _near(family: Family, binding: str) -> list[Hashable]:
+    """What an act may be about in another spelling than before: a tool may take `AC-11` and `AC11` for one."""
+    return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str) -> str | None:

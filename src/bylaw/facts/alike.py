@@ -9,7 +9,7 @@ from bylaw.facts.value import loose
 
 _MARKS = " $\u20ac\u00a3\u00a5\u20b9.,;:!?'\"+"
 _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
-_JOINTS = str.maketrans("", "", " -_/#")
+_JOINTS = str.maketrans("", "", " -_/#\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212")
 """What stands around a value, beside it or between its parts, and makes no other one of it."""
 _LONGEST = 64
 """No longer text is read as a number."""

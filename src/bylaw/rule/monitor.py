@@ -154,6 +154,11 @@ class Family:
         other._monitors = {binding: monitor.fork() for binding, monitor in self._monitors.items()}
         return other
 
+    @property
+    def bindings(self) -> list[Hashable]:
+        """Those met so far."""
+        return list(self._monitors)
+
     def monitor(self, binding: Hashable) -> Monitor:
         """The monitor of one binding, made now if this is the first that is heard of it."""
         if binding not in self._monitors:
