@@ -149,7 +149,8 @@ class ShieldMiddleware(AgentMiddleware):
             thread = _thread(request.runtime)
             follower = self._followers.get(thread, messages, _first, request.runtime)
             parts = _parts(messages)
-            if thread and thread not in self._begun and self.shield.log is None and not follower.session.length:
+            is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
+            if thread and is_new and not _has_answer(request.runtime):
                 parts += _begun_elsewhere(parts)
             follower.follow(parts)
         if agent or not self._pauses:
@@ -180,6 +181,13 @@ def _begun_elsewhere(parts: list[Part]) -> list[Part]:
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
     return [Answered(each.id, "", captured=False) for each in turn.calls if each.id not in answered] if turn else []
+
+
+def _has_answer(runtime: Any) -> bool:
+    """Whether the graph goes on with the answer to an `interrupt` of this very call: then it waited there, undone."""
+    pad = (runtime.config.get("configurable") or {}).get("__pregel_scratchpad")
+    first = getattr(pad, "get_null_resume", None)
+    return bool(getattr(pad, "resume", None)) or (first is not None and first(False) is not None)
 
 
 def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
