@@ -345,6 +345,7 @@ class Consents:
             self._records,
             call.start,
             tool=call.call.tool,
+            described=call.tool.description if call.tool is not None else "",
             deed=deed,
             raw="\n".join(each.raw for each in standing),
             now=call.call.time,

@@ -43,6 +43,7 @@ class Hearing:
         before: int,
         *,
         tool: str = "",
+        described: str = "",
         deed: Deed | None = None,
         raw: str = "",
         bracketed: Passage | None = None,
@@ -62,6 +63,8 @@ class Hearing:
         self.records = records
         self.before = before
         self.tool = tool
+        self.described = described
+        """What the tool says of itself."""
         self.now = now
         """When the call is made, in seconds; None where nobody knows."""
         self.deed = deed

@@ -118,7 +118,7 @@ def _is_of_record(heard: Hearing, each: Argument) -> bool:
 
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
     def is_known(word: str) -> bool:
-        own = chain(words_of(heard.tool), *(words_of(other.name) for other in heard.given))
+        own = chain(words_of(heard.tool), words_of(heard.described), *(words_of(other.name) for other in heard.given))
         return stem(word) in map(stem, own) or heard.deed is None or heard.deed.is_called((word,))
 
     return is_told_of_another(each, heard.bracketed, is_known)
