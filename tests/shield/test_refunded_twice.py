@@ -106,23 +106,24 @@ def test_a_look_up_beside_a_refund_does_not_tell_what_is_left(
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "result"),
+    ("tool", "arguments", "result", "answer"),
     [
-        ("list_invoices", {"account_id": "A1"}, {"invoices": [{"id": "I1", "paid": "80.00"}]}),
-        ("get_invoice", READ[1], {}),
-        ("get_invoice", READ[1], {"message": "try again later"}),
-        ("get_invoice", READ[1], {"statusCode": 503, "body": None}),
+        ("list_invoices", {"account_id": "A1"}, {"invoices": [{"id": "I1", "paid": "80.00"}]}, "deny"),
+        # The agent may have read there what the shield cannot.
+        ("get_invoice", READ[1], {}, "look_up"),
+        ("get_invoice", READ[1], {"message": "try again later"}, "look_up"),
+        ("get_invoice", READ[1], {"statusCode": 503, "body": None}, "look_up"),
     ],
 )
 def test_a_result_that_leaves_a_field_out_shows_no_default_of_it(
-    tool: str, arguments: dict[str, Any], result: Any
+    tool: str, arguments: dict[str, Any], result: Any, answer: str
 ) -> None:
     session = Shield(PACK).session("one")
     session.decide("get_invoice", READ[1])
     session.result({**INVOICE, "refunded": "80.00"})
     session.decide(tool, arguments)
     session.result(result)
-    assert decided(session) == "deny"
+    assert decided(session) == answer
 
 
 REFUNDED = {**INVOICE, "refunded": "80.00"}
