@@ -236,7 +236,7 @@ def _marked(given: Any, known: list[Any]) -> Any:
     is_list = isinstance(given, list | tuple) and not (len(given) == 2 and isinstance(given[0], str))
     found: list[Any] = []
     for each in given if is_list else [given]:
-        message = each if isinstance(each, BaseMessage) else convert_to_messages([each])[0]
+        message: Any = each if isinstance(each, BaseMessage) else convert_to_messages([each])[0]
         is_users = isinstance(message, HumanMessage) or _role(message) == "user"
         if is_users and not any(message.id == old.id and message.content == old.content for old in known if old.id):
             told = {**message.additional_kwargs, SOURCE: TOOL}
