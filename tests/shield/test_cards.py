@@ -285,6 +285,19 @@ def test_who_wants_it_after_all_gets_a_card_that_can_be_pressed(shield: Shield) 
     assert ask(session).allowed
 
 
+def test_after_a_no_in_words_the_card_is_another_and_a_late_press_on_the_first_is_none(shield: Shield) -> None:
+    session, card = begun(shield)
+    session.user("No, don't!")
+    session.user("I want the transfer after all.")
+    other = card_of(ask(session))
+    assert other.id != card.id
+    with pytest.raises(UsageError, match="the user has said no since"):
+        session.confirm(card, True)
+    assert not ask(session).allowed
+    session.confirm(other, True)
+    assert ask(session).allowed
+
+
 def test_a_question_leaves_a_card_as_it_is(shield: Shield) -> None:
     session, card = begun(shield)
     session.user("What is the fee?")

@@ -281,7 +281,7 @@ class Conversation:
 
     def waiting_card(self, digest: str, before: int) -> Card | None:
         """The card put last before a step for calls of this digest, where it was neither answered nor used."""
-        return self._cards.waiting(digest, before)
+        return self._cards.waiting(digest, before, self._session.card_refusals)
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""

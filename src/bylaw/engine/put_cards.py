@@ -23,8 +23,11 @@ class PutCards:
         self._begin = self._seen = step
         self._cards.clear()
 
-    def waiting(self, digest: str, before: int) -> Card | None:
-        """The card put last before a step for calls of this digest, where it was neither answered nor used."""
+    def waiting(self, digest: str, before: int, no: Iterable[str] = ()) -> Card | None:
+        """The card put last before a step for calls of this digest, where it was neither answered nor used.
+
+        After a no in words it is another: a press on the first, which comes late, is none on that one.
+        """
         events = self._script.events
         for step in range(self._seen, before):
             event = events[step]
@@ -45,7 +48,7 @@ class PutCards:
         ]
         standing = standing_of(since, card.id)
         is_open = standing is not None and standing.answer is None and standing.used_by is None
-        return card if is_open else None
+        return card if is_open and not self._is_refused(card.id, no, before) else None
 
     def is_new(self, answer: Confirmation, time: float | None, no: Iterable[str] = ()) -> bool:
         """Whether an answer says something that was not said before; one that its card cannot take is refused. `no` are
@@ -77,10 +80,10 @@ class PutCards:
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
-    def _is_refused(self, card: str, no: Iterable[str]) -> bool:
+    def _is_refused(self, card: str, no: Iterable[str], before: int | None = None) -> bool:
         """Whether the user has said no in words since a card was put last: which of the two came later, a host that
         reports a press may not know."""
-        for event in reversed(self._script.events[self._begin :]):
+        for event in reversed(self._script.events[self._begin : before]):
             if isinstance(event, Call) and event.card is not None and event.card.id == card:
                 return False
             if isinstance(event, Message) and event.by == "user" and is_refusal(event.text, no):
