@@ -43,7 +43,7 @@ class ShieldPlugin(BasePlugin):
 
     With `pauses`, a call that waits for the user's yes or a person's asks for a confirmation of ADK's, with a `Prompt`
     as its payload. It is confirmed with an answer as payload: `{"id": prompt["id"], "confirm": True}` for the user's,
-    `"approve": True, "by": "ann"` for a person's.
+    `"approve": True, "by": "ann"` for a person's. One that is not confirmed is a no.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
@@ -156,7 +156,7 @@ class ShieldPlugin(BasePlugin):
             follower = self._follow(tool_context.session)
             if not self._pauses:
                 return follower.decide(id, tool, arguments)
-            return decide(follower, Asked(id, tool, arguments), _answers(tool_context.tool_confirmation))
+            return decide(follower, Asked(id, tool, arguments), _answers(tool_context))
         # What the inner session calls its user is the outer agent.
         agent = inner_agent()
         asking = [part for part in _parts(list(tool_context.session.events)) if isinstance(part, Turn) and part.calls]
@@ -287,12 +287,22 @@ def _is_aside(event: Any, calls: set[str]) -> bool:
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
-def _answers(confirmation: Any) -> Callable[[Prompt], Any]:
+def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
     """Puts a prompt by stopping the call. ADK asks once about a call: one that comes back does not stop again."""
+    confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)
-    given = [confirmation.payload]
+    given = [confirmation.payload if confirmation.confirmed else _declined(tool_context)]
     return lambda prompt: given.pop() if given else {"id": prompt.id}
+
+
+def _declined(tool_context: Any) -> dict[str, Any]:
+    """A confirmation that is declined is a no to what it asked about, whatever its payload says beside that."""
+    payload, id = tool_context.tool_confirmation.payload, tool_context.function_call_id
+    asked = [event.actions.requested_tool_confirmations.get(id) for event in tool_context.session.events]
+    prompts = [each.payload for each in asked if each is not None and isinstance(each.payload, dict)]
+    said = payload if isinstance(payload, dict) else {}
+    return {**said, "id": prompts[-1].get("id") if prompts else None, "confirm": False, "approve": False}
 
 
 def _shown(result: Any) -> Any:

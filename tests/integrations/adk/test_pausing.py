@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools import FunctionTool
 from google.genai import types
 
 from bylaw.integrations.adk import ShieldPlugin
-from bylaw.trace import Call, Result
+from bylaw.trace import Call, Message, Result
 from tests.integrations import pausing
 from tests.integrations.adk.desk import Place, Scripted, agent, said
 from tests.integrations.guide import run_section
@@ -29,10 +30,15 @@ def script(contents: list[Any]) -> Any:
     return pausing.script(told.name, str(told.response.get("result", told.response)), first)
 
 
-def insists(contents: list[Any]) -> Any:
-    """Makes the call again where it waits for a person."""
+def insists(contents: list[Any], where: str = "A person has to decide") -> Any:
+    """Makes the call again where it waits for a person: ADK does not stop the same call twice."""
     said = script(contents)
-    return [("extend_rental", EXTEND)] if isinstance(said, str) and "Not done yet" in said else said
+    return [("extend_rental", EXTEND)] if isinstance(said, str) and where in said else said
+
+
+def disobeys(contents: list[Any]) -> Any:
+    """Makes the call again where it is told to show the user a card."""
+    return insists(contents, "Show the user the text below")
 
 
 class Worker(pausing.Worker):
@@ -41,8 +47,9 @@ class Worker(pausing.Worker):
     def __init__(self, folder: Path, **given: Any) -> None:
         super().__init__(folder, **given)
         self.guard = ShieldPlugin(self.shield, context=self.context, pauses=self.given.get("pauses", True))
+        says = self.given.get("says", insists)
         extend = self.given.get("tool") or self.rentals.extend_rental
-        self.place = Place(self.guard, agent(insists, [self.rentals.get_rental, extend, self.rentals.refund]))
+        self.place = Place(self.guard, agent(says, [self.rentals.get_rental, extend, self.rentals.refund]))
         if "events" in self.given:
             asyncio.run(self.place.keep("c1", self.given["events"]))
 
@@ -95,6 +102,41 @@ def test_a_confirmation_that_is_declined_lets_nothing_run_and_nobody_is_asked_ag
     worker.say("Extend R1")
     assert "extend_rental" in worker.respond([{"confirmed": False}])
     assert worker.prompts() == []
+    assert worker.rentals.ran == []
+
+
+@pytest.mark.parametrize("answer", [None, CONFIRMED])
+def test_it_is_a_no_whatever_its_payload_says_and_an_agent_that_insists_asks_nobody(
+    tmp_path: Path, answer: Any
+) -> None:
+    worker = Worker(tmp_path, says=disobeys)
+    worker.say("Extend R1")
+    (prompt,) = worker.prompts()
+    payload = answer and {"id": prompt["id"], **answer}
+    assert "Please confirm" not in worker.respond([{"confirmed": False, "payload": payload}])
+    assert worker.prompts() == []
+    assert worker.rentals.ran == []
+    said = [each.confirmation for each in worker.session.trajectory().events if isinstance(each, Message)]
+    assert [(each.card, each.yes) for each in said if each is not None] == [(prompt["id"], False)]
+
+
+@pytest.mark.parametrize(("by", "status"), [("ann", "rejected"), ("", "waiting")])
+def test_a_person_who_declines_it_is_heard_where_they_give_a_name(tmp_path: Path, by: str, status: str) -> None:
+    worker = Worker(tmp_path, log=tmp_path / "log.sqlite", context=None, says=script)
+    worker.say("Tell me first.")
+    worker.say("Yes, please.")
+    worker.respond([{"confirmed": False, "payload": {"approve": True, "by": by}}])
+    assert worker.shield.log is not None
+    assert [each.status for each in worker.shield.log.approvals("default")] == [status]
+    assert worker.rentals.ran == []
+
+
+def test_an_agent_that_insists_where_nobody_has_answered_asks_once_more(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, says=disobeys)
+    worker.say("Extend R1")
+    before = worker.prompts()
+    worker.answer(None)
+    assert worker.prompts() == before
     assert worker.rentals.ran == []
 
 
