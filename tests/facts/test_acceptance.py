@@ -4,15 +4,18 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
 from bylaw.facts.acceptance import accepted
+from bylaw.facts.failing import line_to_write
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 from tests.examples import examples
 
-NAMES = ("error", "isError", "success", "ok", "status", "text", "content", "type", "id", 'a "status"')
+NAMES = ("error", "isError", "success", "ok", "status", "text", "content", "type", "id", 'a "status"', "code", "errors")
 WORDS = ("", "error", "rejected", "booked", "false", 'said "error"', '{"error": "no such order"}', "text")
 scalars = some.sampled_from(WORDS) | some.booleans() | some.none() | some.integers(0, 2)
 records = some.dictionaries(
@@ -74,3 +77,57 @@ def test_a_tool_may_name_the_errors_that_are_sure_refusals(
 ) -> None:
     tool = Tool("refund", "write", surely_refused="no such")
     assert accepted(tool, Result(0, content, error=error)) is wanted
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Error 503: upstream timed out",
+        "ERROR insufficient funds",
+        "Error [E42]: insufficient funds",
+        "HTTP 500",
+        "HTTP/1.1 422 Unprocessable Entity",
+        "502 Bad Gateway",
+        "503",
+        "timeout",
+        "Request timed out after 30 s",
+        "Failed: insufficient funds",
+        "The refund failed",
+        "ValueError: amount",
+        "Traceback (most recent call last): ...",
+        "Unable to refund",
+        '"ERROR insufficient funds"',
+        '{"statusCode": 422, "body": "amount too high"}',
+        '{"code": "ERR_42", "message": "insufficient funds"}',
+        '{"message": "upstream timed out"}',
+        '{"errors": ["amount too high"]}',
+    ],
+)
+def test_of_a_write_that_nobody_declares_what_looks_like_an_error_tells_nothing(content: str) -> None:
+    tool, result = Tool("refund", "write"), Result(0, content)
+    assert accepted(tool, result) is None
+    assert accepted(tool, result, result.value()) is None
+    assert accepted(tool, Result(0, content, error=False)) is True, "the log says that it is no error"
+    assert accepted(replace(tool, refused="^Sorry"), Result(0, content)) is True, "the pack says what is one"
+    line = yaml.safe_load(line_to_write("write", content))
+    assert accepted(replace(tool, **line), Result(0, content)) is False, "the line to write settles it"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "refunded",
+        "",
+        "null",
+        "500 points were added",
+        "Refund issued. The customer's earlier payment failed.",
+        "503 of 503 seats are booked",
+        '{"code": 200, "message": "OK"}',
+        '{"code": "WELCOME10", "message": "added"}',
+        '{"order_id": "7", "message": "Refunded after the time-out", "errors": []}',
+    ],
+)
+def test_what_a_write_tells_otherwise_was_done(content: str) -> None:
+    result = Result(0, content)
+    assert accepted(Tool("refund", "write"), result) is True
+    assert accepted(Tool("refund", "write"), result, result.value()) is True

@@ -314,3 +314,35 @@ observations:
     write(world, "swap", {"order_id": "O1", "card_id": "C1"}, '{"order_id": "O1", "status": "swapped", "paid": "4"}')
     assert world.record("Order", ("O1",)) == {"order_id": "O1", "status": "swapped"}
     assert world.record("Card", ("C1",)) == {"card_id": "C1", "balance": Decimal(5)}
+
+
+def test_after_a_write_that_was_perhaps_done_what_it_moves_is_not_known(world: Snapshot) -> None:
+    world.unsettle(Call("pay", {"account_id": "A1", "amount": "10"}, turn=0))
+    assert read(world, "balance", "A1") is UNSEEN
+    assert read(world, "owner", "A1") == "Ann"
+    assert read(world, "balance", "A2") == Decimal("7.50")
+
+
+def test_a_thing_that_was_perhaps_deleted_is_there_or_not(world: Snapshot) -> None:
+    assert world.members("Account", {"status": "open"}) == [("A1",), ("A2",)]
+    world.unsettle(Call("close", {"account_id": "A1"}, turn=0))
+    assert read(world, "exists", "A1") is UNSEEN
+    assert world.members("Account", {"status": "open"}) is None
+
+
+def test_a_thing_that_was_perhaps_made_may_be_in_a_list(world: Snapshot) -> None:
+    world.unsettle(Call("open", {"owner": "Ann"}, turn=0))
+    assert read(world, "owner", "A1") == "Ann"
+    assert world.members("Account", {"owner": "Ann"}) is None
+
+
+def test_a_list_by_what_was_perhaps_changed_is_not_known(world: Snapshot) -> None:
+    world.unsettle(Call("close_all", {"ids": ["A1"]}, turn=0))
+    assert world.members("Account", {"status": "open"}) is None
+    assert world.members("Account", {"owner": "Bob"}) == [("A2",)]
+    assert world.members("Account", {"owner": "Bob", "status": "open"}) == [("A2",)]
+
+
+def test_a_list_by_what_a_write_made_unknown_is_not_known(world: Snapshot) -> None:
+    world.apply(Call("rename", {"account_id": "A1", "owner": "Cleo"}, turn=0), Result(0, '"done"'))
+    assert world.members("Account", {"owner": "Cleo"}) is None

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from bylaw import Shield
 from bylaw.cli.proxy import _taken_up  # pyright: ignore[reportPrivateUsage]
 from bylaw.errors import UsageError
+from bylaw.facts.lost import is_lost
 from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.shield.history import read_history
-from bylaw.shield.lost import is_lost
 from bylaw.trace.chat_record import chat_line
 from bylaw.trace.transcript import repeated_key
 from tests.command import bylaw

@@ -188,6 +188,10 @@ class WatchedWorld:
         """Move."""
         self._world.apply(call, result)
 
+    def unsettle(self, call: Call) -> None:
+        """Nobody knows whether a write was done."""
+        self._world.unsettle(call)
+
     def __getattr__(self, name: str) -> Any:
         # A pack's own world has more to it, e.g. for its benchmark's tasks.
         return getattr(self._world, name)

@@ -152,6 +152,8 @@ class Tally:
             counts["tool", tool, "result_not_captured"] += 1
         if verdict.made.accepted is False:
             return
+        if verdict.made.is_perhaps_done():
+            counts["tool", tool, "perhaps_done"] += 1
         counts["tool", tool, "executed"] += 1
         if verdict.made.tool is not None and verdict.made.tool.effect == "read":
             counts["tool", tool, "read"] |= 1
@@ -227,6 +229,7 @@ class Tally:
                 "calls": self.counts["tool", name, "calls"],
                 "executed": self.counts["tool", name, "executed"],
                 "result_not_captured": self.counts["tool", name, "result_not_captured"],
+                "perhaps_done": self.counts["tool", name, "perhaps_done"],
                 **{criterion: self._verdicts("tool", name, criterion) for criterion in CRITERIA},
             }
             for name in self._names("tool")

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from bylaw.engine.wording import (
     rule_words_for_reader,
 )
 from bylaw.errors import UsageError
+from bylaw.facts.failing import line_to_write, looks_failed
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
 from bylaw.text.visible import all_visible, clean
@@ -99,7 +100,9 @@ def explain_command(
         raise UsageError(what, hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     events = kept_events(out, trajectory) or events_in_logs(out, trajectory)
-    explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
+    doubtful = {at for at, each in lines.items() if each.get("executed", False) is None}
+    shown = all_visible(line), all_visible(policies), all_visible(events)
+    explain(*shown, console, criterion=criterion, doubtful=doubtful)
     console.print()
     if place := place_of(out, trajectory):
         console.print(Text(f"another conversation has this id, too: this one is {clean(place, 200)}"))
@@ -131,8 +134,12 @@ def explain(
     console: Console,
     *,
     criterion: Criterion = "determined",
+    doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print one call's verdict, policy by policy, the most severe first, or what broke a rule."""
+    """Print one call's verdict, policy by policy, the most severe first, or what broke a rule.
+
+    `doubtful` are the steps of calls of which nobody knows whether they were carried out.
+    """
     step: int = line["step"]
     if "tool" in line:
         _call(line, criterion, events, console)
@@ -143,7 +150,7 @@ def explain(
     judged = sorted((each for each in line["policies"] if each[criterion] != "compliant"), key=_severity)
     for alike in _alike(judged, criterion):
         console.print()
-        _policy(alike, policies, criterion, step, events, console)
+        _policy(alike, policies, criterion, step, events, console, doubtful)
     for broken in line.get("rules", []):
         _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), events, console)
     for unsure in line.get("open_rules", []):
@@ -195,6 +202,8 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
         console.print(Padding(Text("its arguments are in the log, which has been moved", style="dim"), (0, 2)))
     for origin in line.get("origins", []):
         console.print(Padding(Text(f"value    {origin_words(origin)}"), (0, 2)))
+    if line["executed"] is None:
+        _show_doubt(step, events, console, 2)
     console.print(_standing(line, criterion))
     if line.get("because"):
         console.print(Text(line["because"]))
@@ -202,9 +211,43 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
 
 def _unsure(step: int, events: list[dict[str, Any]]) -> str:
     """Why nobody knows whether a call was carried out: no result was recorded, or the result does not say."""
-    answers = (each for each in events if each["type"] == "result" and each.get("call") == step)
-    is_recorded = any(each["text"] for each in answers)
-    return "its result does not say whether it was done" if is_recorded else "result not captured"
+    return "its result does not say whether it was done" if _answer(step, events) else "result not captured"
+
+
+def _answer(step: int, events: list[dict[str, Any]]) -> str:
+    """What a call was answered, where that was recorded."""
+    answers = (each["text"] for each in events if each["type"] == "result" and each.get("call") == step)
+    return next(filter(None, answers), "")
+
+
+def _show_doubt(step: int, events: list[dict[str, Any]], console: Console, indent: int) -> None:
+    """What a call was answered of which nobody knows whether it was done, and what would settle it."""
+    if answer := _answer(step, events):
+        told = f"if that means that nothing was done, write under `{events[step]['tool']}` in tools.yaml:"
+        said = f"it was answered: {_short(answer)}\n{told}\n  {line_to_write('write', answer)}"
+        console.print(Padding(Text(said), (0, indent)))
+
+
+def _unread(entry: dict[str, Any], step: int, events: list[dict[str, Any]]) -> list[int]:
+    """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
+    found: list[int] = []
+    for fact in entry.get("reason", {}).get("not_readable") or ():
+        named = {str(part) for part in fact["key"] or ()}
+        calls = (at for at in range(min(step, len(events)) - 1, -1, -1) if events[at]["type"] == "call")
+        asked = (at for at in calls if named & set(map(str, events[at]["arguments"].values())))
+        found += [at for at in [next(asked, None)] if at is not None and _answer(at, events)]
+    return list(dict.fromkeys(found))
+
+
+def _show_unread(step: int, events: list[dict[str, Any]], console: Console) -> None:
+    """What a look-up was answered that could not be read, and what to write where that is an error."""
+    tool, answer = events[step]["tool"], _answer(step, events)
+    said = f"{tool} at step {step} was answered: {_short(answer)}"
+    if looks_failed(answer, tool):
+        said += (
+            f"\nif that means that it failed, write under `{tool}` in tools.yaml:\n  {line_to_write('read', answer)}"
+        )
+    console.print(Padding(Text(said), (0, 4)))
 
 
 def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others: bool, console: Console) -> None:
@@ -244,6 +287,7 @@ def _policy(
     step: int,
     events: list[dict[str, Any]],
     console: Console,
+    doubtful: Set[int],
 ) -> None:
     entry = alike[0]
     names = ", ".join(each["id"] for each in alike)
@@ -253,6 +297,8 @@ def _policy(
         console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
         console.print(Padding(Text(f"because: {policy_words_for_reader(entry)}"), (0, 2)))
+    for asked_at in _unread(entry, step, events):
+        _show_unread(asked_at, events, console)
     shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
     for seen in shown.values():
         console.print(Padding(_seen(seen), (0, 2)))
@@ -267,7 +313,10 @@ def _policy(
         stale_by: int | None = missing.get("stale_by")
         if stale_by is not None:
             tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
-            console.print(Padding(Text(f"what was seen is out of date since step {stale_by}{tool}"), (0, 4)))
+            perhaps = ", which was perhaps done" if stale_by in doubtful else ""
+            console.print(Padding(Text(f"what was seen is out of date since step {stale_by}{tool}{perhaps}"), (0, 4)))
+            if perhaps:
+                _show_doubt(stale_by, events, console, 4)
         elif lookup and (asked := _asked(lookup, step, events)):
             console.print(Padding(Text(asked), (0, 4)))
         if lookup:

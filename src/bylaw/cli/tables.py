@@ -230,6 +230,12 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
+    notes += [
+        f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether it was done, so nobody knows"
+        " what is true then: give the tool `surely_refused` in tools.yaml (`bylaw explain` shows the line to write)."
+        for tool, each in summary["by_tool"].items()
+        if each.get("perhaps_done") and each["effect"] == "write"
+    ]
     notes += _settling(summary)
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())

@@ -379,7 +379,10 @@ class Session:
 
     def _move(self, world: World) -> None:
         for made in self._unmoved:
-            world.apply(made.call, made.result)
+            if made.is_perhaps_done():
+                world.unsettle(made.call)
+            else:
+                world.apply(made.call, made.result)
         self._unmoved.clear()
 
     def settle(self) -> list[CallVerdict]:

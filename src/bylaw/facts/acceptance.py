@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from bylaw.facts.failing import record_looks_failed, text_looks_failed
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
@@ -79,6 +80,11 @@ def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
     head = content.lstrip()[:64]
     if head[:1] != "{" and (told := _told(head, content)) is not True:
         return told
+    if tool is not None and tool.effect == "write":
+        value = result.value() if value is NOTHING else value
+        if isinstance(value, dict):
+            return _told_by(tool, cast("dict[str, Any]", value))
+        return None if text_looks_failed(content, tool.name) else True
     signs = (_SIGNS if head[:1] == "{" else ()) if result.is_json() else _PRINTED_SIGNS
     for sign in signs:
         if sign in content:
@@ -102,7 +108,9 @@ def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
         if isinstance(value, Contradicted):
             told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
             return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
-    return False if _is_refusal(record) else _by_status(tool, record)
+    told = False if _is_refusal(record) else _by_status(tool, record)
+    is_open = told is True and tool is not None and tool.effect == "write" and record_looks_failed(record)
+    return None if is_open else told
 
 
 def _told(head: str, text: str) -> bool | None:

@@ -49,6 +49,10 @@ class CallRecord(Struct, eq=False):
         """Whether its result leaves open if it was done."""
         return self.accepted is None and self.result is not None and self.result.captured
 
+    def is_perhaps_done(self) -> bool:
+        """Whether an answer came that leaves open if it was done, by its words or by a shield's mark."""
+        return self.is_doubtful() or (self.result is not None and self.result.refused is False)
+
     def counts(self) -> bool:
         """Whether, for all that is known now, the call may have taken effect."""
         return self.accepted is not False

@@ -10,20 +10,24 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
+from bylaw.facts.failing import text_looks_failed
 from bylaw.facts.observation import Observation, Sighting, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
-EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "uncaptured", "refused"]
+EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
 """`shown`: something that the entities map. `readable`: data, where no pack says what it shows. `empty`: data with
-nothing in it. `unmapped`: data in which no observation finds its thing. `unreadable`: text that nothing reads."""
+nothing in it. `unmapped`: data in which no observation finds its thing. `unreadable`: text that nothing reads.
+`failing`: such a text that looks like an error."""
 
 CURES: Final[dict[EvidenceGrade, str]] = {
     "uncaptured": "results were not recorded: switch content capture on",
     "unreadable": "results are text that is neither JSON nor what Python prints: have the tool return JSON, or give its"
     " observation a `text` pattern",
+    "failing": "some results look like errors, and nothing says that they are: give the tool `refused` in tools.yaml"
+    " (`bylaw explain` shows the line to write)",
     "unmapped": "results are data in which no observation finds a thing with its key: correct the tool's observations",
 }
 """What to do about each fault; how to record is on the page docs/guides/get-your-logs-out.md."""
@@ -142,7 +146,7 @@ def grade(
     if value is None or value == "" or value == [] or value == {}:
         return "empty"
     if isinstance(value, str):
-        return "unreadable"
+        return "failing" if text_looks_failed(value, call.tool) else "unreadable"
     return "readable" if observations is None else "unmapped"
 
 
@@ -177,7 +181,7 @@ def _evidence(tool: str, graded: Counter[EvidenceGrade], maps: bool) -> LookupEv
         tool,
         graded.total(),
         captured,
-        captured - graded["unreadable"],
+        captured - graded["unreadable"] - graded["failing"],
         graded["shown"] if maps else None,
         graded["refused"],
         graded["empty"],

@@ -36,6 +36,10 @@ class World(Protocol):
         """The call was accepted: move."""
         ...
 
+    def unsettle(self, call: Call) -> None:
+        """Nobody knows whether the call was accepted: what it would have moved is not known any more."""
+        ...
+
 
 Reader = Callable[[str, Key], WorldRecord | NoValue]
 Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
@@ -60,6 +64,8 @@ class Snapshot:
         self._dropped: dict[tuple[str, Key], frozenset[str]] = {}
         """Fields of what is laid over that a write moved to where nobody knows."""
         self._strangers: list[UndeclaredCall] = []
+        self._perhaps_more: set[str] = set()
+        """Kinds of which a write may have made one more, or moved one that only its lost result names."""
 
     def fork(self) -> "Snapshot":
         """The untouched world."""
@@ -94,7 +100,7 @@ class Snapshot:
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
         """All things that match, those made or changed by the trajectory's writes included."""
         lost = self._forgotten.get(entity, _NONE)
-        if self._lister is None or lost is None or lost & match.keys():
+        if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
         listed = self._lister(entity, match)
         if listed is None or self._strangers:
@@ -103,11 +109,18 @@ class Snapshot:
         keys = list(dict.fromkeys([*listed, *laid]))
         if any(key not in laid and self._is_lost(entity, key) for key in keys):
             return None
-        return [key for key in keys if key not in laid or self._matches(entity, key, match)]
+        found = {key: self._matches(entity, key, match) for key in laid}
+        return None if None in found.values() else [key for key in keys if found.get(key, True)]
 
-    def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool:
-        record = self.record(entity, key)
-        return not isinstance(record, NoValue) and agrees(self._schema.entities[entity], record, match)
+    def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool | None:
+        """Whether a thing that was written matches; None where what it was compared by is not known any more."""
+        record, lost = self.record(entity, key), self._dropped.get((entity, key), _NONE)
+        if isinstance(record, NoValue):
+            return None if record is UNSEEN else False
+        known = {name: value for name, value in match.items() if name not in lost}
+        if not agrees(self._schema.entities[entity], record, known):
+            return False
+        return True if len(known) == len(match) else None
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
@@ -132,15 +145,47 @@ class Snapshot:
             if change.entity in told:
                 continue
             for key in change.touched(call.arguments, value, self._find):
-                if key is not None:
-                    self._blur(change.entity, key)
-                self._forget(change.entity, key, change.fields)
+                self._lose(change.entity, key, change.fields)
         if value is not NOTHING:
             for kind, observations in self._schema.shows.get(call.tool, {}).items():
                 for observation in observations if kind not in told else ():
                     for sighting in sightings(observation, call.arguments, value, None, True):
                         fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
                         self._lay(observation.entity.name, sighting.key, fields)
+
+    def unsettle(self, call: Call) -> None:
+        """Lose what a write would have moved: it may be as it was, or as the write makes it."""
+        if call.tool not in self._schema.tools or call.fault:
+            self.apply(call, None)
+            return
+        effects = self._schema.effects.get(call.tool, ())
+        for effect in effects:
+            fields = None if effect.delete else effect.fields()
+            scopes = effect.scopes(call.arguments, NOTHING, self._find)
+            if not scopes:
+                # Its items may be those of the result.
+                self._lose(effect.entity, None, fields)
+            for scope in scopes:
+                key = effect.key_in(scope)
+                if key is None or (NOTHING in key and effect.is_through):
+                    self._lose(effect.entity, None, fields)
+                elif NOTHING in key:
+                    self._perhaps_more.add(effect.entity)
+                elif effect.applies(scope, self._typed(effect.entity, key)) is not False:
+                    self._lose(effect.entity, key, fields)
+        told = {effect.entity for effect in effects}
+        for change in self._schema.changes.get(call.tool, ()):
+            for key in change.touched(call.arguments, NOTHING, self._find) if change.entity not in told else ():
+                self._lose(change.entity, key, change.fields)
+
+    def _typed(self, entity: str, key: Key) -> Mapping[str, Any]:
+        record = self.record(entity, key)
+        return {} if isinstance(record, NoValue) else typed(self._schema.entities[entity], record)
+
+    def _lose(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
+        if key is not None:
+            self._blur(entity, key)
+        self._forget(entity, key, fields)
 
     def _meet(self, stranger: UndeclaredCall) -> None:
         """A tool that nobody declared may have done anything to what its arguments name."""

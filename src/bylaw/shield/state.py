@@ -16,6 +16,7 @@ from bylaw.engine.conversation import Conversation
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
+from bylaw.facts.lost import is_lost
 from bylaw.record.approval import draft
 from bylaw.record.entry import Conflict, Entry
 from bylaw.record.journal import Answers, LogError
@@ -27,7 +28,6 @@ from bylaw.shield.call_decisions import Attempt, CallDecisions, Happening, Host,
 from bylaw.shield.decision import Decision
 from bylaw.shield.drafting import Drafting
 from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
-from bylaw.shield.lost import is_lost
 from bylaw.shield.recalled_card import confirmation_of
 from bylaw.shield.stopping import told
 from bylaw.trace.event import Approved, Call

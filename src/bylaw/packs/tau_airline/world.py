@@ -24,6 +24,8 @@ class AirlineWorld:
         self.users: dict[str, Record] = {}
         self.reservations: dict[str, Record] = {}
         self.days: dict[tuple[str, str], Record] = {}
+        self._unsettled: set[str] = set()
+        """Users and reservations of which a call may have changed anything."""
 
     def fork(self) -> "AirlineWorld":
         """A fresh copy in its first state, for one conversation."""
@@ -75,6 +77,8 @@ class AirlineWorld:
 
     def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | NoValue:
         """What is true of one thing now; `ABSENT` where there is no such thing."""
+        if self._unsettled and entity in ("User", "Reservation", "Leg") and key[0] in self._unsettled:
+            return UNSEEN
         match entity:
             case "User":
                 found = self.user(key[0])
@@ -101,6 +105,8 @@ class AirlineWorld:
         """
         if entity not in ("Reservation", "Leg") or set(match) != {"user_id"}:
             return None
+        if match["user_id"] in self._unsettled:
+            return None
         user = self.user(match["user_id"])
         trips: list[str] = [] if user is None else user["reservations"]
         if entity == "Reservation":
@@ -123,6 +129,12 @@ class AirlineWorld:
             shown: dict[str, Any] | None = result.value()
             if isinstance(shown, dict) and "reservation_id" in shown:
                 self.reservations[shown["reservation_id"]] = dict(shown)
+
+    def unsettle(self, call: Call) -> None:
+        """Nobody knows whether the call moved the real database."""
+        trip = self.reservation(call.arguments.get("reservation_id"))
+        named = [call.arguments.get("reservation_id"), call.arguments.get("user_id"), trip and trip["user_id"]]
+        self._unsettled.update(name for name in named if isinstance(name, str))
 
 
 class AirlineWorlds:

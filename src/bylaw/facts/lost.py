@@ -89,7 +89,7 @@ def is_lost(answer: str, error: bool | None = None, tool: str = "") -> bool:
     if not isinstance(value, dict):
         return False
     record = cast("dict[str, Any]", value)
-    codes = list(_codes(record))
+    codes = list(codes_in(record))
     if codes:
         # A conflict may be with the very write, made by an earlier try whose answer was lost.
         return any(500 <= code < 600 or code in (408, 409, 499) for code in codes)
@@ -134,12 +134,12 @@ def _has(text: str, pattern: str) -> bool:
     return compile_pattern(pattern).occurs(text)
 
 
-def _codes(record: dict[str, Any], *, is_error: bool = False) -> Iterator[int]:
+def codes_in(record: dict[str, Any], *, is_error: bool = False) -> Iterator[int]:
     """The statuses of 400 and above that a record bears; a bare `code` is one only where it tells of an error."""
     is_error = is_error or any(record.get(name) for name in ("error", "errors", "message", "isError"))
     for name, value in record.items():
         if isinstance(value, dict) and name in _TOLD:
-            yield from _codes(cast("dict[str, Any]", value), is_error=name != "body")
+            yield from codes_in(cast("dict[str, Any]", value), is_error=name != "body")
         elif name in _STATUS or (name == "code" and is_error):
             written = str(cast(Any, value))
             if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():

@@ -1,0 +1,128 @@
+"""Somebody's own logs, whose tools answer as they like, under a pack written in an hour."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw import Shield
+from tests.command import bylaw
+
+FILES = {
+    "pack/pack.yaml": "format: 1\nname: pack\ndocument: policy.md\n",
+    "pack/policy.md": "An order that has been refunded cannot be refunded again.\n",
+    "pack/entities.yaml": """\
+entities:
+  Order: {key: order_id, read: get_order, fields: {status: [paid, refunded]}}
+""",
+    "pack/tools.yaml": """\
+tools:
+  get_order: {effect: read, parameters: {order_id: string}}
+  refund_order:
+    effect: write
+    parameters: {order_id: string, amount: string}
+    effects: [{as: Order, key: $args.order_id, set: {status: =refunded}}]
+""",
+    "pack/guards/g.py": '''\
+def refund_once(call: refund_order, facts):
+    """An order that has been refunded cannot be refunded again."""
+    return permit() if facts.Order(call.order_id).status == "paid" else deny("refunded already")
+''',
+    "world.json": '{"Order": [{"order_id": "T1", "status": "paid"}]}',
+}
+PAID = '{"order_id": "T1", "status": "paid"}'
+
+
+def chat(id: str, *calls: tuple[str, str]) -> str:
+    """A conversation of calls with their answers."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Refund T1"}]
+    for place, (tool, answer) in enumerate(calls):
+        arguments = {"order_id": "T1"} | ({"amount": "108.00"} if tool == "refund_order" else {})
+        call = {"id": f"c{place}", "function": {"name": tool, "arguments": json.dumps(arguments)}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{place}", "content": answer})
+    return json.dumps({"id": id, "messages": messages})
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def audit(folder: Path, *lines: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """The judged calls by conversation and step."""
+    (folder / "logs.jsonl").write_text("\n".join(lines) + "\n")
+    ran = bylaw(folder, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", "--out", "out")
+    assert ran.returncode == 0, ran.stderr
+    found = map(json.loads, (folder / "out" / "calls.jsonl").read_text().splitlines())
+    return {(each["trajectory"], each["step"]): each for each in found}
+
+
+@pytest.mark.parametrize(
+    "answer", ["Error 503: upstream timed out", "ERROR no funds", "HTTP 500", "timeout", '{"statusCode": 500}']
+)
+def test_a_retry_after_what_looks_like_an_error_is_not_accused(shop: Path, answer: str) -> None:
+    found = audit(shop, chat("a", ("get_order", PAID), ("refund_order", answer), ("refund_order", '{"ok": true}')))
+    assert (found["a", 3]["executed"], found["a", 3]["determined"]) == (None, "compliant")
+    assert found["a", 5]["determined"] == "uninformed"
+    assert found["a", 5]["policies"][0]["world"] == "unknown"
+
+
+def test_a_retry_after_a_refund_that_was_made_is_still_accused(shop: Path) -> None:
+    found = audit(shop, chat("a", ("get_order", PAID), ("refund_order", "Done."), ("refund_order", '{"ok": true}')))
+    assert found["a", 5]["determined"] == "violation"
+
+
+def test_the_line_that_settles_a_doubtful_write_is_shown_and_does_so(shop: Path) -> None:
+    log = chat("a", ("get_order", PAID), ("refund_order", "ERROR no funds"), ("refund_order", '{"ok": true}'))
+    audit(shop, log)
+    line = "surely_refused: '^ERROR no funds'"
+    for step in ("3", "5"):
+        told = bylaw(shop, "explain", "out", "a", step).stdout
+        assert "if that means that nothing was done, write under `refund_order` in" in told
+        assert line in told
+    tools = shop / "pack" / "tools.yaml"
+    tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
+    found = audit(shop, log)
+    assert (found["a", 3]["executed"], found["a", 5]["determined"]) == (False, "compliant")
+
+
+def test_an_audit_says_which_tools_answer_so_that_nobody_can_tell(shop: Path) -> None:
+    (shop / "logs.jsonl").write_text(chat("a", ("get_order", PAID), ("refund_order", "HTTP 500")) + "\n")
+    ran = bylaw(shop, "audit", "logs.jsonl", "--pack", "pack", "--out", "out")
+    said = " ".join(ran.stdout.split())
+    assert "refund_order: 1 of 1 results do not say whether it was done" in said
+    assert "give the tool `surely_refused` in tools.yaml" in said
+    assert json.loads((shop / "out" / "summary.json").read_text())["by_tool"]["refund_order"]["perhaps_done"] == 1
+
+
+def test_the_line_that_settles_a_failed_look_up_is_shown_and_does_so(shop: Path) -> None:
+    log = chat("a", ("get_order", "Error 503: upstream timed out"), ("refund_order", '{"ok": true}'))
+    found = audit(shop, log)
+    assert found["a", 3]["determined"] == "inconclusive"
+    told = bylaw(shop, "explain", "out", "a", "3").stdout
+    assert "get_order at step 1 was answered: Error 503: upstream timed out" in told
+    assert "refused: '^Error'" in told
+    tools = shop / "pack" / "tools.yaml"
+    tools.write_text(tools.read_text().replace("get_order: {", "get_order: {refused: '^Error', "))
+    assert audit(shop, log)["a", 3]["determined"] == "near_miss"
+
+
+def test_what_a_shield_could_not_tell_accuses_nobody_in_the_audit_of_its_log(shop: Path) -> None:
+    refund = {"order_id": "T1", "amount": "108.00"}
+    with Shield(shop / "pack", log=shop / "log.db").session("a") as session:
+        session.user("Refund T1")
+        session.decide("get_order", {"order_id": "T1"})
+        session.result(PAID)
+        assert session.decide("refund_order", refund).allowed
+        session.result("Error 503: upstream timed out")
+        assert session.decide("refund_order", refund).answer == "look_up"
+    ran = bylaw(shop, "log", "export", "--log", "log.db", "--out", "export.jsonl")
+    assert ran.returncode == 0, ran.stderr
+    lines = (shop / "export.jsonl").read_text().splitlines()
+    found = audit(shop, *lines)
+    assert {each["determined"] for each in found.values()} == {"compliant", "uninformed"}
