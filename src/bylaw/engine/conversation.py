@@ -5,6 +5,7 @@ Turns, ids and the pairing of results with calls are kept here; `Session` below 
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -73,8 +74,10 @@ class Conversation:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.id = id
         self._doubts = doubts
-        given: Mapping[str, Any] = copied(context) if context else {}
-        warn_of_unknown(self.pack, given)
+        given: Mapping[str, Any] = {}
+        if context:
+            given = copied(context)
+            warn_of_unknown(self.pack, given)
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
         """What the host vouches for with the next call."""
@@ -108,7 +111,10 @@ class Conversation:
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
         self._held = False
         """Everything belongs to one turn until the block ends."""
-        self._cards = PutCards(self._script)
+
+    @cached_property
+    def _cards(self) -> PutCards:
+        return PutCards(self._script)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
@@ -226,6 +232,11 @@ class Conversation:
         """What was answered of predicates that code could not settle, in the order it was asked."""
         return tuple(self._session.answered)
 
+    @property
+    def count_answered(self) -> int:
+        """How many of them there are."""
+        return len(self._session.answered)
+
     def beside(self, calls: Sequence[tuple[str, Mapping[str, Any] | str]]) -> tuple[RuleFinding, ...]:
         """The rules about a turn's shape that the call judged last breaks if these are made beside it."""
         judged = self._judged
@@ -342,8 +353,8 @@ class Conversation:
         What guards and rules say of each of the agent's calls among them, in order.
         """
         self._take()
-        follow_messages(messages, self._script)
-        disown(self._script.events, self._taken)
+        if follow_messages(messages, self._script):
+            disown(self._script.events, self._taken)
         doubt(self._script, self._taken, self.pack.schema, self._doubts)
         self._speaker = "tool"
         judged: list[Judgement] = []
@@ -372,9 +383,9 @@ class Conversation:
         """
         self._take()
         script = self._script
-        follow_messages(messages, script)
-        disown(self._script.events, self._taken)
-        doubt(self._script, self._taken, self.pack.schema, self._doubts)
+        if follow_messages(messages, script):
+            disown(script.events, self._taken)
+        doubt(script, self._taken, self.pack.schema, self._doubts)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
@@ -477,7 +488,9 @@ class Conversation:
         new = len(events) - self._taken
         if new == 1:
             self._session.observe(events[-1])
-        elif any(type(event) is Call and event.refused_by_result for event in events[self._taken :]):
+        elif self._script.tells_refusal and any(
+            type(event) is Call and event.refused_by_result for event in events[self._taken :]
+        ):
             for step in range(self._taken, len(events)):
                 event = events[step]
                 if isinstance(event, Call) and event.refused_by_result:

@@ -65,6 +65,19 @@ class SettlesConsent(Protocol):
 class PredicateValues:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
+    waits = False
+    """Whether nobody is asked for now; what was answered before is still known."""
+    record: CallRecord | None = None
+    """The call that is being looked at, and what its guards said where they were asked."""
+    evidence: tuple[PolicyEvidence, ...] = ()
+    at = 0
+    """The place among the coming events that the rules are at."""
+    _coming: Sequence[Event] = ()
+    """The events that are being observed, the first of them at a step; how many of them the ledger has."""
+    _first = _taken = 0
+    _made: CallRecord | None = None
+    """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
+
     def __init__(
         self,
         pack: Pack,
@@ -80,28 +93,18 @@ class PredicateValues:
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
-        self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}
+        self.answered: dict[tuple[str, int], Answered] = {}
         """By predicate and step: what was answered so far."""
-        self.waits = False
-        """Whether nobody is asked for now; what was answered before is still known."""
+        for each in known:
+            self.answered[each.predicate, each.step] = each
         self._pack = pack
         self._ledger = ledger
         self._context = context
-        predicates = pack.book.predicates
         self._witnesses: dict[str, Witness] = {}
-        for name, each in predicates.items():
-            if each.witness is not None:
-                self._witnesses[name] = each.witness(ledger)
-        self.record: CallRecord | None = None
-        """The call that is being looked at, and what its guards said where they were asked."""
-        self.evidence: tuple[PolicyEvidence, ...] = ()
-        self._coming: Sequence[Event] = ()
-        """The events that are being observed, the first of them at a step; how many of them the ledger has."""
-        self._first = self._taken = 0
-        self.at = 0
-        """The place among them that the rules are at."""
-        self._made: CallRecord | None = None
-        """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
+        if predicates := pack.book.predicates:
+            for name, each in predicates.items():
+                if each.witness is not None:
+                    self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
         """Events are coming: rules follow them first, and ledger and witnesses when one asks, or at the end.

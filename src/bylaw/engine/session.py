@@ -5,7 +5,7 @@
 `findings()` are the rules broken so far, by any act.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -77,14 +77,14 @@ class Session:
         """The world that settling read from: writes after the last judged call have not moved it yet."""
         self._unmoved: list[CallRecord] = []
         self._answer, self._is_live = answer, is_live
-        self._read_request = read_request or partial(allowed_by_words, tools=pack.schema.tools)
+        self._read_request = read_request
         self._delegation: Delegating = delegation or pack.postures.delegation
         self._judged: list[Judgement] = []
         self._step = 0
         self._sparing = is_live and answer is not None
         self._former: list[Former] = []
         """The parts of the conversation that were with others than whom it is with now."""
-        self._begin(dict(context or {}), known, granted)
+        self._begin(dict(context) if context else {}, known, granted)
         self._conduct: Conduct | HandedConduct | None = None
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self._values.ask, self._values.tell)
@@ -100,12 +100,12 @@ class Session:
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
         """Nothing was seen, said or done yet, for whoever is vouched for."""
         pack, self._context = self.pack, context
-        self.ledger = Ledger(pack.schema)
-        self.ledger.vouch(context)
+        self.ledger = Ledger(pack.schema, context)
         self.requests: Requests | None = None
         """What the user's words allow, where the pack asks for it."""
         if pack.reads_requests:
-            read, way = self._read_request, self._delegation
+            read = self._read_request or partial(allowed_by_words, tools=pack.schema.tools)
+            way = self._delegation
             self.requests = Requests(self.ledger, context, read, delegation=way, known=granted)
             self.ledger.requests = self.requests
         elif pack.traces_values:
@@ -133,17 +133,21 @@ class Session:
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""
-        if any(
-            event.context if type(event) is Call else type(event) is Message and event.handover is not None
-            for event in events
-        ):
-            for event in events:
-                self._vouch(event)
-                self._observe_all((event,))
-                if isinstance(event, Message) and event.handover is not None:
-                    self._hand_over(event.handover)
-        elif events:
-            self._observe_all(events)
+        for event in events:
+            if type(event) is Call:
+                if event.context:
+                    break
+            elif type(event) is Message and event.handover is not None:
+                break
+        else:
+            if events:
+                self._observe_all(events)
+            return
+        for event in events:
+            self._vouch(event)
+            self._observe_all((event,))
+            if isinstance(event, Message) and event.handover is not None:
+                self._hand_over(event.handover)
 
     def _vouch(self, event: Event) -> None:
         """Take in what the host vouches for from a call on."""
@@ -205,7 +209,7 @@ class Session:
             self._values.waits = False
 
     @property
-    def answered(self) -> Iterable[Answered]:
+    def answered(self) -> Collection[Answered]:
         """What was answered of predicates that code could not settle, in the order it was asked."""
         return self._values.answered.values()
 

@@ -69,7 +69,9 @@ def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
         return _unless_surely_refused(tool, result, value)
     if result.error:
         return False
-    content = _text(result)
+    content: Any = result.content
+    if content.__class__ is not str:
+        content = _text(result)
     if tool is not None and tool.refused:
         return compile_pattern(tool.refused, ignore_case=False).search(content) is None
     if result.error is False:
@@ -103,9 +105,11 @@ def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | Non
 
 
 def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
+    if record.keys().isdisjoint(_PRINTED_SIGNS):
+        return True
     for sign in _PRINTED_SIGNS:
         value = record.get(sign)
-        if isinstance(value, Contradicted):
+        if value.__class__ is Contradicted:
             told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
             return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
     told = False if _is_refusal(record) else _by_status(tool, record)

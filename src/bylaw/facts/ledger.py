@@ -7,6 +7,7 @@ never depends on what came after it.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import merge
 from itertools import groupby
 from typing import Any, Protocol
@@ -49,14 +50,14 @@ FEW = 4
 class Ledger:
     """The facts shown in one trajectory."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         self.schema = schema
+        self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
+        """What the host vouches for."""
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
         """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
-        self.claims = Claims(self.said)
-        """What the user's messages state."""
         self._unheard: list[int] = []
         """The steps at which the user said something that was not recorded."""
         self.turn = -1
@@ -81,13 +82,16 @@ class Ledger:
         """Steps that bear a time, with it."""
         self._events: list[Event] = []
         self._provenance: Provenance | None = None
-        self.vouched: Mapping[str, Any] = {}
-        """What the host vouches for."""
         self._lost: list[int] = []
         """Steps of results that were not captured, as far as was looked."""
         self._looked_for_lost = 0
         self.requests: Requests | None = None
         """Who knows what the user's words allow, where the pack asks for it."""
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What the user's messages state."""
+        return Claims(self.said)
 
     @property
     def events(self) -> Sequence[Event]:
@@ -108,13 +112,12 @@ class Ledger:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
         self.observe_all(step, (event,), made)
 
-    def observe_all(self, step: int, events: Iterable[Event], made: CallRecord | None = None) -> None:
+    def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
         turn, start = self.turn, self.turn_start
-        keep = self._events.append
+        self._events += events
         for event in events:
-            keep(event)
             # `isinstance` is slow to say no of a record, and Python finds fields fastest where it meets one type.
             if type(event) is Result:
                 if event.time is not None:
@@ -126,9 +129,11 @@ class Ledger:
                     tool = asked.tool
                     if tool is None or tool.effect == "write":
                         self._write_answered(asked, event)
-                    for entity in shows.get(asked.call.tool, ()):
-                        self._shown_by(asked, entity)
-                elif event.call in self._to_show:
+                    shown = shows.get(asked.call.tool)
+                    if shown is not None:
+                        for entity in shown:
+                            self._shown_by(asked, entity)
+                elif self._to_show and event.call in self._to_show:
                     self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:
                 if event.time is not None:
@@ -350,7 +355,8 @@ class Ledger:
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
         """What the user said before a step that has one of the patterns, the latest first: each with its step."""
-        said, found = self.said, list[Iterator[int]]()
+        said = self.said
+        found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
         for pattern in patterns:
             searched, places = self._stating.get(pattern, (0, []))
@@ -436,27 +442,25 @@ class Ledger:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         delivered = made.delivered if made.delivered is not None else made.step
-        # What Python printed is data, and still text to those who search it as such.
-        is_data = not isinstance(made.value, str) and made.accepted and result.is_json()
-        text = None if is_data else made.value if isinstance(made.value, str) else result_text(result)
-        things, shown = self._things[entity], list[Sighting]()
+        value: Any = made.value
+        if isinstance(value, str):
+            text = value
+        else:
+            # What Python printed is data, and still text to those who search it as such.
+            text = None if made.accepted and result.is_json() else result_text(result)
+        things, arguments, step, who, time = self._things[entity], made.call.arguments, made.step, made.who, result.time
+        shown: list[Sighting] = []
         for observation in self.schema.shows[made.call.tool][entity]:
-            for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
+            for sighting in sightings(observation, arguments, value, text, made.accepted):
                 shown.append(sighting)
                 thing = things.get(sighting.key)
                 if thing is None:
                     thing = things[sighting.key] = SeenThing()
-                thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
+                thing.sightings.append((step, delivered, who, sighting, time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
-        if made.accepted is not False and not any(self._tells(each, entity) for each in shown):
+        if made.accepted is not False and not _tell(shown, self.schema.entities[entity]):
             self._lose(made, entity)
-
-    def _tells(self, sighting: Sighting, entity: str) -> bool:
-        """Whether a sighting tells more of a thing than its key: a field, or that it does not exist."""
-        kind = self.schema.entities[entity]
-        names = (name for name in kind.fields if name not in kind.key)
-        return not sighting.exists or any(sighting.show(name) is not NOTHING for name in names)
 
     def _lose(self, made: CallRecord, entity: str) -> None:
         """Note that a look-up of one thing was answered, and that nobody can read the thing in the answer."""
@@ -472,6 +476,17 @@ class Ledger:
 
 
 _NONE: list[Shown] = []
+
+
+def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
+    """Whether any sighting tells more of a thing than its key: a field, or that it does not exist."""
+    for sighting in sightings:
+        if not sighting.exists:
+            return True
+        for name in kind.fields:
+            if name not in kind.key and sighting.show(name) is not NOTHING:
+                return True
+    return False
 
 
 def _delivered(entry: Shown) -> int:

@@ -70,7 +70,8 @@ def _shown_beside(
     is possible: each look-up may have come before or after each of those writes."""
     if entity.fresh_for is not None:
         return []
-    changes, possible = ledger.changes, list[Any]()
+    changes = ledger.changes
+    possible: list[Any] = []
     for entry in newest_with(thing.shown(field.name), at.start, at.who):
         if thing.lost_since(entry, at.start):
             return []

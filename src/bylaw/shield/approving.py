@@ -43,7 +43,7 @@ class Ruling(Struct, frozen=True):
 class Approvals:
     """The approvals that were asked for in one conversation, in the order they were."""
 
-    def __init__(self, changes: Iterable[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
+    def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
         """`before` of the changes are of what was asked before the conversation was handed over, at an event."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
@@ -52,10 +52,10 @@ class Approvals:
         self._handed_over = 0
         self.homes: dict[str, str] = {}
         """By approval, the conversation that asked for it, where that is another one."""
-        given = list(changes)
-        self.take(given[:before])
-        self.pass_on(handed_over)
-        self.take(given[before:])
+        if changes or handed_over:
+            self.take(changes[:before])
+            self.pass_on(handed_over)
+            self.take(changes[before:])
 
     def pass_on(self, handed_over: int) -> None:
         """Leave behind what was asked before the conversation was handed over, at an event."""

@@ -93,6 +93,22 @@ class Attempt(Struct, frozen=True):
 class CallDecisions:
     """Decides calls, and keeps what decisions leave behind for those after them; for one thread at a time."""
 
+    puts_cards = False
+    """The host puts cards and questions to the user itself, though it does not tell what else is said."""
+    hears_user = False
+    """The host tells what is said: where it could not be taken once, what the user says next will be."""
+    is_told_whole = False
+    """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
+    _told = _granted = 0
+    """How many answers of a model decisions have told of."""
+    _written = 0
+    """How many events of the conversation are in the log."""
+    _recalled: Recalled | None = None
+    """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
+    _approvals: Approvals
+    _uses: dict[int, list[Use]]
+    """By step of the call, the places that it took under limits."""
+
     def __init__(self, shield: Host, id: str, by: str, lacks: str) -> None:
         self._shield = shield
         self._log = shield.log
@@ -101,23 +117,8 @@ class CallDecisions:
         """The name that the agent's runs are counted under."""
         self.lacks = lacks
         self.decider: Decider = shield.decider()
-        self.puts_cards = False
-        """The host puts cards and questions to the user itself, though it does not tell what else is said."""
-        self.hears_user = False
-        """The host tells what is said: where it could not be taken once, what the user says next will be."""
-        self.is_told_whole = False
-        """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
         self.asked: dict[str, Decision] = {}
         """Decisions on calls, by their ids, that somebody was asked about."""
-        self._told = self._granted = 0
-        """How many answers of a model decisions have told of."""
-        self._approvals = Approvals()
-        self._written = 0
-        """How many events of the conversation are in the log."""
-        self._uses: dict[int, list[Use]] = {}
-        """By step of the call, the places that it took under limits."""
-        self._recalled: Recalled | None = None
-        """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
 
@@ -157,13 +158,16 @@ class CallDecisions:
         if self.puts_cards and not self.hears_user:
             call = judgement.made.call
             grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
-        ruling = Ruling(grounds)
-        is_asking = not self.puts_cards and any(each.answer == "ask" for each in grounds)
-        if is_asking and conversation.ledger.is_last_unheard():
+        if (
+            not self.puts_cards
+            and conversation.ledger.is_last_unheard()
+            and any(each.answer == "ask" for each in grounds)
+        ):
             grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
-            ruling = Ruling(grounds)
         if self._log is not None:
             ruling = self._ruling(self._log, conversation, judgement, grounds, name)
+        else:
+            ruling = Ruling(grounds)
         card = self._card(conversation, judgement, ruling.grounds, name)
         shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
         decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card, shown)
@@ -175,7 +179,8 @@ class CallDecisions:
             conversation.refuse(card, shown)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
-        if answered := conversation.answered[self._told :]:
+        if conversation.count_answered > self._told:
+            answered = conversation.answered[self._told :]
             self._told += len(answered)
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
         if conversation.requests is not None:
@@ -187,7 +192,8 @@ class CallDecisions:
         uses = places.uses if decision.allowed and self._log is not None else ()
         if uses:
             self._uses[judgement.made.step] = list(uses)
-        return decision, [_for_person(change, decision) for change in ruling.changes], uses
+        changes = [_for_person(change, decision) for change in ruling.changes] if ruling.changes else ()
+        return decision, changes, uses
 
     @property
     def _cannot_show(self) -> bool:
@@ -219,8 +225,8 @@ class CallDecisions:
 
         What else only they can say is asked first: the answer may make it another call.
         """
-        firm = [each for each in grounds if each.posture == "enforce" and each.answer != "allow"]
-        if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
+        firm = [each for each in grounds if each.answer != "allow" and each.posture == "enforce"]
+        if not firm or not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
             return None
         text = conversation.card_text()
         if not text:

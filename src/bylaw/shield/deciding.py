@@ -88,10 +88,11 @@ class Decider:
 
     def _binding(self, grounds: Iterable[Ground]) -> bool:
         """Whether any of these is an enforced policy's; what is only noted binds nobody."""
-        return any(
-            ground.kind not in ("call", "stop", "unguarded", "doubt") and ground.policy not in self.pack.held_back
-            for ground in grounds
-        )
+        held_back = self.pack.held_back
+        for ground in grounds:
+            if ground.kind not in ("call", "stop", "unguarded", "doubt") and ground.policy not in held_back:
+                return True
+        return False
 
     def of_doubt(self, tool: str, because: str) -> Ground:
         """What the host has against a tool: a person decides on each call."""
@@ -290,12 +291,13 @@ _AGREES = "Do you agree to this?"
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
     """The true answer, whether the call runs, and the posture that rests on."""
-    by_posture = firmest([ground for ground in grounds if ground.answer != "allow"])
+    objecting = [ground for ground in grounds if ground.answer != "allow"]
+    if not objecting:
+        return "allow", True, "enforce"
+    by_posture = firmest(objecting)
     answer = gravest(by_posture.values())
-    for posture in ("enforce", "advise", "shadow"):
-        if posture in by_posture:
-            return answer, posture != "enforce", posture
-    return answer, True, "enforce"
+    posture = next(each for each in ("enforce", "advise", "shadow") if each in by_posture)
+    return answer, posture != "enforce", posture
 
 
 def _is_allowed(ground: Ground) -> bool:

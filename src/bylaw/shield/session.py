@@ -7,6 +7,7 @@ with the next decision, by `flush`, or where the `with` of the session or of its
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,7 +50,6 @@ class LiveSession:
         """The agent that goes on with it here, whoever began it."""
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
-        self._loop = LoopSettling(shield, self._state, self._lock)
         self._handed_over = 0
 
     def apart(self, *, lacks: str) -> "LiveSession":
@@ -414,6 +414,11 @@ class LiveSession:
         with self._lock:
             return self._state.trajectory(agent)
 
+    @cached_property
+    def _loop(self) -> LoopSettling:
+        """How coroutines settle; few sessions have any."""
+        return LoopSettling(self.shield, self._state, self._lock)
+
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else door.seconds(given)
 
@@ -455,11 +460,14 @@ class LiveSession:
         return spoken
 
     def _settle(self, asked: Sequence[JudgeCall], beside: Sequence[Beside] = ()) -> list[Decision]:
+        wanted = Wanted(asked, beside, by=self._by)
         with self._lock:
+            if self._log is None:
+                return self._state.attempt(wanted).decisions
             for _ in range(TRIES):
                 self._state.catch_up()
                 try:
-                    attempt = self._state.attempt(Wanted(asked, beside, by=self._by))
+                    attempt = self._state.attempt(wanted)
                 except UsageError:
                     if not self._state.was_overtaken():
                         raise

@@ -125,7 +125,7 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
-        return self.session(context=context).decide_after(messages, tool, arguments, id=id)
+        return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""

@@ -45,6 +45,26 @@ DONE_BEFORE = "Made before, and its result is known: do not make it again"
 class SessionState(CallDecisions):
     """How one live conversation stands here, and how much of it the log has; for one thread at a time."""
 
+    live: Conversation | None = None
+    """The conversation as it stands; None where it has to be read from the log first."""
+    is_held = False
+    """A turn of the agent has begun and not ended."""
+    held_by: Happening | None = None
+    """How it began."""
+    is_unsettled = False
+    """What was read of the log may not be on disk yet, and nothing was written after it."""
+    _length = _decided = 0
+    """Entries and decisions in the log so far."""
+    _first: Entry | None = None
+    """The first entry of it in the log. One that was removed may have been begun anew by somebody else."""
+    _conflicts = (0, 0)
+    """With how many entries here something last did not fit the log, and how many times in a row."""
+    _yeses: dict[str, Approved]
+    """What persons said yes to, by approval."""
+    _requests: dict[str, tuple[str, list[Decision] | None]]
+    """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
+    None where the log has to be asked."""
+
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         super().__init__(shield, id or (uuid.uuid4().hex if shield.log is not None else ""), by, lacks)
         self._may_be_known = self._may_be_new = bool(id)
@@ -55,29 +75,10 @@ class SessionState(CallDecisions):
         """What the host vouches for here: elsewhere somebody else may have gone on with the conversation."""
         self._unvouched = context
         """What the host gave as it opened the conversation, until something is written."""
-        self.live: Conversation | None = None
-        """The conversation as it stands; None where it has to be read from the log first."""
         self.unwritten: list[Happening] = []
         """What happened since the last entry in the log."""
-        self.is_held = False
-        """A turn of the agent has begun and not ended."""
-        self.held_by: Happening | None = None
-        """How it began."""
-        self.is_unsettled = False
-        """What was read of the log may not be on disk yet, and nothing was written after it."""
-        self._length = self._decided = 0
-        """Entries and decisions in the log so far."""
-        self._first: Entry | None = None
-        """The first entry of it in the log. One that was removed may have been begun anew by somebody else."""
-        self._conflicts = (0, 0)
-        """With how many entries here something last did not fit the log, and how many times in a row."""
-        self._yeses: dict[str, Approved] = {}
-        """What persons said yes to, by approval."""
         self.interrupted: dict[str, Decision] = {}
         """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
-        self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
-        """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
-        None where the log has to be asked."""
 
     @property
     def has_begun(self) -> bool:
@@ -347,7 +348,7 @@ class SessionState(CallDecisions):
             if self._unvouched and not self.decider.postures.handover:
                 conversation.vouch(self._unvouched)
         requests = conversation.requests
-        self._told, self._granted = len(conversation.answered), 0 if requests is None else len(requests.granted)
+        self._told, self._granted = conversation.count_answered, 0 if requests is None else len(requests.granted)
         self._repeat(conversation)
         self.live = conversation
         return conversation

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 class Contradicted(Struct, frozen=True):
@@ -25,9 +26,18 @@ def decode_json(text: str | Raw) -> Any:
     value: Any = _decode(text)
     if value.__class__ is not dict and value.__class__ is not list:
         return value
-    plain = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
-    if _says_each_name_once(plain, value):
+    if text.__class__ is str:
+        # An escaped colon could make up for one that is gone.
+        count, may_make_up = text.count(":"), "\\u003" in text
+    else:
+        plain = bytes(text)
+        count, may_make_up = plain.count(b":"), b"\\u003" in plain
+    # Every name stands before a colon, and written anew it stands there once.
+    if value.__class__ is dict and count == len(value):
         return value
+    if not may_make_up and count == _encode(value).count(b":"):
+        return value
+    plain = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     try:
         return json.loads(plain, object_pairs_hook=record_of, strict=False)
     except ValueError as error:
@@ -78,12 +88,3 @@ def holds_contradiction(value: Any) -> bool:
         elif part.__class__ is Contradicted:
             return True
     return False
-
-
-def _says_each_name_once(text: bytes, value: Any) -> bool:
-    """Whether that is plain to see: every name stands before a colon, and written anew it stands there once."""
-    count = text.count(b":")
-    if value.__class__ is dict and count == len(value):
-        return True
-    # An escaped colon could make up for one that is gone.
-    return b"\\u003" not in text and count == msgspec.json.encode(value).count(b":")

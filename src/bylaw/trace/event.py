@@ -159,13 +159,16 @@ class Result(Struct, frozen=True, tag="result", dict=True):
         """
         kept: Any = self.__dict__
         if "data" not in kept:
-            kept["data"] = _data(self.content)
+            content = self.content
+            kept["data"] = decode_text(content) if isinstance(content, str) else _data(content)
         return kept["data"]
 
     def is_json(self) -> bool:
         """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
         content = self.content
-        return isinstance(content, Raw) or content.startswith(_OPENINGS) or _JSON.match(content) is not None
+        if isinstance(content, str):
+            return content.startswith(_OPENINGS) or _JSON.match(content) is not None
+        return True
 
 
 Event = Message | Call | Result
@@ -180,9 +183,7 @@ _PART = {"type", "text", "content", "annotations", "meta", "_meta"}
 _NOTE = "\n\n[bylaw] "
 
 
-def _data(content: str | Raw) -> Any:
-    if isinstance(content, str):
-        return decode_text(content)
+def _data(content: Raw) -> Any:
     try:
         return _unwrapped(decode_json(content))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -222,6 +223,8 @@ def _unwrapped(value: Any) -> Any:
         return value
     record: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
     parts = record.get("content")
+    if parts is None and "text" not in record:
+        return record
     if "text" in record or type(parts) is str:
         text = _part_text(record)
         return record if text is None else decode_text(text)

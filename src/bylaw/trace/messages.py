@@ -20,14 +20,18 @@ class _Plain(Struct, array_like=True, gc=False):
     messages: list[PlainMessage]
 
 
-def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
-    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs."""
+def follow_messages(messages: Iterable[Any], transcript: Transcript) -> bool:
+    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs.
+
+    Whether any of them may say more than plain chat does, such as what a host vouches for.
+    """
     listed = list(messages)
     try:
         if (plain := _plain(listed)) is not None:
             follow_plain(plain, transcript)
-        else:
-            follow(_chat(listed) or [_message(message, place) for place, message in enumerate(listed)], transcript)
+            return False
+        follow(_chat(listed) or [_message(message, place) for place, message in enumerate(listed)], transcript)
+        return True
     except Malformed as error:
         raise UsageError(str(error), hint="give messages as they went to the model") from error
 

@@ -28,7 +28,7 @@ _turn_of = attrgetter("turn")
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("_named", "_steps", "answered", "events", "instructions", "open", "returned", "time", "turn")
+    __slots__ = ("_named", "_steps", "answered", "events", "instructions", "open", "returned", "tells_refusal", "time", "turn")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -47,6 +47,8 @@ class Transcript:
         """Ids of calls that have their results."""
         self.returned: set[str] = set()
         """Tools whose results came."""
+        self.tells_refusal = False
+        """Whether a result says that its call was refused, and nothing else does."""
 
     def begin_turn(self) -> None:
         """What follows is said and called at once, until the next turn begins."""
@@ -111,6 +113,7 @@ class Transcript:
             if type(content) is str and not is_decided and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
+                self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
@@ -156,19 +159,20 @@ class Transcript:
         Its turn goes on. Of several it is the one of that id, if one has it. False, and nothing taken back, where none
         of them is such a call.
         """
-        waiting, start = self.open, None
-        # The last that came is of the latest turn.
-        turn = next(reversed(waiting.values())).turn if waiting else 0
+        waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
+            # The last that came is of the latest turn.
+            turn = call.turn if turn is None else turn
             if call.turn != turn:
                 break
             is_such = call.by == "agent" and call.tool == tool and call.arguments == arguments
             if is_such and (start is None or (id and call.id == id)):
                 start = step
-        if start is None:
+        if start is None or turn is None:
             return False
         del self.events[start:]
-        self._named = min(self._named, start)
+        if self._named > start:
+            self._named = start
         while waiting and next(reversed(waiting)) >= start:
             waiting.popitem()
         self.turn = turn
