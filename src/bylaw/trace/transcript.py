@@ -28,7 +28,9 @@ _turn_of = attrgetter("turn")
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("_named", "_steps", "answered", "events", "instructions", "open", "returned", "tells_refusal", "time", "turn")
+    __slots__ = (
+        "_named", "_steps", "answered", "events", "instructions", "open", "returned", "tells_refusal", "time", "turn",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.events: list[Event] = []
