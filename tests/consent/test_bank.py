@@ -69,8 +69,10 @@ def test_after_the_user_asks_back_only_what_is_told_anew_is_agreed_to(back: str,
     assert allowed([PUT, back, f"It cannot be done otherwise. {PUT}", "Yes"])
 
 
-def test_a_question_that_names_nothing_changes_nothing() -> None:
-    assert allowed([PUT, "How long does that take?", "A minute. Shall I go ahead?", "Yes"])
+def test_leave_that_is_asked_for_again_is_for_what_is_told_with_it() -> None:
+    asked_back = "How long does that take?"
+    assert not allowed([PUT, asked_back, "A minute. Shall I go ahead?", "Yes"])
+    assert allowed([PUT, asked_back, f"A minute. {PUT}", "Yes"])
 
 
 @pytest.mark.parametrize(

@@ -116,10 +116,11 @@ def test_until_when_something_holds_does_not_stand_beside_its_time() -> None:
     assert not allowed(told, "move_visit", {"visit_id": "VI-1", "time": "15:00"})
 
 
-def test_the_words_of_a_name_stand_in_their_order_but_for_small_words() -> None:
-    told = "I would order the varifocal in standard for 310.00. Shall I order it?"
+def test_the_words_of_a_name_stand_one_after_the_other() -> None:
+    told = "I would order the varifocal standard for 310.00. Shall I order it?"
     order = {"patient_id": "P-7", "lens": "varifocal standard", "price": 310}
     assert allowed(told, "order_lens", order)
+    assert not allowed(told.replace("varifocal standard", "varifocal in standard"), "order_lens", order)
     assert not allowed(told, "order_lens", order | {"lens": "standard varifocal"})
     assert not allowed(told, "order_lens", order | {"lens": "varifocal deluxe"})
     assert not allowed("I would order it for P-8, a standard varifocal, 310.00. Shall I?", "order_lens", order)

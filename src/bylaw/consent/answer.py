@@ -13,9 +13,8 @@ from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
 
-Said = Literal["yes", "echo", "no", "plain", "other"]
-"""A plain yes; an "ok" or the deed told back, which says yes where only leave was asked for; a bare no; words that take
-nothing back and may choose; all else."""
+Said = Literal["yes", "echo", "no", "other"]
+"""A plain yes; an "ok", which says yes where only leave was asked for; a bare no; all else."""
 
 _COURTESY = re.compile(
     r"(?:oh|ah|h?m+|um+|well|great|perfect|excellent|wonderful|awesome|cool|nice|good|alright|all right|hi|hello|hey|"
@@ -166,16 +165,12 @@ def said(text: str, put: str = "", asked: str = "") -> Said:
     if "?" in whole or _MARKED.search(text) or _takes_back(whole, put):
         rest = _skip_courtesy(whole)
         return "no" if _NO.match(rest) and not _left(_NO_MORE, _NO.sub(" ", rest, count=1)) else "other"
-    is_yes = _YES.search(whole) is not None
     if any(_says_more(each, put) for each in told):
-        return "other" if is_yes else "plain"
-    if is_yes or any(_is_command(clause, asked) for each in told for clause in _JOINT.split(each)):
+        return "other"
+    if _YES.search(whole) or any(_is_command(clause, asked) for each in told for clause in _JOINT.split(each)):
         return "yes"
-    first = _WORD.match(_skip_courtesy(whole))
-    is_told_back = first is not None and first[0] in VERBS and first[0] in put
-    is_new = bool(figures(whole) - figures(put))
-    is_assent = _is_assent(whole) and not _INFORMED.search(whole)
-    return "echo" if (is_assent or is_told_back) and not is_new else "plain"
+    is_assent = _is_assent(whole) and not _INFORMED.search(whole) and not figures(whole) - figures(put)
+    return "echo" if is_assent else "other"
 
 
 def _without_pictures(text: str) -> str:

@@ -29,7 +29,7 @@ from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import Writes, is_repeated
 from bylaw.consent.talk import Exchange, Talk
-from bylaw.consent.told import is_chosen, untold
+from bylaw.consent.told import untold
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
@@ -154,7 +154,7 @@ class Consents:
                 if self._is_over(call, last)
                 else self._found(True, "requested", last)
             )
-        is_answered = self._is_answered(call, deed, last)
+        is_answered = self._is_answered(deed, last)
         found = self._answered(call, given, deed, last) if is_answered else self._found(None, "unanswered", last)
         if found.value and self._is_over(call, last):
             found = self._found(None, "expired", last)
@@ -170,68 +170,37 @@ class Consents:
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and now - said > self._terms.lifetime
 
-    def _is_answered(self, call: CallRecord, deed: Deed, last: Exchange) -> bool:
-        """Whether the user said yes to a question for leave, or chose what the agent offered to do."""
+    def _is_answered(self, deed: Deed, last: Exchange) -> bool:
+        """Whether the user said yes to a question for leave, or to what the agent offered to do."""
         asks = last.put.asks
-        said = last.said if last.said in ("yes", "echo", "no") else last.said_of(_words_of(call))
-        if said in ("yes", "echo") and asks == _LEAVE:
-            return True
-        if said == "yes":
-            # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
-            is_offered = not asks and _offers(deed, last)
-            is_leave = asks - {"which", "what"} == _LEAVE or is_offered
-            first = tuple(line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions)
-            return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
-        return said in ("echo", "plain") and "which" in asks and "more" not in asks
+        if asks == _LEAVE or last.said != "yes":
+            return asks == _LEAVE and last.said in ("yes", "echo")
+        # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
+        is_leave = asks - {"which", "what"} == _LEAVE or (not asks and _offers(deed, last))
+        first = tuple(line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions)
+        return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
 
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
-        """What a plain yes to a message that asks for leave, or a choice, is worth."""
-        standing = self._standing(call, last)
-        found = self._put_in(standing, call, given, deed)
-        changed = next((at for at, each in enumerate(standing[1:], 1) if each.may_change_it), None)
-        if not found.value or changed is None:
-            return found
-        # "Can it wait until Monday?" "Sure. Shall I go ahead?": what was told before that may not be what is asked now.
-        return self._put_in(standing[:changed], call, given, deed)
-
-    def _put_in(self, standing: Sequence[Exchange], call: CallRecord, given: list[Argument], deed: Deed) -> Consent:
-        """What a yes to the first of these exchanges is worth, where what was put in them all stands."""
-        last = standing[0]
+        """What a plain yes to a message that asks for leave is worth."""
         since = self._talk.said_since(call.start, call.step)
-        if self._talk.adds_to(last, since) or self._talk.turns_away(deed, since) or self._names_another(call, standing):
+        if (
+            last.is_hidden
+            or self._talk.adds_to(last, since)
+            or self._talk.turns_away(deed, since)
+            or _names_another(call, last)
+            or not self._is_named(deed, last, given)
+            or not self._asks_for(deed, last, given)
+            or not self._is_for_this(call, given, deed, last)
+        ):
             return self._found(None, "unread", last)
-        if any(each.is_hidden for each in standing):
-            return self._found(None, "unread", last)
-        is_this = self._is_named(deed, standing, given) and self._asks_for(deed, standing, given)
-        if not is_this or ("which" not in last.put.asks and not self._is_for_this(call, given, deed, standing)):
-            return self._found(None, "unread", last)
-        hearing = self._hearing(call, given, deed, standing)
-        if "which" in last.put.asks and not is_chosen(hearing):
-            return self._found(None, "unanswered", last)
-        if left := untold(hearing):
+        if left := untold(self._hearing(call, given, deed, last)):
             named = tuple(Untold(each.name, each.value, why) for each, why in left)
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
 
-    def _names_another(self, call: CallRecord, standing: Sequence[Exchange]) -> bool:
-        """Whether the answer has a number that neither the agent put nor the call holds: "Yes, make it 900"."""
-        answer = standing[0].said_back
-        if not (named := standing[0].figures):
-            return False
-        values = [str(value).lower() for _, value in plain_values(call.call.arguments)]
-        if (named - figures(" ".join(values))).difference(*(figures(each.raw) for each in standing)):
-            return True
-        # What is a part of an id is no number: "Yes, 22" is not to AC-22.
-        told = (numbers(each) for each in (*values, *(each.raw for each in standing)))
-        own = {each.value for each in answer.numbers if answer.words[each.start].isdigit()}
-        return not own <= {each.value for some in told for each in some}
-
-    def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> bool:
+    def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
-        lines = standing[0].put.lines
-        if len(standing) > 1:
-            lines = tuple(line for each in reversed(standing) for line in each.put.lines)
-        asked = next((each.put.questions for each in standing if "leave" in each.put.asks), standing[0].put.questions)
+        lines, asked = last.put.lines, last.put.questions
         own: set[str] = set()
 
         def is_of_call(word: str) -> bool:
@@ -256,7 +225,7 @@ class Consents:
             or is_for_later(proposed, is_of_call if not is_timed else lambda _: True)
             or (not is_timed and self._names_a_day(proposed, call.start))
             or any(is_unreadable(line.sentence.words, is_of_call) for line in lines)
-            or asks_for_more(lines, tuple(asked), is_of_call)
+            or asks_for_more(lines, asked, is_of_call)
             or (sums and any(is_vague(line.sentence.words, sums) for line in lines))
         )
 
@@ -265,27 +234,23 @@ class Consents:
         told = {f"d:{month}-{day}" for words in proposed for month, day in days_of_deed(words)}
         return any(not self._records.fields_with(each, before) for each in told)
 
-    def _is_named(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
+    def _is_named(self, deed: Deed, last: Exchange, given: list[Argument]) -> bool:
         """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""
-        if any(deed.stands_in(each.stated.words) for each in standing):
+        if deed.stands_in(last.stated.words):
             return True
         kinds = {each.kind for each in given if each.number != 0}
         is_more = not kinds.isdisjoint(("sum", "day", "time", "count", "choice", "name"))
         if not is_more or any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges):
             return is_more
-        return not any(self._is_about(each, standing) for each in self._deeds.writing(deed, _thing(given, deed)))
+        return not any(each.stands_in(last.stated.words) for each in self._deeds.writing(deed, _thing(given, deed)))
 
-    def _is_about(self, deed: Deed, standing: Sequence[Exchange]) -> bool:
-        return any(deed.stands_in(each.stated.words) for each in standing)
-
-    def _asks_for(self, deed: Deed, standing: Sequence[Exchange], given: list[Argument]) -> bool:
+    def _asks_for(self, deed: Deed, last: Exchange, given: list[Argument]) -> bool:
         """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
         question that names no other deed either is about what was told."""
-        put = next((each.put for each in standing if each.put.questions), standing[0].put)
-        asked = [line.sentence.words for line in put.questions]
+        asked = [line.sentence.words for line in last.put.questions]
         if any(deed.is_asked_in(words, heads(words)) for words in asked):
             return True
-        told = [words for words in asked if heads(words)] or [words for words in put.proposed if heads(words)]
+        told = [words for words in asked if heads(words)] or [words for words in last.put.proposed if heads(words)]
         if not told or any(deed.is_asked_in(words, heads(words)) for words in told):
             return True
         if not all(is_about_what_was_told(words) or _sets(deed, words) for words in told):
@@ -293,65 +258,36 @@ class Consents:
         others = self._deeds.others(deed, _thing(given, deed))
         return not any(other.is_called(heads(words)) for words in told for other in others)
 
-    @property
-    def _before_last(self) -> Sequence[Exchange]:
-        """The exchanges before the last, the latest first; after a gap nothing counts but the last one."""
-        return () if self._talk.has_gap else self._talk.exchanges[-2 : -2 - _BACK : -1]
-
-    @property
-    def _undisputed(self) -> Iterator[Exchange]:
-        """Those of them that may still tell a value: none up to a question for leave after which the user may have
-        asked for something else."""
-        for each in self._before_last:
-            if "leave" in each.put.asks and each.may_change_it:
+    def _older(self) -> Iterator[Passage]:
+        """What was said before the last exchange, the latest first, up to a question for leave after which the user
+        may have asked for something else; after a gap nothing."""
+        for each in () if self._talk.has_gap else self._talk.exchanges[-2 : -2 - _BACK : -1]:
+            if "leave" in each.put.asks and each.said not in ("yes", "echo"):
                 return
-            yield each
+            yield each.whole
 
-    def _standing(self, call: CallRecord, last: Exchange) -> list[Exchange]:
-        """The last exchange, and those before it of which what was put still stands: the user said yes to it or asked
-        something about it, and nothing was done since."""
-        found = [last]
-        if not self._takes_up(call, last):
-            return found
-        for each in self._before_last:
-            if self._writes.are_made(each.answered_from, call):
-                break
-            if not each.is_question and not (each.said in ("yes", "echo") and each.put.questions):
-                break
-            found.append(each)
-        return found
-
-    def _takes_up(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the agent asks again for leave to do what it put before: by a word for the deed, or to go ahead.
-
-        A yes to "Then I won't. OK?" is one to that.
-        """
-        deed = self._deeds.of(call.call.tool)
-        put = last.put
-        if put.denies:
-            return False
-        asked = (line.sentence.words for line in put.questions if line.asks == "leave")
-        return put.goes_on or any(deed.is_called(heads(words)) for words in asked)
-
-    def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, standing: Sequence[Exchange]) -> Hearing:
-        last = standing[0]
-        wider = [
-            Passage(each.stated.words for each in reversed(standing[: count + 1])) for count in range(1, len(standing))
-        ]
+    def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Hearing:
         return Hearing(
-            (last.said_back, last.asked, last.stated, *wider),
-            lambda: [each.whole for each in self._undisputed],
+            (last.said_back, last.asked, last.stated),
+            self._older,
             given,
             self._records,
             call.start,
             tool=call.call.tool,
             described=call.tool.description if call.tool is not None else "",
             deed=deed,
-            raw="\n".join(each.raw for each in standing),
+            raw=last.raw,
             now=call.call.time,
-            bracketed=last.bracketed if not wider else Passage(each.bracketed.words for each in standing),
+            bracketed=last.bracketed,
             is_met=lambda key: self._is_met(key, call.start),
+            is_clear=any(each.kind != "id" for each in given) or not self._is_put_again,
         )
+
+    @property
+    def _is_put_again(self) -> bool:
+        """Whether leave was asked for in the exchange before, and not given: what is asked now may be something else."""
+        before = self._talk.exchanges[-2:-1]
+        return any("leave" in each.put.asks and each.said not in ("yes", "echo") for each in before)
 
     def _is_met(self, key: str, before: int) -> bool:
         """Whether the host vouches for a person, or anybody has called them by what a record of theirs holds."""
@@ -398,7 +334,7 @@ class Consents:
         is_timed = any(each.day is not None or each.at for each in given)
         if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
-        hearing = Hearing((words,), list, given, self._records, call.start)
+        hearing = Hearing((words,) * 3, list, given, self._records, call.start)
         return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(
@@ -413,6 +349,18 @@ class Consents:
         put = tuple(_quotes(last.told)) if value is None else ()
         answered = tuple(_quotes(last.answer)) if value is None else ()
         return Consent(value, reason, last.told_at, last.answered_at, spent_by, untold, put, answered)
+
+
+def _names_another(call: CallRecord, last: Exchange) -> bool:
+    """Whether the answer has a number that neither the agent put nor the call holds: "Yes, make it 900"."""
+    if not last.figures:
+        return False
+    values = [str(value).lower() for _, value in plain_values(call.call.arguments)]
+    if last.figures - figures(" ".join(values)) - figures(last.raw):
+        return True
+    # What is a part of an id is no number: "Yes, 22" is not to AC-22.
+    own = {each.value for each in last.said_back.numbers if last.said_back.words[each.start].isdigit()}
+    return not own <= {each.value for told in (*values, last.raw) for each in numbers(told)}
 
 
 def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
@@ -447,12 +395,6 @@ def _sets(deed: Deed, words: str) -> bool:
 def _offers(deed: Deed, last: Exchange) -> bool:
     """Whether the agent said that it would do this, and asked nothing: "I can cancel it for you."."""
     return any(deed.is_called(heads(line.sentence.words)) for line in last.put.lines)
-
-
-def _words_of(call: CallRecord) -> str:
-    """The words of a call, by which its user may tell it back: its tool's and those of its values."""
-    values = (part for _, part in plain_values(call.call.arguments))
-    return " ".join((*words_of(call.call.tool), *(str(part).lower().replace("_", " ") for part in values)))
 
 
 def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:

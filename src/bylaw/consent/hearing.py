@@ -49,6 +49,7 @@ class Hearing:
         bracketed: Passage | None = None,
         now: float | None = None,
         is_met: Callable[[str], bool] = lambda _: True,
+        is_clear: bool = True,
     ) -> None:
         self.near = near
         """The answer, the question, all that was put; then the same with what was put before it and still stands."""
@@ -70,6 +71,8 @@ class Hearing:
         self.deed = deed
         self.is_met = is_met
         """Whether anybody has called a person by anything that the person's records hold."""
+        self.is_clear = is_clear
+        """Whether it is clear what is asked for where the only thing that anybody has seen goes without saying."""
         self.numbers = {NOUGHT, *(each.number for each in given if each.number is not None)}
         self.whys: dict[Argument, Why | None] = {}
         """What was found of its values so far."""

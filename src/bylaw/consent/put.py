@@ -59,10 +59,6 @@ _KNOWN = re.compile(
     r"\b(?:may|can|could) i (?:(?:have|know|get) (?:your|the)|ask|check|inquire|enquire)\b|^would you like an? \w+ to\b"
 )
 """What only makes sure that it was understood."""
-_GO_ON = re.compile(
-    r"\b(?:go(?:ing)? ahead|proceed|continue|do (?:it|that|this|so|both|all)|put (?:it|this|that) through)\b"
-)
-_DENIES = re.compile(r"\b(?:not|never|nothing|no longer|ignore|forget|mind then|cancell?ed|\w+n't)\b")
 _SHORT = 4
 """So short a question can only be about what was told before it: "Submit?", "Good for you?"."""
 _HELP = re.compile(r"\b(?:anything else|something else|any (?:other )?questions?|further assistance|help you with)\b")
@@ -148,9 +144,9 @@ class Put:
         self.lines = tuple(line for step, text in messages for line in _lines(step, text))
 
     @once
-    def questions(self) -> list[Line]:
+    def questions(self) -> tuple[Line, ...]:
         """The sentences that ask."""
-        return [line for line in self.lines if line.asks]
+        return tuple(line for line in self.lines if line.asks)
 
     @once
     def proposed(self) -> list[str]:
@@ -167,16 +163,6 @@ class Put:
     def asks(self) -> frozenset[Asks]:
         """What it asks for."""
         return frozenset(line.asks for line in self.questions)
-
-    @once
-    def denies(self) -> bool:
-        """Whether any of it may be taken back, or is not to be: "Then I won't"."""
-        return any(_DENIES.search(line.sentence.words) for line in self.lines)
-
-    @once
-    def goes_on(self) -> bool:
-        """Whether it asks for leave to go ahead, whatever with."""
-        return any(_GO_ON.search(line.sentence.words) for line in self.questions if line.asks == "leave")
 
     @once
     def is_english(self) -> bool:

@@ -4,14 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
-from bylaw.consent.passage import MOVED, Passage, is_whole, shape
+from bylaw.consent.passage import Passage, is_whole, shape
 from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.number import Number
 from bylaw.text.sentence import lowered
-from bylaw.text.stem import stem
 
 SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
 _FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
@@ -20,8 +18,6 @@ _WORD = re.compile(r"[a-z]+")
 PLAIN = re.compile(r"[^\W_]+")
 NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
-_JOINED = re.compile(r"\w[.@/:]\w")
-"""What makes one of several words: an address, a link."""
 _SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
 _UNIT = re.compile(
     r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
@@ -205,30 +201,6 @@ def has_words(text: str, phrase: str) -> bool:
     """Whether the words of a phrase stand in a text one after the other, white space, case and marks apart."""
     told, wanted = (" ".join(PLAIN.findall(lowered(each))) for each in (text, phrase))
     return f" {wanted} " in f" {told} "
-
-
-def are_words_of(phrase: str, passage: Passage) -> bool:
-    """Whether the words of a name stand in one sentence in their order, with no more than a small word between two:
-    "Harwick to Stavne" for `Harwick-Stavne`, and not for `Stavne-Harwick`."""
-    if _JOINED.search(phrase):
-        return False
-    words = list(map(stem, PLAIN.findall(phrase)))
-    if len(set(filter(str.isalpha, words))) < 2:
-        return False
-    lines = (list(map(stem, PLAIN.findall(line))) for line in MOVED.sub(" ", passage.unjoined).split("\n"))
-    return any(_follows(words, line[at:]) for line in lines for at, word in enumerate(line) if word == words[0])
-
-
-def _follows(words: Sequence[str], told: Sequence[str]) -> bool:
-    """Whether told words begin with these, but for small words between two."""
-    at = 0
-    for word in words:
-        if at and told[at : at + 1] != [word] and told[at : at + 1] and is_neutral(told[at]):
-            at += 1
-        if told[at : at + 1] != [word]:
-            return False
-        at += 1
-    return True
 
 
 def _is_word_in(word: str, words: str) -> bool:

@@ -1,6 +1,5 @@
 """What was said in a conversation, cut into exchanges: what the agent put, and what the user said to it."""
 
-import re
 from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, figures, said
@@ -9,15 +8,9 @@ from bylaw.consent.passage import Passage
 from bylaw.consent.put import Put, heads, hidden, quotes, stated
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
-from bylaw.text.sentence import lowered, sentences
+from bylaw.text.sentence import sentences
 from bylaw.trace.event import Event, Message
 
-_INSTEAD = re.compile(r"\b(?:instead|another|other|others|rather|different|how about|what about|else)\b")
-_OF_IT = re.compile(
-    r"\W*(?:(?:and|but|so|ok|okay)\W+)?(?:how(?: [a-z]+)?|when|where|why|what) (?:does|is|will|would|did|was) "
-    r"(?:it|that|this)(?: [a-z]+)?\W*"
-)
-"""A question that names nothing, and to which no "sure" is an answer: "How long does that take?"."""
 Utterance = tuple[int, str]
 """A step and what was said there."""
 
@@ -66,7 +59,7 @@ class Exchange:
 
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
-        _ = self.said, self.ending, self.figures, self.is_hidden, self.put.asks, self.put.denies, self.put.goes_on
+        _ = self.said, self.ending, self.figures, self.is_hidden, self.put.asks
         for passage in (self.said_back, self.asked, self.stated, self.bracketed):
             passage.read()
 
@@ -78,11 +71,6 @@ class Exchange:
     def said(self) -> Said:
         asked = "\n".join(line.sentence.words for line in self.put.questions)
         return said("\n".join(text for _, text in self.answer), self.raw, asked)
-
-    def said_of(self, own: str) -> Said:
-        """The same where words of a call count as words that were put."""
-        asked = "\n".join(line.sentence.words for line in self.put.questions)
-        return said("\n".join(text for _, text in self.answer), f"{self.raw}\n{own}", asked)
 
     @once
     def said_back(self) -> Passage:
@@ -103,21 +91,6 @@ class Exchange:
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
         return Passage(stated(line.sentence.words, brackets=True) for line in self.put.lines)
-
-    @once
-    def is_question(self) -> bool:
-        """Whether the user only asked something, and named nothing to be done."""
-        if "?" not in self.answer[-1][1] or _INSTEAD.search((answer := self.said_back).words) or self.said == "no":
-            return False
-        put = self.bracketed
-        days = {(day.month, day.day) for day in answer.days} - {(day.month, day.day) for day in put.days}
-        return not (answer.ids.keys() - put.ids.keys() or answer.sums - put.sums or days)
-
-    @once
-    def may_change_it(self) -> bool:
-        """Whether the answer may ask for something else than was put: all may, but a yes and a question that names
-        nothing."""
-        return self.said not in ("yes", "echo") and not all(_OF_IT.fullmatch(lowered(text)) for _, text in self.answer)
 
     @once
     def raw(self) -> str:

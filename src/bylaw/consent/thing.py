@@ -5,13 +5,12 @@ was said since. What only the answer says the user asked for, but nobody told it
 """
 
 import re
-from collections.abc import Iterable
 from itertools import chain
 
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
-from bylaw.consent.hearing import NEGATED, PLURAL, Hearing, Why, counted
-from bylaw.consent.passage import Passage, is_code, passage_of
+from bylaw.consent.hearing import Hearing, Why
+from bylaw.consent.passage import Passage, is_code
 from bylaw.consent.spot import NO_LABELS
 from bylaw.policy.verb import words_of
 from bylaw.text.stem import stem
@@ -27,7 +26,7 @@ def why_thing(heard: Hearing, each: Argument) -> Why | None:
     """Why an id was not surely told; None where it was."""
     if _is_plain(heard, each):
         return None
-    is_seen_alone = heard.records.of(each.key, heard.before) and not heard.beside(each)
+    is_seen_alone = heard.is_clear and heard.records.of(each.key, heard.before) and not heard.beside(each)
     is_alone = is_seen_alone or (_is_of_user(heard, each) and not heard.beside(each))
     said = (heard.near[0], heard.near[-1])
     if each.is_person and is_alone and not any(heard.rivals(each, passage) for passage in said):
@@ -120,18 +119,5 @@ def why_thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None
     spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
     if passage in heard.near[:2]:
         return None if passage.joins(spots) else "beside"
-    if heard.deed is not None and heard.deed.stands_in(passage.line_at(place)) and passage.joins(spots):
-        return None
-    return None if _are_all_meant(heard, each, rivals, passage) else "beside"
-
-
-def _are_all_meant(heard: Hearing, each: Argument, rivals: Iterable[str], passage: Passage) -> bool:
-    """Whether the question is about all ids of the kind: they are one list, and it says so, or says how many."""
-    asked = f"{heard.near[0].words} {heard.near[1].words}" if len(heard.near) > 1 else ""
-    keys = [each.key, *rivals]
-    counts = counted(asked)
-    if (counts and len(keys) not in counts) or NEGATED.search(heard.raw) or not (counts or PLURAL.search(asked)):
-        return False
-    lines = [[key for key in keys if passage_of((line,)).place_of(key) >= 0] for line in passage.lines]
-    lines = [line for line in lines if line]
-    return len(lines) == 1 or (all(len(line) == 1 for line in lines) and len(lines) == len(keys))
+    is_listed = heard.deed is not None and heard.deed.stands_in(passage.line_at(place)) and passage.joins(spots)
+    return None if is_listed else "beside"

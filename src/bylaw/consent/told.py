@@ -13,7 +13,6 @@ from bylaw.consent.passage import Passage, passage_of
 from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
 from bylaw.consent.spot import (
     PLAIN,
-    are_words_of,
     has_words,
     is_about,
     is_left_behind,
@@ -23,7 +22,7 @@ from bylaw.consent.spot import (
     spoken,
     stands_in,
 )
-from bylaw.consent.thing import why_thing, why_thing_in
+from bylaw.consent.thing import why_thing
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
@@ -48,19 +47,6 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
         if means is not None and not tells_price(heard):
             found.append((means, "price"))
     return found
-
-
-def is_chosen(heard: Hearing) -> bool:
-    """Whether the answer names a value of the call that the agent had put."""
-    answer = heard.near[0]
-    return any(
-        (each.kind == "id" and why_thing_in(heard, each, answer) is None)
-        or (each.day is not None and any(day.may_be(each.day) for day in answer.days))
-        or (each.number is not None and any(number.value == each.number for number in answer.numbers))
-        or (each.kind == "time" and all(at in answer.times for at in each.at))
-        or (each.kind in ("choice", "name") and stands_in(spoken(each.value), (), answer))
-        for each in heard.given
-    )
 
 
 def _known_why(heard: Hearing, each: Argument) -> Why | None:
@@ -227,7 +213,7 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
     for passage in (*heard.near[1:], heard.bracketed):
         if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
             break
-        if is_told_whole(phrase, passage) or are_words_of(phrase, passage):
+        if is_told_whole(phrase, passage):
             if is_left_behind(each, phrase, passage):
                 return "another"
             return "beside" if is_current and each.top == each.name and passage is not heard.near[:2][-1] else None
