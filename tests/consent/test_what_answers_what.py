@@ -102,8 +102,8 @@ def test_what_the_agent_tells_after_the_yes_was_not_agreed_to() -> None:
 
 def test_a_choice_is_no_yes() -> None:
     put = {"agent": "I can cancel R-1001 or R-1002, both free of charge. Which one should I cancel?"}
-    for said in ("R-1002 please", "yes please", "R-1003 please"):
-        assert found(HELLO, put, {"user": said}, cancel("R-1002")).value is None
+    for answer in ("R-1002 please", "yes please", "R-1003 please"):
+        assert found(HELLO, put, {"user": answer}, cancel("R-1002")).value is None
     sure = {"agent": "I would cancel R-1002, free of charge. Shall I cancel it?"}
     assert found(HELLO, put, {"user": "R-1002 please"}, sure, {"user": "Yes."}, cancel("R-1002")).value is True
 

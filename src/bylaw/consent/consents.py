@@ -285,7 +285,7 @@ class Consents:
 
     @property
     def _is_put_again(self) -> bool:
-        """Whether leave was asked for in the exchange before, and not given: what is asked now may be something else."""
+        """Whether leave was asked for in the exchange before, and not given: what is asked now may be another thing."""
         before = self._talk.exchanges[-2:-1]
         return any("leave" in each.put.asks and each.said not in ("yes", "echo") for each in before)
 

@@ -246,7 +246,8 @@ class Hearing:
         """The marks of each other value that stands in fields of the same names, and those of all together."""
         known = self._marks_beside.get((each.name, each.key))
         if known is None:
-            marks = self.records.marks_of_each(self.beside(each), self.before, self._names(each))
+            names = self._names(each)
+            marks = [self.records.marks_of(key, self.before, names) for key in self.beside(each)]
             known = self._marks_beside[each.name, each.key] = (marks, frozenset[str]().union(*marks))
         return known
 

@@ -1,12 +1,11 @@
 """What tool results have shown so far, as consent needs it: which records bear an id, and what tells them from others.
 
-A result is opened where somebody asks for what may stand in its text, and then once. A record's marks are its words,
-days, times and numbers; those that no other record of its kind has are what people call it by.
+Each result is read once. A record's marks are its words, days, times and numbers; those that no other record of its
+kind has are what people call it by.
 """
 
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -21,10 +20,6 @@ _RECORDS = 400
 _LONG = 200
 _KIND = 60
 """So many records of a kind are compared; of more, nobody can say which is meant."""
-_UNLISTED = 40
-"""So many results are searched by their text; of more, what they hold is listed."""
-_LETTER = re.compile(r"[a-df-z]")
-"""What no number has: all but numbers stand in JSON as they are read."""
 
 
 class Record:
@@ -59,119 +54,54 @@ Entry = tuple[str, Record]
 """The name that a value stands under, and the record that it stands in."""
 
 
-class _Source:
-    """A result with the call that it answers, or a call."""
-
-    def __init__(self, step: int, result: Result | None, call: Call | None) -> None:
-        self.step = step
-        self._result, self._call = result, call
-
-    def may_hold(self, word: str) -> bool:
-        """Whether a name or a key, without blanks and in lower case, may stand in it."""
-        return not self._text or word in self._text or _LETTER.search(word) is None
-
-    @once
-    def _text(self) -> str:
-        """JSON in lower case and without blanks; empty where a value may be written in another way than it is read."""
-        text = self._result.content if self._result is not None and self._result.is_json() else ""
-        if not isinstance(text, str) or not text.isascii() or "\\" in text:
-            return ""
-        return text.replace(" ", "").lower()
-
-    @once
-    def records(self) -> list[Record]:
-        asked = _pairs(self._call.arguments) if self._call is not None and not self._call.fault else []
-        if self._result is None:
-            return [Record(self.step, (), list(dict.fromkeys(asked)), asked)]
-        shown = map(_fields, _records(self._result.value()))
-        return [
-            Record(self.step, values, [(name, _key(str(part))) for name, part in values], asked) for values in shown
-        ]
-
-    @once
-    def by_key(self) -> dict[str, list[Entry]]:
-        found: dict[str, list[Entry]] = {}
-        for record in self.records:
-            for name, key in record.keys:
-                found.setdefault(key, []).append((name, record))
-        return found
-
-    @once
-    def by_name(self) -> dict[str, dict[str, int]]:
-        """By name the keys under it, each with the step."""
-        found: dict[str, dict[str, int]] = {}
-        for record in self.records:
-            for name, key in record.keys:
-                found.setdefault(name, {})[key] = self.step
-        return found
-
-
 class Records:
     """The records of one conversation; `events` may grow while it is in use."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
-        self._read = 0
-        self._sources: list[_Source] = []
-        self._listed = self._marked = 0
-        """How many of them are listed below whole, and how many by their marks."""
+        self._read = self._marked = 0
+        """How many events were read, and how many records were read for their marks."""
+        self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
         self._by_name: dict[str, dict[str, int]] = {}
         """By name the values that have stood under it, each with the step at which it first did."""
-        self._searched: dict[tuple[str, bool], int] = {}
-        """By a key, or by a name, how many sources were searched for it."""
-        self._by_mark: dict[str, list[tuple[int, str]]] = {}
-        self._marks: dict[frozenset[str] | None, dict[str, tuple[int, frozenset[str]]]] = {}
-        """By the names that it stands under, and by value, the marks of so many of the records that bear it."""
-        self._kinds: dict[frozenset[str], tuple[int, list[str]]] = {}
-        """By names of fields their first values, and how many they had when these were listed."""
+        self._fields_by_mark: dict[str, list[tuple[int, str]]] = {}
+        self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
+        """By value, and the names that it stands under, the marks of so many of the records that bear it."""
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
-        events, end = self._events, min(before, len(self._events))
-        for step in range(self._read, end):
-            event = events[step]
+        for step in range(self._read, min(before, len(self._events))):
+            event = self._events[step]
             if type(event) is Result and event.captured:
-                call = events[event.call] if event.call is not None else None
-                self._sources.append(_Source(step, event, call if type(call) is Call else None))
+                call = self._events[event.call] if event.call is not None else None
+                asked = _pairs(call.arguments) if type(call) is Call and not call.fault else []
+                for values in map(_fields, _records(event.value())):
+                    self._add(Record(step, values, [(name, _key(str(part))) for name, part in values], asked))
             elif type(event) is Call and not event.fault:
-                self._sources.append(_Source(step, None, event))
-        self._read = max(self._read, end)
-        if len(self._sources) - self._listed > _UNLISTED:
-            self._list()
+                asked = _pairs(event.arguments)
+                self._add(Record(step, (), list(dict.fromkeys(asked)), asked))
+            self._read = step + 1
 
-    def _list(self) -> None:
-        for place, source in enumerate(self._sources[self._listed :], self._listed):
-            for key, entries in source.by_key.items():
-                if self._searched.get((key, False), 0) <= place:
-                    self._by_key.setdefault(key, []).extend(entries)
-            for name, values in source.by_name.items():
-                _add_new(self._by_name.setdefault(name, {}), values)
-        self._listed = len(self._sources)
+    def _add(self, record: Record) -> None:
+        self._records.append(record)
+        for name, key in record.keys:
+            self._by_key.setdefault(key, []).append((name, record))
+            self._by_name.setdefault(name, {}).setdefault(key, record.step)
 
-    def _unsearched(self, word: str, *, is_name: bool) -> list[_Source]:
-        """The sources that may hold a key or a name, of those that were neither listed nor searched for it."""
-        start = max(self._listed, self._searched.get((word, is_name), 0))
-        self._searched[word, is_name] = len(self._sources)
-        written = word.lower().replace(" ", "") if is_name else word
-        return [source for source in self._sources[start:] if source.may_hold(written)]
-
-    def _named(self, name: str) -> dict[str, int]:
-        """The values under a name in all that was read."""
-        if self._listed < len(self._sources):
-            for source in self._unsearched(name, is_name=True):
-                if name in source.by_name:
-                    _add_new(self._by_name.setdefault(name, {}), source.by_name[name])
-        return self._by_name.get(name, {})
+    def read_ahead(self, before: int) -> None:
+        """Take in the events before a step, and what their records are told by."""
+        self.read(before)
+        for record in self._records[self._marked :]:
+            _ = record.marks
+            for name, mark in record.named_marks():
+                self._fields_by_mark.setdefault(mark, []).append((record.step, name))
+        self._marked = len(self._records)
 
     def of(self, key: str, before: int) -> Sequence[Entry]:
         """Where a value stands in records before a step."""
         if before > self._read:
             self.read(before)
-        if self._listed < len(self._sources):
-            for source in self._unsearched(key, is_name=False):
-                if key in source.by_key:
-                    self._by_key.setdefault(key, []).extend(source.by_key[key])
         entries = self._by_key.get(key, ())
         if not entries or entries[-1][1].step < before:
             return entries
@@ -190,96 +120,37 @@ class Records:
 
     def _before(self, step: int) -> Iterator[Record]:
         self.read(step)
-        return (record for source in self._sources if source.step < step for record in source.records)
+        return (record for record in self._records if record.step < step)
 
     def names_of(self, key: str, before: int) -> set[str]:
         """The names of the fields that a value stands in before a step."""
         return {name for name, _ in self.of(key, before)}
 
     def beside(self, names: frozenset[str], key: str, before: int) -> list[str]:
-        """Other values of fields of these names."""
-        if before > self._read:
-            self.read(before)
-        if before < self._read:
-            values = self._values_of(names, before)
-        else:
-            count = 0
-            for name in names:
-                # More of them would not change which are listed first.
-                count += min(len(self._named(name)), 2 * (_KIND + 2))
-            known = self._kinds.get(names)
-            if known is None or known[0] != count:
-                known = self._kinds[names] = (count, self._values_of(names, before))
-            values = known[1]
-        return [other for other in values if other != key][: _KIND + 1]
-
-    def _values_of(self, names: frozenset[str], before: int) -> list[str]:
-        """The first values of fields of these names: as many as are compared, and one that they are compared with."""
+        """Other values of fields of these names: as many as are compared, and one more."""
+        self.read(before)
         found: dict[str, None] = {}
         for name in sorted(names):
-            for value, first in self._named(name).items():
-                if first < before:
+            for value, first in self._by_name.get(name, {}).items():
+                if first < before and value != key:
                     found[value] = None
-                    if len(found) > _KIND + 1:
+                    if len(found) > _KIND:
                         return list(found)
         return list(found)
 
     def marks_of(self, key: str, before: int, names: frozenset[str] | None = None) -> frozenset[str]:
         """The marks of all records that bear a value before a step, under one of some names where they are given."""
         entries = self.of(key, before)
-        known = self._marks.setdefault(names, {})
-        count, marks = known.get(key, (0, frozenset[str]()))
-        if count != len(entries):
-            count, marks = (0, frozenset[str]()) if count > len(entries) else (count, marks)
-            new = (record.marks for name, record in entries[count:] if names is None or name in names)
-            marks = marks.union(*new)
-            known[key] = (len(entries), marks)
-        return marks
-
-    def marks_of_each(self, keys: Iterable[str], before: int, names: frozenset[str]) -> list[frozenset[str]]:
-        """The same of several values."""
-        if before > self._read:
-            self.read(before)
-        known, by_key = self._marks.setdefault(names, {}), self._by_key
-        if before < self._read:
-            return [self.marks_of(key, before, names) for key in keys]
-        if self._listed < len(self._sources):
-            self._list()
-        return [
-            found[1]
-            if (found := known.get(key)) is not None and found[0] == len(by_key[key])
-            else self.marks_of(key, before, names)
-            for key in keys
-        ]
-
-    def read_ahead(self, before: int) -> None:
-        """Take in the events before a step, and all that they hold."""
-        self.read(before)
-        for source in self._sources[self._listed :]:
-            for record in source.records:
-                _ = record.marks
-        self._list()
-        self._mark()
-
-    def _mark(self) -> None:
-        for source in self._sources[self._marked :]:
-            for record in source.records:
-                for name, each in record.named_marks():
-                    self._by_mark.setdefault(each, []).append((record.step, name))
-        self._marked = len(self._sources)
+        known = self._marks.get((key, names))
+        if known is None or known[0] != len(entries):
+            marks = (record.marks for name, record in entries if names is None or name in names)
+            known = self._marks[key, names] = (len(entries), frozenset[str]().union(*marks))
+        return known[1]
 
     def fields_with(self, mark: str, before: int) -> set[str]:
         """The names of fields that held a day or a number before a step."""
-        if before > self._read:
-            self.read(before)
-        if self._marked < len(self._sources):
-            self._mark()
-        return {name for step, name in self._by_mark.get(mark, ()) if step < before}
-
-
-def _add_new(known: dict[str, int], values: dict[str, int]) -> None:
-    for value, step in values.items():
-        known.setdefault(value, step)
+        self.read_ahead(before)
+        return {name for step, name in self._fields_by_mark.get(mark, ()) if step < before}
 
 
 def _step(entry: Entry) -> int:
