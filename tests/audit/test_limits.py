@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.limited import LimitedCall, over_and_open
+from bylaw.audit.finding import read_broken_rules
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.cli.tables import _notes as notes_of  # pyright: ignore[reportPrivateUsage]
+from bylaw.engine.limited import LimitedCall, over_and_open
 from bylaw.rule.limit import Limit
+from tests.command import bylaw
 from tests.shield.test_limits import FILES
 
 HOUR = 3600.0
@@ -81,6 +83,37 @@ def test_the_call_is_named_and_a_redacted_audit_names_no_file(tmp_path: Path) ->
     assert audited(tmp_path, FOUR, jobs=2) == found
     hidden = audited(tmp_path, FOUR, key=b"secret")
     assert (hidden["over"], "b.jsonl" in json.dumps(hidden)) == (1, False)
+
+
+def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_run(tmp_path: Path) -> None:
+    audited(tmp_path, FOUR)
+    findings = list(read_broken_rules(tmp_path / "out"))
+    assert [(each.kind, each.name, each.charges[0].policy) for each in findings] == [
+        ("rule", "few-refunds", "few-refunds")
+    ]
+    audited(tmp_path, FOUR, jobs=2)
+    assert list(read_broken_rules(tmp_path / "out")) == findings
+
+    def run(*options: str, out: str = "again") -> int:
+        return bylaw(tmp_path, "audit", "a.jsonl", "b.jsonl", "--pack", "pack", "--out", out, *options).returncode
+
+    assert run("--report") == 0
+    assert run("--fail-on", "rule") == 1
+    assert run("--fail-on", "violation") == 0
+    assert run("--fail-on", "rule", "--min-severity", "high") == 0
+    assert run("--fail-on", "rule", "--baseline", "again", out="later") == 0
+    assert run("--fail-on", "rule", "--format", "parquet", out="tables") == 1
+    told = " ".join(bylaw(tmp_path, "explain", "again").stdout.split())
+    assert "rule few-refunds" in told
+    (shown,) = read_broken_rules(tmp_path / "again")
+    told = " ".join(bylaw(tmp_path, "explain", "again", shown.id).stdout.split())
+    assert "few-refunds rule broken" in told
+    assert "one too many: at most 3 refund" in told
+
+
+def test_three_calls_are_no_finding(tmp_path: Path) -> None:
+    audited(tmp_path, FOUR[:3])
+    assert list(read_broken_rules(tmp_path / "out")) == []
 
 
 def twin(calls: list[LimitedCall]) -> tuple[set[LimitedCall], set[LimitedCall]]:

@@ -184,3 +184,50 @@ def test_fewer_than_no_calls_cannot_be_shown(tmp_path: Path) -> None:
     done = bylaw(tmp_path, "backtest", "--old", "clinic", "--new", "clinic", "--show", "-1", "logs.jsonl")
     assert done.returncode == 2
     assert "-1 is not in the range" in done.stderr
+
+
+LIMITED = {
+    "rules.yaml": "limits: [{id: few, tool: refund, most: 1, within: 1h, per: call.order_id}]\n",
+    "policies.yaml": FILES["policies.yaml"] + "  - {id: few, spans: [{quote: One refund an hour.}]}\n",
+    "policy.md": FILES["policy.md"] + "One refund an hour.\n",
+}
+
+
+def at(id: str, time: float | None, **more: Any) -> dict[str, Any]:
+    """A conversation in which an order is looked up and refunded at a time."""
+    told = chat(id, looks=True)
+    for message in told["messages"]:
+        message |= {} if time is None else {"timestamp": 1.7e9 + time}
+    told["messages"][3]["tool_calls"][0] |= more
+    return told
+
+
+def test_a_limit_says_what_it_would_stop(tmp_path: Path) -> None:
+    write(tmp_path, "old", FILES)
+    write(tmp_path, "new", FILES | LIMITED)
+    write(tmp_path, "shadow", FILES | LIMITED | {"pack.yaml": FILES["pack.yaml"] + "shield: {posture: shadow}\n"})
+    talks = [at("b", 60), at("a", 0), at("late", 4000), at("undated", None)]
+    (tmp_path / "logs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in talks))
+
+    def found(old: str, new: str, log: str = "logs.jsonl") -> dict[str, Any]:
+        ran = bylaw(tmp_path, "backtest", "--old", old, "--new", new, "--json", log)
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    told = found("old", "new")
+    assert [(each["policy"], each["conversation"], each["new"]["decision"]) for each in told["changed"]] == [
+        ("few", "b", "deny")
+    ]
+    assert (told["now_stopped"], told["now_allowed"], told["uncounted"], told["calls"]) == (1, 0, 1, 4)
+    assert found("new", "old")["now_allowed"] == 1
+    assert found("shadow", "new")["now_stopped"] == 1
+    assert found("new", "new")["changed"] == []
+    assert (
+        "1 call under a limit without a time"
+        in bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "logs.jsonl").stdout
+    )
+    # What a shield refused takes no place, and would run without the limit.
+    refused = [at("a", 0), at("b", 60, refused=True), at("c", 120)]
+    (tmp_path / "refused.jsonl").write_text("".join(json.dumps(each) + "\n" for each in refused))
+    told = found("new", "old", "refused.jsonl")
+    assert sorted(each["conversation"] for each in told["changed"]) == ["b", "c"]

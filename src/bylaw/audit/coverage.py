@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bylaw.audit.limited import LimitedCall
+from bylaw.engine.limited import LimitedCall
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence, added_up
 from bylaw.trace.event import Event
 

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.head import Head, head_of
-from bylaw.audit.limited import limited_calls
-from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
+from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, limit_line, rule_line, writable
 from bylaw.audit.open_rule import open_reason
 from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request, told_apart
@@ -20,6 +19,7 @@ from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
+from bylaw.engine.limited import LimitedCall, limited_calls
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -44,6 +44,8 @@ class Examined(Struct):
     conversation: bytes | None
     findings: list[tuple[str, bytes]]
     """Rules that were broken, each with its line."""
+    limited: list[tuple[LimitedCall, bytes]] = []
+    """Calls that count under limits, each with the line of a finding should it be one too many."""
     head: Head | None = None
     """What is told of every conversation, where tables are written."""
 
@@ -143,12 +145,16 @@ class Examiner:
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)
         self._count(pack, trajectory, agent, outcome, verdicts)
+        limited = list(limited_calls(pack, trajectory, self._key))
+        self.coverage.limited.extend(limited)
         made = [verdict for verdict in verdicts if verdict.made.accepted is not False]
         self.tally.add_open([_open_rules(pack, verdict) for verdict in made if verdict.open_rules])
         answered = list(session.answered) if session is not None else []
         self.tally.add_answered((each.predicate, each.value) for each in answered if each.queries)
         self.tally.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
         written = _written(pack, trajectory, agent, outcome, verdicts, broken, answered, cover)
+        if limited:
+            written.limited = [(each, _limit_line(pack, agent, each, cover)) for each in limited]
         if self._heads:
             written.head = head_of(pack, trajectory, agent, outcome, verdicts, broken, cover)
         return written
@@ -200,7 +206,6 @@ class Examiner:
         if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
             self.tally.add_untimed()
         self.coverage.add_times(trajectory.events)
-        self.coverage.limited.extend(limited_calls(pack, trajectory, self._key))
         self.coverage.evidence[pack.name].add(trajectory.events)
         self.coverage.unmapped.update(self._unmapped[pack.digest].of(trajectory.events))
 
@@ -252,6 +257,12 @@ def _judge(session: Session, trajectory: Trajectory, writes: Sequence[int]) -> l
 def _open_rules(pack: Pack, verdict: CallVerdict) -> list[tuple[str, str]]:
     """The open rules of a call, each once, with why it is open."""
     return list({each.rule.name: open_reason(pack, each) for each in verdict.open_rules}.items())
+
+
+def _limit_line(pack: Pack, agent: str, call: LimitedCall, cover: Cover | None) -> bytes:
+    limit = next(each for each in pack.book.limits if each.name == call.limit)
+    line = limit_line(pack, agent, limit, call.step)
+    return encode(line if cover is None else cover.rule(line))
 
 
 def _written(

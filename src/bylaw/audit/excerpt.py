@@ -57,7 +57,8 @@ def explainable_lines(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
     calls = {*found}
     for rule in _records(out / "findings.jsonl", trajectory):
         step: int = rule["step"]
-        if step not in calls:
+        # What is beyond a limit is known only once the lines of all calls are written.
+        if step not in calls or "limit" in rule:
             line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
             line["rules"].append(rule)
     return dict(sorted(found.items()))

@@ -81,6 +81,11 @@ class Gate(Struct, frozen=True):
         """Whether a finding fails the run."""
         return finding.counts(self.verdicts, self.severity)
 
+    def stops_limit(self, limit: dict[str, Any]) -> bool:
+        """Whether a limit, as the summary tells of it, fails the run."""
+        severe = SEVERITIES[: SEVERITIES.index(self.severity) + 1]
+        return "rule" in self.verdicts and limit["over"] > 0 and limit["severity"] in severe
+
 
 class PolicyWord(Struct):
     """One policy's word in a line of `calls.jsonl`."""

@@ -1,90 +1,28 @@
-"""Limits that span conversations, audited: which recorded calls were one too many, and of which nobody can tell.
+"""What the summary of an audit says of limits that span conversations."""
 
-Live, a place is counted where the decision is written. Here all calls are gathered first, and each is held against
-those before it by the times that the logs give. Only what surely was carried out counts against another; a call that
-would be beyond its limit if others were counted whose time, person or end is not known is open.
-"""
-
-import hashlib
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from bylaw.facts.acceptance import accepted, declares_refusal
+from bylaw.engine.limited import LimitedCall, by_limit, over_and_open
 from bylaw.pack import Pack
 from bylaw.rule.limit import Limit
-from bylaw.trace.event import Call, Message, Result
-from bylaw.trace.trajectory import Trajectory
 
-_ANYBODY = "anybody"
-"""In place of a hash: all together."""
 SHOWN = 20
 """Calls that are named for each limit at most."""
 
 
-class LimitedCall(Struct, frozen=True, array_like=True):
-    """A call that counts under a limit."""
-
-    limit: str
-    whose: str | None
-    """A hash of whom it counts for; None where nobody says."""
-    time: float | None
-    is_sure: bool
-    """Whether it was surely carried out."""
-    is_approved: bool
-    """Whether a person let it through."""
-    file: str
-    position: int
-    step: int
-
-
-def limited_calls(pack: Pack, trajectory: Trajectory, key: bytes | None) -> Iterator[LimitedCall]:
-    """The calls of a conversation that count under the limits of a pack."""
-    if not pack.book.limits:
-        return
-    results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
-    context = dict(trajectory.context)
-    for step, call in enumerate(trajectory.events):
-        if isinstance(call, Message) and call.handover is not None:
-            context = dict(call.handover)
-        if not isinstance(call, Call) or call.by != "agent":
-            continue
-        context |= call.context or {}
-        tool, result = pack.schema.tools.get(call.tool), results.get(step)
-        is_done = accepted(tool, result)
-        is_refused = result is not None and (result.refused is True or declares_refusal(tool, result))
-        if call.refused or (is_done is False and is_refused):
-            continue
-        for limit in pack.book.limits:
-            if call.tool in limit.tools:
-                whose = limit.whose(call.arguments, trajectory.agent, context)
-                approved = call.approved is not None and limit.policy in call.approved.policies
-                place = (trajectory.file, trajectory.position, step)
-                yield LimitedCall(limit.name, _hash(whose, key), call.time, is_done is True, approved, *place)
-
-
-def _hash(whose: str | None, key: bytes | None) -> str | None:
-    """By what calls of one person are known to belong together, without the name."""
-    return None if whose is None else hashlib.blake2b(whose.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
-
-
-def limits_record(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[dict[str, Any]]:
+def limits_record(packs: Sequence[Pack], calls: Iterable[LimitedCall]) -> list[dict[str, Any]]:
     """What `summary.json` says of each limit."""
-    by_limit: dict[str, list[LimitedCall]] = defaultdict(list)
-    for call in calls:
-        by_limit[call.limit].append(call)
-    limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
-    return [_record(limit, by_limit[name]) for name, limit in sorted(limits.items())]
+    severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
+    return [_record(limit, made, severities[limit.policy]) for limit, made in by_limit(packs, calls)]
 
 
-def _record(limit: Limit, calls: Sequence[LimitedCall]) -> dict[str, Any]:
+def _record(limit: Limit, calls: Sequence[LimitedCall], severity: str) -> dict[str, Any]:
     over, is_open = over_and_open(limit, calls)
     return {
         "limit": limit.name,
         "policy": limit.policy,
+        "severity": severity,
         "text": limit.text,
         "calls": len(calls),
         "over": len(over),
@@ -93,57 +31,3 @@ def _record(limit: Limit, calls: Sequence[LimitedCall]) -> dict[str, Any]:
         "unknown_whose": sum(call.whose is None for call in calls),
         "first": [{"file": call.file, "position": call.position, "step": call.step} for call in over[:SHOWN]],
     }
-
-
-def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """The calls that were surely one too many, in the order they were made, and those that may have been."""
-    sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
-    every = _Times(call for call in calls if call.whose is not None)
-    strays = _Times(call for call in calls if call.whose is None)
-    over: list[LimitedCall] = []
-    is_open: list[LimitedCall] = []
-    ordered = sorted(calls, key=lambda call: (call.time or 0.0, call.file, call.position, call.step))
-    for call in ordered:
-        if call.is_approved:
-            continue
-        if call.is_sure and sure.before(call, limit.within) >= limit.most:
-            over.append(call)
-            continue
-        may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # Of calls without a time it is itself one.
-        if may - (call.time is None) >= limit.most:
-            is_open.append(call)
-    return over, is_open
-
-
-class _Times:
-    """When calls were made, by whose they are."""
-
-    def __init__(self, calls: Iterable[LimitedCall]) -> None:
-        self._made: dict[str, list[tuple[float, str, int, int]]] = defaultdict(list)
-        self._untimed: Counter[str] = Counter()
-        for call in calls:
-            for whose in (call.whose or "", _ANYBODY):
-                if call.time is None:
-                    self._untimed[whose] += 1
-                else:
-                    self._made[whose].append((call.time, call.file, call.position, call.step))
-        for made in self._made.values():
-            made.sort()
-
-    def before(self, call: LimitedCall, within: float) -> int:
-        """How many of the same person were surely made in the time before a call."""
-        return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
-
-    def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
-        """How many may have been made in the time before a call."""
-        whose = _ANYBODY if anybody or call.whose is None else call.whose
-        if call.time is None:
-            return len(self._made[whose]) + self._untimed[whose]
-        return self._between(whose, call, within) + self._untimed[whose]
-
-    def _between(self, whose: str, call: LimitedCall, within: float) -> int:
-        assert call.time is not None
-        made = self._made[whose]
-        first = bisect_right(made, (call.time - within, "\U0010ffff", 0, 0))
-        return max(0, bisect_left(made, (call.time, call.file, call.position, call.step)) - first)

@@ -13,10 +13,12 @@ from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
+from bylaw.engine.wording import rule_words
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
 from bylaw.pack import Pack
-from bylaw.policy.statement import Citation
+from bylaw.policy.statement import Citation, Policy
+from bylaw.rule.limit import Limit
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
@@ -80,16 +82,36 @@ def whole_sentence(pack: Pack, citation: Citation) -> str | None:
 def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
     """The record of one rule that is broken or open, all but its conversation's name."""
     policy = pack.policies[finding.rule.policy]
-    citation = policy.citations[0] if policy.citations else None
     return {
         "agent": agent,
         "step": finding.step,
         "rule": finding.rule.name,
         "policy": policy.id,
-        "sentence": (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition,
+        "sentence": _sentence(pack, policy),
         "because": finding.because,
         **finding.record(),
     }
+
+
+def limit_line(pack: Pack, agent: str, limit: Limit, step: int) -> dict[str, Any]:
+    """The same of a call beyond a limit, should it turn out to be."""
+    policy = pack.policies[limit.policy]
+    line: dict[str, Any] = {
+        "agent": agent,
+        "step": step,
+        "rule": limit.name,
+        "policy": policy.id,
+        "sentence": _sentence(pack, policy),
+        "standing": "broken",
+        "predicates": [],
+        "limit": limit.text,
+    }
+    return line | {"because": rule_words(line)}
+
+
+def _sentence(pack: Pack, policy: Policy) -> str:
+    citation = policy.citations[0] if policy.citations else None
+    return (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition
 
 
 def _answer(answered: Answered) -> dict[str, Any]:

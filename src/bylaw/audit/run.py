@@ -14,6 +14,7 @@ from bylaw.audit.output import spare_earlier, written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
 from bylaw.audit.summary import policies_record, summarise
+from bylaw.engine.limited import over_limits
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Criterion
 from bylaw.trace import Identities
@@ -67,6 +68,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     lines.write(part)
                 if progress is not None:
                     progress(number)
+            lines.write_limits(over_limits(examiner.shelf.packs, examiner.coverage.limited))
         if skipped and not lines.count:
             spare_earlier(out, skipped)
         check_tools(examiner)

@@ -225,7 +225,10 @@ def audit_command(
 
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else batch.findings(out, found.criterion)
-    return _status(found, counted, Gate.named(fail_on, min_severity))
+    gate = Gate.named(fail_on, min_severity)
+    # Tables have no row for a call beyond a limit, which is known only once all of them are written.
+    is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
+    return 1 if is_over else _status(found, counted, gate)
 
 
 def _tell_cost(request: Request, answers: "Answerer", llm: str, budget: int) -> None:

@@ -65,6 +65,9 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
         f" {found.now_allowed:,} now let through",
         markup=False,
     )
+    if found.uncounted:
+        calls = _count(found.uncounted, "call")
+        console.print(f"{calls} under a limit without a time: whether one was too many, nobody can tell", markup=False)
     if not found.changed:
         console.print("No policy says anything different of any call.")
         return

@@ -216,8 +216,10 @@ def _unsure(step: int, events: list[dict[str, Any]]) -> str:
 
 def _answer(step: int, events: list[dict[str, Any]]) -> str:
     """What a call was answered, where that was recorded."""
-    answers = (each["text"] for each in events if each["type"] == "result" and each.get("call") == step)
-    return next(filter(None, answers), "")
+    for each in events:
+        if each["type"] == "result" and each.get("call") == step and each["text"]:
+            return str(each["text"])
+    return ""
 
 
 def _show_doubt(step: int, events: list[dict[str, Any]], console: Console, indent: int) -> None:

@@ -61,6 +61,8 @@ def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
 
 def rule_words(finding: Mapping[str, Any]) -> str:
     """Why a rule is broken or open, from its record: the values of its predicates at the act."""
+    if limit := finding.get("limit"):
+        return f"one too many: {limit}"
     if finding["standing"] == "waiting":
         told = WAITED
     else:

@@ -1,15 +1,19 @@
 """What a change of a pack would have done to recorded conversations: decisions and verdicts that are not the same."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from bylaw.engine.limited import LimitedCall, beyond, by_limit, limited_calls
 from bylaw.engine.verdict import Verdict
 from bylaw.pack import Pack
 from bylaw.pack.review import held_to
-from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Answer
+from bylaw.rule.limit import Limit
+from bylaw.shield.deciding import Decider, outcome
+from bylaw.shield.decision import Answer, Ground
+from bylaw.shield.limiting import recorded_ground
 from bylaw.shield.replay import Replayed, replay
+from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 
 
@@ -64,49 +68,126 @@ class Backtest(Struct, frozen=True):
     """Calls that the old version would have let through and the new one would not."""
     now_allowed: int
     changed: tuple[Changed, ...]
+    uncounted: int = 0
+    """Calls under limits that bear no time: whether one was too many, nobody can tell."""
+
+
+class _Word(Struct, frozen=True):
+    """What one version says of one call."""
+
+    grounds: tuple[Ground, ...] = ()
+    verdicts: Mapping[str, Verdict | None] = {}
+
+    @property
+    def whole(self) -> Whole:
+        # A call that a version has no word on would have run.
+        return Whole(*outcome(self.grounds)[:2])
+
+    def said(self, policy: str) -> Said:
+        mine = [ground for ground in self.grounds if ground.policy == policy]
+        stops = any(ground.answer != "allow" and ground.posture == "enforce" for ground in mine)
+        decision = mine[0].answer if mine else None
+        return Said(decision, self.verdicts.get(policy), mine[0].because if mine else "", stops)
+
+    def and_(self, ground: Ground) -> "_Word":
+        return _Word((*self.grounds, ground), self.verdicts)
+
+    def policies(self) -> list[str]:
+        return [ground.policy for ground in self.grounds]
+
+
+class _Call(Struct):
+    """One recorded call under both versions."""
+
+    conversation: str
+    file: str
+    step: int
+    tool: str
+    old: _Word
+    new: _Word
 
 
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
-    """Hold the same conversations to both versions."""
+    """Hold the same conversations to both versions.
+
+    Limits are counted over all of the conversations by the times that they bear, so calls under them are told last.
+    """
     before, after = (Decider(each, held_to(each.postures, each.held_back)) for each in (old, new))
-    conversations = calls = differing = stopped = allowed = 0
-    changed: list[Changed] = []
+    counts = _Counts()
+    limited: dict[tuple[str, int, int], _Call] = {}
+    under_old, under_new = list[LimitedCall](), list[LimitedCall]()
     for trajectory in trajectories:
-        conversations += 1
+        counts.conversations += 1
         was = {each.step: each for each in replay(before, trajectory)}
         is_now = {each.step: each for each in replay(after, trajectory)}
-        for step in sorted(was.keys() | is_now.keys()):
-            calls += 1
-            ours, theirs = was.get(step), is_now.get(step)
-            before_it, after_it = _whole(ours), _whole(theirs)
-            stopped += before_it.runs and not after_it.runs
-            allowed += after_it.runs and not before_it.runs
-            differing += before_it.decision != after_it.decision
-            changed += _changes(trajectory, step, ours, theirs)
-    told = (f"{old.name} {old.version}", f"{new.name} {new.version}", conversations, calls)
-    return Backtest(*told, differing, stopped, allowed, tuple(changed))
+        bound = {call.step for call in _limited(old, trajectory, under_old) + _limited(new, trajectory, under_new)}
+        for step in sorted(was.keys() | is_now.keys() | bound):
+            made = trajectory.events[step]
+            assert isinstance(made, Call)
+            head = (trajectory.id, trajectory.file, step, made.tool)
+            call = _Call(*head, _word(was.get(step)), _word(is_now.get(step)))
+            if step in bound:
+                limited[trajectory.file, trajectory.position, step] = call
+            else:
+                counts.add(call)
+    uncounted = {(each.file, each.position, each.step) for each in under_old + under_new if each.time is None}
+    for place, limit, is_told in _beyond(old, under_old):
+        call = limited[place]
+        call.old = call.old.and_(recorded_ground(old, before.postures, limit, call.tool, is_told=is_told))
+    for place, limit, is_told in _beyond(new, under_new):
+        call = limited[place]
+        call.new = call.new.and_(recorded_ground(new, after.postures, limit, call.tool, is_told=is_told))
+    for call in limited.values():
+        counts.add(call)
+    return counts.told(old, new, len(uncounted))
 
 
-def _whole(replayed: Replayed | None) -> Whole:
-    # A call that a version has no word on would have run.
-    return Whole("allow", True) if replayed is None else Whole(replayed.answer, replayed.allowed)
+class _Counts:
+    """What differs, added up."""
+
+    def __init__(self) -> None:
+        self.conversations = self._calls = self._differing = self._stopped = self._allowed = 0
+        self._changed: list[Changed] = []
+
+    def add(self, call: _Call) -> None:
+        """One more call."""
+        self._calls += 1
+        before, after = call.old.whole, call.new.whole
+        self._stopped += before.runs and not after.runs
+        self._allowed += after.runs and not before.runs
+        self._differing += before.decision != after.decision
+        for policy in dict.fromkeys([*call.old.policies(), *call.new.policies()]):
+            was, is_now = call.old.said(policy), call.new.said(policy)
+            if (was.decision, was.verdict, was.stops) != (is_now.decision, is_now.verdict, is_now.stops):
+                head = (policy, call.conversation, call.step, call.tool)
+                self._changed.append(Changed(*head, was, is_now, before, after, file=call.file))
+
+    def told(self, old: Pack, new: Pack, uncounted: int) -> Backtest:
+        """All of it."""
+        names = (f"{old.name} {old.version}", f"{new.name} {new.version}", self.conversations, self._calls)
+        counts = (self._differing, self._stopped, self._allowed)
+        return Backtest(*names, *counts, tuple(self._changed), uncounted)
 
 
-def _changes(trajectory: Trajectory, step: int, old: Replayed | None, new: Replayed | None) -> list[Changed]:
-    found: list[Changed] = []
-    either = old or new
-    assert either is not None
-    for policy in dict.fromkeys(ground.policy for each in (old, new) if each is not None for ground in each.grounds):
-        was, is_now = _said(old, policy), _said(new, policy)
-        if (was.decision, was.verdict, was.stops) != (is_now.decision, is_now.verdict, is_now.stops):
-            said = (was, is_now, _whole(old), _whole(new))
-            found.append(Changed(policy, trajectory.id, step, either.tool, *said, file=trajectory.file))
+def _word(replayed: Replayed | None) -> _Word:
+    if replayed is None:
+        return _Word()
+    verdicts: dict[str, Verdict | None] = {each.policy: replayed.says(each.policy)[1] for each in replayed.grounds}
+    return _Word(replayed.grounds, verdicts)
+
+
+def _limited(pack: Pack, trajectory: Trajectory, every: list[LimitedCall]) -> list[LimitedCall]:
+    """The calls of a conversation that count under a pack's limits, noted among those of all."""
+    found = list(limited_calls(pack, trajectory, None, attempted=True))
+    every += found
     return found
 
 
-def _said(replayed: Replayed | None, policy: str) -> Said:
-    if replayed is None:
-        return Said(None, None)
-    mine = [ground for ground in replayed.grounds if ground.policy == policy]
-    stops = any(ground.answer != "allow" and ground.posture == "enforce" for ground in mine)
-    return Said(*replayed.says(policy), mine[0].because if mine else "", stops)
+def _beyond(pack: Pack, calls: Sequence[LimitedCall]) -> Iterator[tuple[tuple[str, int, int], Limit, bool]]:
+    """The calls that a shield stops for a limit: those beyond it, and those of which nobody says whose they are."""
+    for limit, made in by_limit([pack], calls):
+        for call in beyond(limit, made):
+            yield (call.file, call.position, call.step), limit, True
+        for call in made:
+            if call.whose is None and not call.is_approved:
+                yield (call.file, call.position, call.step), limit, False

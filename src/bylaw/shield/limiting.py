@@ -50,7 +50,7 @@ def places_for(
             continue
         whose = limit.whose(call.arguments, agent, context or {})
         times: Sequence[float] | None = None
-        why = f"whose {limit.whom} it is, is not known" if whose is None else "the shield keeps no log"
+        why = _unknown(limit) if whose is None else "the shield keeps no log"
         if whose is not None and latest is not None:
             try:
                 times = latest(counted_under(limit.name, whose), now - limit.within, limit.most)
@@ -66,9 +66,25 @@ def places_for(
     return Places(tuple(grounds), tuple(uses))
 
 
+def recorded_ground(pack: Pack, postures: Postures, limit: Limit, tool: str, *, is_told: bool) -> Ground:
+    """What a limit says of a recorded call that was one too many, or of which nobody says whose it is."""
+    if not is_told:
+        return _uncounted(pack, postures, limit, tool, _unknown(limit))
+    taken = _taken(limit)
+    return _ground(pack, postures, limit, tool, limit.over, taken, f"{taken}: should one more be made now?", taken)
+
+
+def _unknown(limit: Limit) -> str:
+    return f"whose {limit.whom} it is, is not known"
+
+
+def _taken(limit: Limit) -> str:
+    return f"{limit.most} of {limit.most} were made in the last {told_duration(limit.within)} (per {limit.whom})"
+
+
 def _full(pack: Pack, postures: Postures, limit: Limit, tool: str, free: float) -> Ground:
     when = datetime.fromtimestamp(free, UTC).isoformat(" ", "seconds")[:19]
-    taken = f"{limit.most} of {limit.most} were made in the last {told_duration(limit.within)} (per {limit.whom})"
+    taken = _taken(limit)
     because = f"{taken}; a call whose end is not known counts; the next place is free at {when} UTC"
     agent = f"{taken}, so this one is too many for now; the next may be made after {when} UTC"
     asked = f"{taken}: should one more be made now?"

@@ -8,7 +8,7 @@ import msgspec
 
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.examine import Examiner
-from bylaw.audit.limited import LimitedCall
+from bylaw.engine.limited import LimitedCall
 
 
 def counts_record(examiner: Examiner) -> dict[str, Any]:
