@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 from filelock import FileLock
 
-pytest_plugins = ["tests.bytecode", "tests.examples", "tests.cpu_time", "tests.stores", "tests.lacking"]
+PLUGINS = ("bytecode", "examples", "cpu_time", "stores", "lacking", "workers")
+pytest_plugins = [f"tests.{name}" for name in PLUGINS]
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""

@@ -6,7 +6,8 @@ a process for the test that waits for its end.
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     now = _read()
     own, children = (new - old for new, old in zip(now, item.config.stash.get(_READ_AT, now), strict=True))
-    report.user_properties = [("cpu", own + children), ("children", children)]
+    spent: list[tuple[str, object]] = [("cpu", own + children), ("children", children)]
+    report.user_properties = spent
     item.config.stash[_READ_AT] = now
     return report
 
@@ -40,22 +44,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    for name, seconds in report.user_properties:
-        if name == "cpu":
-            _spent[report.nodeid] += seconds
-        elif name == "children":
-            _children[report.nodeid] += seconds
+    spent: dict[str, Any] = dict(report.user_properties)
+    _spent[report.nodeid] += spent["cpu"]
+    _children[report.nodeid] += spent["children"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     shown = config.getoption("--cpu-time")
     if shown:
         terminalreporter.section("processor time")
-        files: Counter[str] = Counter()
-        for test, seconds in _spent.items():
-            files[test.partition("::")[0]] += seconds
-        terminalreporter.write_line(f"{sum(_children.values()):7.1f} s  in processes that tests started")
-        for title, counter in (("files", files), ("tests", _spent)):
-            terminalreporter.write_line(f"{sum(counter.values()):7.1f} s  all {len(counter)} {title}")
-            for name, seconds in counter.most_common(shown):
-                terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
+        terminalreporter.write_line("    all  of it in processes that tests started")
+        for title, whole, children in (("files", by_file(_spent), by_file(_children)), ("tests", _spent, _children)):
+            terminalreporter.write_line(f"{whole.total():7.1f} {children.total():7.1f} s  all {len(whole)} {title}")
+            for name, seconds in whole.most_common(shown):
+                terminalreporter.write_line(f"{seconds:7.1f} {children[name]:7.1f} s  {name}")
+
+
+def by_file(tests: Counter[str]) -> Counter[str]:
+    files: Counter[str] = Counter()
+    for test, seconds in tests.items():
+        files[test.partition("::")[0]] += seconds
+    return files

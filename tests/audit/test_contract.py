@@ -225,6 +225,7 @@ def test_unknown_tools_are_inconclusive_and_named(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.usefixtures("quick_workers")
 def test_a_pack_that_knows_no_tool_of_the_logs_is_an_error_and_leaves_the_earlier_audit(jobs: int, shop: Shop) -> None:
     before = shop.audit(shop.logs(record(*HASTY, id="t1")))
     summary = (before.out / "summary.json").read_bytes()

@@ -23,6 +23,7 @@ RECORDS = (
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.usefixtures("quick_workers")
 def test_every_look_up_is_counted_with_the_cure(shop: Shop, jobs: int) -> None:
     (evidence,) = shop.audit(shop.logs(*RECORDS), jobs=jobs).summary["evidence"]
     counted = {name: evidence[name] for name in ("tool", "results", "captured", "readable", "shown")}

@@ -77,6 +77,7 @@ def test_calls_of_all_conversations_are_held_against_a_limit(
     assert (found["over"], found["open"]) == want
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_the_call_is_named_and_a_redacted_audit_names_no_file(tmp_path: Path) -> None:
     found = audited(tmp_path, FOUR)
     assert (found["calls"], found["first"]) == (4, [{"file": "b.jsonl", "position": 2, "step": 1}])

@@ -79,6 +79,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp
 @pytest.mark.parametrize(
     ("name", "why"), [("crash", "its worker was lost 3 times (status 9)"), ("fail", "MemoryError")]
 )
+@pytest.mark.usefixtures("quick_workers")
 def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     assert json.loads((shop.root / name / "summary.json").read_bytes())["skipped"][0]["place"].endswith(")")
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_a_worker_that_cannot_begin_ends_the_run_and_says_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bylaw.audit.batch.local._work", unable)
     logs = shop.logs(record(*HASTY))

@@ -58,6 +58,7 @@ def test_what_a_killed_audit_left_is_cleaned_by_the_next(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.usefixtures("quick_workers")
 def test_parts_of_an_audit_lie_where_the_next_one_cleans_up(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

@@ -47,6 +47,7 @@ REDACTED = (("--redact",), ("--redact", "--redact-key", "correct horse"))
         *((WORLDS[0], redact, "2") for redact in REDACTED),
     ],
 )
+@pytest.mark.usefixtures("quick_workers")
 def test_no_output_holds_a_private_value(
     tmp_path: Path, world: tuple[str, ...], redact: tuple[str, ...], jobs: str
 ) -> None:

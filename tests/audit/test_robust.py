@@ -177,6 +177,7 @@ def audited(shop: Shop, files: list[Path], jobs: int) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("jobs", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("quick_workers")
 def test_the_results_are_the_same_bytes_whatever_the_number_of_workers(shop: Shop, jobs: int) -> None:
     kinds = [CAREFUL, HASTY, WRONG, (user("hi"),), (call("teleport", {}),), (ship("PAID", {"error": "no"}),)]
     first: list[Any] = [record(*kinds[n % 6], id=f"t{n % 10}", agent=f"a{n % 3}") for n in range(60)]

@@ -11,7 +11,7 @@ from mcp_types import EmbeddedResource, TextResourceContents
 from pydantic import BaseModel
 
 notes = Path(sys.argv[1])
-server = MCPServer("bank")
+server = MCPServer("bank", log_level="CRITICAL")
 THEIRS = "GB29NWBK60161331926819"
 
 

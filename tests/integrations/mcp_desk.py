@@ -9,7 +9,7 @@ from mcp.server.mcpserver import MCPServer
 
 from tests.integrations.rental import Rentals
 
-notes, rentals, server = Path(sys.argv[1]), Rentals(), MCPServer("desk")
+notes, rentals, server = Path(sys.argv[1]), Rentals(), MCPServer("desk", log_level="CRITICAL")
 server.tool()(rentals.get_rental)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 
 notes = Path(sys.argv[1])
-server = MCPServer("shop", instructions="Be kind.")
+server = MCPServer("shop", instructions="Be kind.", log_level="CRITICAL")
 ORDERS = {"7": {"order_id": "7", "returned": True}, "8": {"order_id": "8", "returned": False}}
 runs: list[str] = []
 

@@ -29,7 +29,7 @@ from mcp_types import (
 
 warnings.simplefilter("ignore")
 notes = Path(sys.argv[1])
-server = MCPServer("talker")
+server = MCPServer("talker", log_level="CRITICAL")
 QUESTION = [SamplingMessage(role="user", content=TextContent(type="text", text="long text"))]
 calls: dict[int, int] = {}
 later: set[asyncio.Task[None]] = set()

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from tests.command import PROCESS
@@ -26,6 +27,14 @@ from tests.command import PROCESS
 CLIENT = Path(__file__).with_name("ready_client.py")
 ROOT = Path(__file__).parents[2]
 HERE = hasattr(os, "fork") and hasattr(socket, "send_fds")
+IMPORTED = (
+    "mcp.server.mcpserver", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on", "bylaw.cli.app", "bylaw.cli.proxy",
+    "bylaw.integrations.mcp", "bylaw.record.sqlite", "bylaw.record.checkpoint", "bylaw.record.turn",
+    # What these import only as they begin to work.
+    "anyio._backends._asyncio", "anyio._core._subprocesses", "fastmcp.server.middleware.dereference",
+    "fastmcp.server.providers.prefab_synthesis", "fastmcp.server.sessions", "h11", "httpcore2", "rich.table",
+    "truststore", "attr", "rich.traceback",
+)  # fmt: skip
 
 
 def begin(what: str | Path) -> list[str]:
@@ -109,7 +118,17 @@ def run(asking: socket.socket) -> None:
         status = end.code
     number = status if isinstance(status, int) else 0 if status is None else 1
     asking.send(bytes([number]))
-    sys.exit(number)
+    leave(number)
+
+
+def leave(status: int) -> None:
+    """End as an interpreter does, but for taking apart all that was imported, which takes longer than most tests."""
+    for each in (threading.__dict__["_shutdown"], atexit.__dict__["_run_exitfuncs"]):
+        each()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def obey(asking: socket.socket) -> None:
@@ -120,12 +139,8 @@ def obey(asking: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    import mcp.server.mcpserver  # noqa: F401
-    import uvicorn  # noqa: F401
-
-    import bylaw.cli.proxy
-    import bylaw.integrations.mcp  # noqa: F401
-
+    for name in IMPORTED:
+        import_module(name)
     gc.collect()
     gc.freeze()
     serve(sys.argv[1])
