@@ -159,7 +159,7 @@ def test_a_changed_verdict_is_what_the_audits_of_both_versions_say() -> None:
     }
     place = next(name for name, text in files.items() if "40.00" in text and name.startswith("guards/"))
     new = Pack.from_files(files | {place: files[place].replace("40.00", "45.00")})
-    some: list[Trajectory] = conversations()[:60]
+    some: list[Trajectory] = list(conversations()[:60])
     found = backtest(pack(), new, some)
     assert found.changed
     for each in some:

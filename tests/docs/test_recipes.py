@@ -1,6 +1,7 @@
 """The recipes of the guide to packs do what they say; they are taken from the page as they stand there."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,54 @@ def test_nothing_seen_is_not_known_unless_the_kind_is_complete(
     assert outcome(conversation, "another-order", "take_back", order_id="A9") == wanted
 
 
+def dated(guard: str, now: str, **shown: str) -> str | None:
+    """What a guard on taking back says at a time, where the order has times of its own."""
+    files = {
+        "pack.yaml": FILES["pack.yaml"].replace("now: 2025-05-12T09:00:00", "timezone: Europe/Berlin"),
+        "entities.yaml": FILES["entities.yaml"].replace(
+            "fields: {customer_id: string, status:",
+            "fields: {delivered_at: datetime, born: date, customer_id: string, status:",
+        ),
+        "guards/till.py": guard + "\n\n" + FILES["guards/till.py"],
+        "policies.yaml": FILES["policies.yaml"] + "  - {id: before-six}\n",
+    }
+    conversation = Conversation(pack(**files))
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "C1", "status": "delivered", "items": [], **shown})
+    conversation.agent("I see.")
+    judged = conversation.call("take_back", {"order_id": "A1"}, time=datetime.fromisoformat(now).timestamp())
+    return next(each.outcome for each in judged.evidence if each.policy.id == "before-six")
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted"),
+    [
+        ("2025-07-01T15:30:00+00:00", "permit"),
+        ("2025-07-01T16:30:00+00:00", "deny"),
+        ("2025-07-02T10:00:00+00:00", "deny"),
+    ],
+)
+def test_the_clocks_are_those_of_the_handbook(now: str, wanted: str) -> None:
+    (guard,) = recipe("Before 6 pm, the same day")
+    assert dated(guard, now, delivered_at="2025-06-30T22:30:00Z") == wanted
+
+
+@pytest.mark.parametrize(
+    ("day", "wanted"),
+    [("2026-05-14", "deny"), ("2026-05-15", "permit"), ("2026-06-01", "permit"), ("2026-04-30", "deny")],
+)
+def test_how_old_somebody_is(day: str, wanted: str) -> None:
+    (function,) = recipe("How old somebody is")
+    assert 'if age(facts.Customer(call.customer_id).born, now()) < 18: return deny("for adults only")' in PAGE
+    guard = """def before_six(call: take_back, facts):
+    \"\"\"An order is taken back within 30 days after it was delivered.\"\"\"
+    if age(facts.Order(call.order_id).born, now()) < 18:
+        return deny("for adults only")
+    return permit()
+"""
+    assert dated(f"{guard}\n\n{function}", f"{day}T12:00:00+00:00", born="2008-05-15") == wanted
+
+
 @pytest.mark.parametrize(
     ("put", "is_open"),
     [
@@ -260,6 +309,8 @@ TESTED = {
     "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
     "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
     "Three wrong answers in a row": test_three_wrong_answers_in_a_row,
+    "Before 6 pm, the same day": test_the_clocks_are_those_of_the_handbook,
+    "How old somebody is": test_how_old_somebody_is,
     "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
     "Nothing seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
     "Consent, and money": test_means_of_payment_are_told_where_money_moves,

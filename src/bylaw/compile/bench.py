@@ -96,7 +96,8 @@ class Bench:
         """What guards may speak of."""
         schema = self.base.schema
         arguments = schema.arguments(tuple(schema.tools))
-        return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
+        named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+        return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
         """The guard that the code makes, or what keeps it from loading."""

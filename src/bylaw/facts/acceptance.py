@@ -106,15 +106,18 @@ def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | Non
 
 def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
     if record.keys().isdisjoint(_PRINTED_SIGNS):
-        return True
+        return None if _looks_failed(tool, record) else True
     for sign in _PRINTED_SIGNS:
-        value = record.get(sign)
+        value: Any = record.get(sign)
         if value.__class__ is Contradicted:
             told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
             return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
     told = False if _is_refusal(record) else _by_status(tool, record)
-    is_open = told is True and tool is not None and tool.effect == "write" and record_looks_failed(record)
-    return None if is_open else told
+    return None if told is True and _looks_failed(tool, record) else told
+
+
+def _looks_failed(tool: Tool | None, record: dict[str, Any]) -> bool:
+    return tool is not None and tool.effect == "write" and record_looks_failed(record)
 
 
 def _told(head: str, text: str) -> bool | None:

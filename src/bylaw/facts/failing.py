@@ -8,7 +8,7 @@ import re
 from http import HTTPStatus
 from typing import Any, cast
 
-from bylaw.facts.lost import codes_in, is_lost
+from bylaw.facts.lost import STATUSES, codes_in, is_lost
 from bylaw.policy.tool import Effect
 from bylaw.trace.event import decode_text
 
@@ -30,6 +30,7 @@ _ACCOUNT = frozenset(
     ("status", "message", "msg", "reason", "detail", "details", "code", "description", "title", "type", "body")
 )
 """Fields of a record that tells of the call alone."""
+_TELLING = _ACCOUNT.union(_SIGNS, STATUSES, ("error",))
 _TOLD = re.compile(
     r'"(?:status_?code|http_?(?:status|code)|code|status|message|reason)"\s*:\s*(?:"[^"]{1,60}"|\d+)', re.IGNORECASE
 )
@@ -45,6 +46,8 @@ def text_looks_failed(text: str, tool: str = "") -> bool:
 
 def record_looks_failed(record: dict[str, Any]) -> bool:
     """Whether a record may tell that the call failed, by no sign that is read as a refusal."""
+    if record.keys().isdisjoint(_TELLING):
+        return False
     for sign in _SIGNS:
         if record.get(sign):
             return True

@@ -67,7 +67,7 @@ _EMPTY = _FAILING.union(
 )
 """Words that say that something failed, and not why."""
 
-_STATUS = ("status", "statusCode", "status_code", "statuscode", "httpStatus", "http_status", "http_code", "httpCode")
+STATUSES = ("status", "statusCode", "status_code", "statuscode", "httpStatus", "http_status", "http_code", "httpCode")
 _TOLD = frozenset(
     (
         *("error", "errors", "message", "msg", "detail", "details", "reason", "description", "title", "body"),
@@ -140,7 +140,7 @@ def codes_in(record: dict[str, Any], *, is_error: bool = False) -> Iterator[int]
     for name, value in record.items():
         if isinstance(value, dict) and name in _TOLD:
             yield from codes_in(cast("dict[str, Any]", value), is_error=name != "body")
-        elif name in _STATUS or (name == "code" and is_error):
+        elif name in STATUSES or (name == "code" and is_error):
             written = str(cast(Any, value))
             if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
                 yield int(written)

@@ -1,6 +1,7 @@
 """What a pack's entities, observations and changes come to; `schema_reader` makes it of their YAML."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any, Protocol, cast
 
 from msgspec import Struct, field
@@ -43,6 +44,8 @@ class Schema(Struct, frozen=True):
     """Where things of a kind stand in a database of another shape."""
     writing: frozenset[str] = frozenset()
     """The tools that change something."""
+    zone: tzinfo | None = None
+    """Whose clocks times are read from; None for UTC."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))

@@ -28,7 +28,7 @@ class BuiltIns(Operations):
     def part(self, value: Any, name: str) -> Any:
         """`value.name` of a record or a date."""
         if value.__class__ is dict:
-            return admit(value[name]) if name in value else fail(f"there is no key `{name}`; use get()")
+            return admit(value[name], self.zone) if name in value else fail(f"there is no key `{name}`; use get()")
         if isinstance(value, Unknown):
             return derive(f"{name} of", (value,))
         if name in DATE_PARTS and value.__class__ in (date, datetime, timedelta) and hasattr(value, name):
@@ -42,15 +42,15 @@ class BuiltIns(Operations):
                 raise Stuck(index)
             for word in value:
                 if index == word:
-                    return admit(value[word])
+                    return admit(value[word], self.zone)
             raise Stuck(index)
         if isinstance(value, Unknown):
             return derive("item", (value, index))
         if value.__class__ is dict and index.__class__ in (str, int, bool):
-            return admit(value[index]) if index in value else fail(f"there is no key `{index}`; use get()")
+            return admit(value[index], self.zone) if index in value else fail(f"there is no key `{index}`; use get()")
         if value.__class__ in (list, tuple, str) and index.__class__ is int:
             if -len(value) <= index < len(value):
-                return admit(value[index])
+                return admit(value[index], self.zone)
             return fail(f"there is no item {index} among {len(value)}; test the length first")
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
 
@@ -95,7 +95,7 @@ class BuiltIns(Operations):
             self.ticks -= weight
             if self.ticks < 0:
                 self.spend(0)
-            yield value if value.__class__ is dict else admit(value)
+            yield value if value.__class__ is dict else admit(value, self.zone)
 
     def do_zip(self, *lists: Any) -> Any:
         """The first items of the lists together, then the second ones, to the end of the shortest."""
@@ -263,10 +263,10 @@ class BuiltIns(Operations):
         if isinstance(value, Unknown):
             return value if value.kind == "time" else derive("time", (value,), "time", step=1)
         if value.__class__ is datetime:
-            return admit(value)
+            return admit(value, self.zone)
         if value.__class__ is date:
             return datetime(value.year, value.month, value.day)
-        return admit(self._moment(value))
+        return admit(self._moment(value), self.zone)
 
     def _moment(self, value: Any) -> datetime:
         if value.__class__ is str and 10 <= len(value) <= 40 and value[4] == value[7] == "-":
@@ -323,13 +323,13 @@ class BuiltIns(Operations):
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)
-            return next((admit(value[word]) for word in value if key == word), default)
+            return next((admit(value[word], self.zone) for word in value if key == word), default)
         if isinstance(value, Unknown):
             return derive("get", (value, key, default))
         if value is None:
             return default
         if value.__class__ is dict and key.__class__ in (str, int):
-            return admit(value.get(key, default))
+            return admit(value.get(key, default), self.zone)
         if value.__class__ in (list, tuple) and key.__class__ is int:
-            return admit(value[key]) if -len(value) <= key < len(value) else default
+            return admit(value[key], self.zone) if -len(value) <= key < len(value) else default
         return fail(f"get needs a record or a list, not {name_of(value)}")

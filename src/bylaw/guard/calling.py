@@ -85,7 +85,7 @@ class Calling:
 
     def folded(self, node: ast.Call, name: str, value: object) -> ast.expr:
         try:
-            return self.scope.constant(getattr(BuiltIns(), f"do_{name}")(value))
+            return self.scope.constant(getattr(BuiltIns(self.scope.vocabulary.zone), f"do_{name}")(value))
         except (Failure, OverflowError) as failure:
             return self.fault(node, str(failure), "correct the constant")
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from bylaw.facts.path import NOTHING
@@ -15,7 +16,7 @@ from bylaw.guard.statement import Statements
 NAMES = ("args", "item", "old", "result")
 
 
-def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], Any]:
+def compile_expression(text: str, place: str, *, zone: tzinfo | None = None) -> Callable[[Mapping[str, Any]], Any]:
     """What `text` computes of `args`, `item`, `old` and `result`: NOTHING where one it needs is not known, or where it
     fails. Raises GuardError with the first fault."""
     file, _, line = place.rpartition(":")
@@ -25,7 +26,9 @@ def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], A
     if faults:
         raise faults[0]
     ast.increment_lineno(tree, (int(line) if line.isdigit() else 1) - 1)
-    scope = Scope(file or place, Vocabulary({}), call="", facts="", parameters=NAMES, unavailable=("now", "done"))
+    scope = Scope(
+        file or place, Vocabulary({}, zone=zone), call="", facts="", parameters=NAMES, unavailable=("now", "done")
+    )
     made = Statements(scope)
     body = ast.copy_location(ast.Return(made.values.expression(tree.body)), tree.body)
     if scope.faults:
@@ -38,7 +41,7 @@ def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], A
             return NOTHING
         values = [given[name] if name in used else None for name in NAMES]
         try:
-            return admit(function.made(BuiltIns(), *values))
+            return admit(function.made(BuiltIns(zone), *values), zone)
         except (Failure, ArithmeticError, TypeError, ValueError, LookupError, NameError, RecursionError):
             return NOTHING
 

@@ -82,6 +82,7 @@ def _asked(
     guard: Guard, run: GuardRun, assume: Assumptions, coverage: set[int] | None = None
 ) -> tuple[Completion, ...]:
     """The guard is run, and run again for every other answer where it meets something unknown."""
+    run.zone = guard.zone
     run.begin(assume, coverage)
     function = guard.function if coverage is None else guard.covering
     try:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from datetime import tzinfo
 
 from msgspec import Struct
 
@@ -47,6 +48,8 @@ class Vocabulary(Struct, frozen=True):
     """The arguments of each tool that changes something, where that is known."""
     texts: frozenset[str] = frozenset()
     """Arguments that are text in every tool that takes them."""
+    zone: tzinfo | None = None
+    """Whose clocks times are read from; None for UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))

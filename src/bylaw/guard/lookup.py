@@ -5,6 +5,7 @@ The same language as guards: `def find_<Entity>_<field>(key, history)` returns `
 
 import ast
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from bylaw.errors import GuardError
@@ -21,8 +22,18 @@ from bylaw.guard.statement import LazyFunction, Statements
 class LookupFunction:
     """A compiled look-up function for one field."""
 
-    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: LazyFunction) -> None:
+    def __init__(
+        self,
+        entity: Entity,
+        field: Field,
+        name: str,
+        file: str,
+        line: int,
+        function: LazyFunction,
+        zone: tzinfo | None = None,
+    ) -> None:
         self.entity = entity
+        self.zone = zone
         self.field = field
         self.name = name
         self.file = file
@@ -48,8 +59,8 @@ class _Search(BuiltIns):
 
     __slots__ = ("history",)
 
-    def __init__(self, history: ShownResults) -> None:
-        super().__init__()
+    def __init__(self, history: ShownResults, zone: tzinfo | None) -> None:
+        super().__init__(zone)
         self.history = history
 
     def results(self, tool: Any, match: Mapping[str, Any]) -> list[Any]:
@@ -83,7 +94,7 @@ def parse_lookups(
         function = Statements(scope, ("found", "unseen")).function(node, ("key", "history"))
         faults.extend(scope.faults)
         if function is not None:
-            lookups[node.name] = LookupFunction(*target, node.name, file, node.lineno, function)
+            lookups[node.name] = LookupFunction(*target, node.name, file, node.lineno, function, vocabulary.zone)
     return lookups, faults
 
 
@@ -91,7 +102,7 @@ def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
     """The value the look-up found, or UNSEEN; a look-up that fails raises ValueError, as a malformed value does."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:
-        return lookup.search(_Search(history), record)
+        return lookup.search(_Search(history, lookup.zone), record)
     except (Failure, ArithmeticError, TypeError, LookupError, NameError, RecursionError) as error:
         raise ValueError(f"{lookup.place}: {lookup.name} failed: {error}") from None
 

@@ -6,7 +6,7 @@ a time is the start of its day; times are compared in UTC, those without an offs
 
 import operator
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Any, NoReturn
 
@@ -49,7 +49,7 @@ MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
 AMOUNTS = frozenset((Decimal, Amount))
 FIGURES = frozenset((int, float)) | AMOUNTS
 NUMBERS = FIGURES | {bool}
-PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, datetime, timedelta))
+PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timedelta))
 TIMES = frozenset((date, datetime))
 
 
@@ -71,8 +71,9 @@ def name_of(value: Any) -> str:
     return {"text": "text", "any": type(value).__name__}.get(kind_of(value), f"a {kind_of(value)}")
 
 
-def admit(value: Any) -> Any:
-    """`value` as the language has it: capped, times in UTC; called where values enter and where results are made."""
+def admit(value: Any, zone: tzinfo | None = None) -> Any:
+    """`value` as the language has it: capped, times as the clocks of the pack's zone show them, or in UTC; called
+    where values enter and where results are made."""
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
         if len(value) > LONGEST:
@@ -89,7 +90,7 @@ def admit(value: Any) -> Any:
             return value
         fail("a number is beyond plus or minus 10**18")
     if cls is datetime:
-        return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+        return value if value.tzinfo is None else value.astimezone(zone or UTC).replace(tzinfo=None)
     if isinstance(value, Unknown):
         return value
     fail(value.why if cls is Misfit else f"a value of type {cls.__name__} has no place in a guard")
@@ -134,10 +135,20 @@ def _looks_like(one: Any, other: Any) -> bool:
 class Operations:
     """The operations the compiled code calls; `ticks` is what is left of the path's budget."""
 
-    __slots__ = ("ticks",)
+    __slots__ = ("ticks", "zone")
 
-    def __init__(self) -> None:
+    def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks = TICKS
+        self.zone = zone
+        """Whose clocks the times are read from; None for UTC."""
+
+    def instant(self, moment: datetime) -> datetime:
+        """A time of the zone's clocks, in UTC: durations are what went by, whatever was done to the clocks."""
+        return moment if self.zone is None else moment.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
+
+    def on_clocks(self, instant: datetime) -> datetime:
+        """A time in UTC as the zone's clocks show it."""
+        return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def spend(self, ticks: int) -> None:
         self.ticks -= ticks
@@ -156,6 +167,9 @@ class Operations:
                 fail(UNLIKE)
         elif one.__class__ is Amount:
             shared_currency(one, other)
+        elif one.__class__ is datetime and (one.fold or other.fold):
+            # In the hour that clocks show twice they do not tell which time was first.
+            one, other = self.instant(one), self.instant(other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
             self.spend(1 + weight(one) // 8)
         return ORDERS[order](one, other)
@@ -274,7 +288,13 @@ class Operations:
             return self.unknown_arithmetic(name, one, other)
         kinds = (kind_of(one), kind_of(other))
         if _is_meant(name, kinds) and AMOUNTS.isdisjoint((left, right)):
-            return ARITHMETIC[name](*_moments(one, other))
+            one, other = _moments(one, other)
+            if self.zone is None:
+                return ARITHMETIC[name](one, other)
+            made = ARITHMETIC[name](
+                *(self.instant(each) if each.__class__ is datetime else each for each in (one, other))
+            )
+            return self.on_clocks(made) if made.__class__ is datetime else made
         return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
 
     def unknown_arithmetic(self, name: str, one: Any, other: Any) -> Any:
@@ -297,12 +317,14 @@ class Operations:
 
     def add(self, one: Any, other: Any) -> Any:
         if one.__class__ is datetime and other.__class__ is timedelta:
-            return one + other
+            return self.on_clocks(self.instant(one) + other)
         return self.arithmetic("add", one, other)
 
     def subtract(self, one: Any, other: Any) -> Any:
-        if one.__class__ is datetime and (other.__class__ is timedelta or other.__class__ is datetime):
-            return one - other
+        if one.__class__ is datetime and other.__class__ is timedelta:
+            return self.on_clocks(self.instant(one) - other)
+        if one.__class__ is datetime and other.__class__ is datetime:
+            return self.instant(one) - self.instant(other)
         return self.arithmetic("subtract", one, other)
 
     def multiply(self, one: Any, other: Any) -> Any:

@@ -44,6 +44,7 @@ class Guard:
         self._node = node
         self._helpers = helpers
         self._vocabulary = scope.vocabulary
+        self.zone = scope.vocabulary.zone
         self._function = function
 
     @property

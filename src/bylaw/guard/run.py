@@ -5,7 +5,7 @@ place, and what hangs on it is a decision of the path.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any, TypeGuard
 
@@ -87,6 +87,7 @@ class GuardRun(BuiltIns):
         """What the source answered, over all guards and paths: by fact, or by another question."""
         self.tool = tool
         self.time = now
+        self.zone: tzinfo | None = None
         self.seen = seen
         """Where the source is the world: whether the agent had seen a fact."""
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
@@ -216,7 +217,7 @@ class GuardRun(BuiltIns):
         value = self.source.read(spec.entity, key, spec.field)
         if value.__class__ not in NOT_KNOWN:
             try:
-                value = admit(value)
+                value = admit(value, self.zone)
             except (Failure, ArithmeticError):
                 if self.is_noting and spec.is_system:
                     self.reads.append(fact)
@@ -230,8 +231,8 @@ class GuardRun(BuiltIns):
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
             if self.decide(opaque_bool(self, f"{name} is value {place + 1}", {fact: spec.origin})):
-                return admit(value)
-        return admit(possible[-1])
+                return admit(value, self.zone)
+        return admit(possible[-1], self.zone)
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.is_open = True
@@ -302,7 +303,7 @@ class GuardRun(BuiltIns):
         if self.time is None:
             self.is_open = True
             return unknown_fact(self, Field("now", "datetime"), "now()", {NOW: "context"})
-        return admit(self.time)
+        return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
         """Where a value of the call came from, as a record; see `Traced.record`."""

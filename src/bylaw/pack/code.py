@@ -68,7 +68,8 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
 
 def _vocabulary(schema: Schema) -> Vocabulary:
     arguments = schema.arguments(tuple(schema.tools))
-    return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
+    named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+    return Vocabulary(schema.entities, arguments, *named)
 
 
 def predicate_code(rules: Located | None) -> list[str]:

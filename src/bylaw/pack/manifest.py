@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from msgspec import ValidationError, convert
 
@@ -30,6 +31,11 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     if manifest.now is not None and moment(manifest.now) is None:
         hint = "write it like 2025-03-12T09:00:00"
         faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
+    if manifest.timezone != "" and zone_named(manifest.timezone) is None:
+        known = available_timezones()
+        hint = meant(str(manifest.timezone), known) if known else "this machine has none: install the package `tzdata`"
+        told = f"there is no time zone `{manifest.timezone}`"
+        faults.append(ManifestError(told, place=source.place("timezone"), hint=f"{hint}; write it like Europe/Berlin"))
     return faults
 
 
@@ -71,4 +77,12 @@ def moment(value: Scalar | None) -> datetime | None:
     try:
         return datetime.fromisoformat(str(value)) if value is not None else None
     except ValueError:
+        return None
+
+
+def zone_named(name: Scalar) -> ZoneInfo | None:
+    """The time zone of a name of the IANA database; None where there is none, and where nothing is said."""
+    try:
+        return ZoneInfo(str(name)) if name != "" else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
         return None

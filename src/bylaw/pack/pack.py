@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.schema import Schema
@@ -16,7 +17,7 @@ from bylaw.guard import Guard, compared_with_none, compile_expression
 from bylaw.pack.causes import causes
 from bylaw.pack.citing import Ambiguous
 from bylaw.pack.code import predicate_code, read_guards, unenforced, with_lookups
-from bylaw.pack.manifest import is_the_packs, manifest_faults, moment, read_postures, title_of
+from bylaw.pack.manifest import is_the_packs, manifest_faults, moment, read_postures, title_of, zone_named
 from bylaw.pack.pinned import Pinned, pinned_of
 from bylaw.pack.review import Standing, unaccepted
 from bylaw.pack.rules import ReadyRules, Rules, RulesReader
@@ -198,15 +199,16 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     faults = list(folder.faults)
     manifest = folder.manifest
     faults.extend(manifest_faults(manifest, folder.manifest_source))
+    zone = zone_named(manifest.timezone)
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
     reader = SchemaReader(
         folder.parts.get("entities"),
         tools,
         folder.parts.get("tools"),
-        compile_expression,
+        partial(compile_expression, zone=zone),
         compared_with_none({**folder.guards, **folder.lookups}.values(), predicate_code(folder.parts.get("rules"))),
     )
-    schema = reader.read()
+    schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults
     title = title_of(manifest, text)
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)

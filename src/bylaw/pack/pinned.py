@@ -33,4 +33,6 @@ def pinned_of(folder: PackFolder) -> Pinned:
     records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
     named = [str(manifest.name), str(manifest.version)]
     told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
+    if manifest.timezone != "":
+        told.append(str(manifest.timezone))
     return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})

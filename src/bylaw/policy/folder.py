@@ -53,6 +53,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     title: Scalar = ""
     description: Scalar = ""
     now: Scalar | None = None
+    timezone: Scalar = ""
+    """Of the IANA database; UTC where nothing is said."""
     base: Scalar = ""
     world: Scalar = ""
     criterion: Scalar = "determined"
