@@ -1,6 +1,7 @@
 """Somebody's own logs, whose tools answer as they like, under a pack written in an hour."""
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,26 @@ def test_what_a_shield_could_not_tell_accuses_nobody_in_the_audit_of_its_log(sho
     lines = (shop / "export.jsonl").read_text().splitlines()
     found = audit(shop, *lines)
     assert {each["determined"] for each in found.values()} == {"compliant", "uninformed"}
+
+
+def test_parameters_that_were_left_out_are_missed_in_tools_yaml(shop: Path) -> None:
+    tools = shop / "pack" / "tools.yaml"
+    tools.write_text(
+        tools.read_text().replace(
+            "get_order: {effect: read, parameters: {order_id: string}}", "get_order: {effect: read}"
+        )
+    )
+    told = bylaw(shop, "check", "pack").stderr
+    assert "tools.yaml:2: `get_order` has no `parameters`, and entities.yaml:2 looks `Order` up by them" in told
+    assert "write `parameters: {order_id: string}`" in told
+
+
+def test_a_table_of_orders_is_found_for_order(shop: Path) -> None:
+    base = sqlite3.connect(shop / "shop.sqlite")
+    base.execute("CREATE TABLE orders (order_id, status)")
+    base.execute("INSERT INTO orders VALUES ('T1', 'refunded')")
+    base.commit()
+    base.close()
+    (shop / "logs.jsonl").write_text(chat("a", ("refund_order", '{"ok": true}')) + "\n")
+    ran = bylaw(shop, "audit", "logs.jsonl", "--pack", "pack", "--world", "shop.sqlite", "--fail-on", "violation")
+    assert ran.returncode == 1, ran.stderr

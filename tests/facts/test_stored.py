@@ -148,7 +148,7 @@ def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) 
     with pytest.raises(WorldError, match="JSON has no table `purchases`"):
         open_snapshot(document(tmp_path), pack(tmp_path / "t", TABLES).schema)
     tables = pack(tmp_path / "u", TABLES.replace("purchases", "buys")).schema
-    with pytest.raises(WorldError, match="there is no table `buys`; tables are `products`, `purchases`"):
+    with pytest.raises(WorldError, match="there is no table `buys`; the database has `products`, `purchases`"):
         open_snapshot(database(tmp_path), tables)
     for wrong in ("Ordr: {each: $.x.*}", "Order: {each: orders}", "Order: {of: $.x.*}", "Order: {fields: {payd: $.x}}"):
         with pytest.raises(PackError) as caught:

@@ -53,8 +53,30 @@ def test_a_database_without_our_tables_is_said(tmp_path: Path) -> None:
     base.execute("CREATE TABLE Other (x)")
     base.commit()
     base.close()
-    with pytest.raises(WorldError, match="no table is named like an entity"):
+    with pytest.raises(WorldError, match="no table is named like an entity") as caught:
         open_snapshot(tmp_path / "world", SCHEMA)
+    assert "the pack has `Account`, `Person`, the database `Other`" in str(caught.value)
+
+
+@pytest.mark.parametrize("table", ["accounts", "ACCOUNT", "Accounts", "account"])
+def test_a_table_may_be_named_like_many_of_a_thing(tmp_path: Path, table: str) -> None:
+    base = sqlite3.connect(tmp_path / "world")
+    base.execute(f"CREATE TABLE {table} (account_id, owner)")
+    base.execute(f"INSERT INTO {table} VALUES ('A1', 'Ann')")
+    base.commit()
+    base.close()
+    world = open_snapshot(tmp_path / "world", SCHEMA)
+    assert read(world, "owner", "A1") == "Ann"
+    assert world.members("Account", {"owner": "Ann"}) == [("A1",)]
+
+
+def test_a_table_of_another_kind_of_thing_is_not_taken_for_it(tmp_path: Path) -> None:
+    base = sqlite3.connect(tmp_path / "world")
+    base.execute("CREATE TABLE accounts (id, owner)")
+    base.execute("CREATE TABLE Person (first, last, age)")
+    base.commit()
+    base.close()
+    assert read(open_snapshot(tmp_path / "world", SCHEMA), "owner", "A1") is UNSEEN
 
 
 def test_a_table_without_its_key_is_said(tmp_path: Path) -> None:

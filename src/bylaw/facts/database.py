@@ -1,4 +1,4 @@
-"""Worlds read from files: an SQLite database with a table per entity, or JSON records."""
+"""Worlds read from files: an SQLite database with a table for each kind of thing, or JSON records."""
 
 import json
 import re
@@ -61,17 +61,33 @@ class _Tables:
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._every = {str(row[0]) for row in found}
-            self._tables = self._every & schema.entities.keys() - schema.stored.keys()
-            self._names = {table: self._columns(table) for table in sorted(self._tables)}
-            self._unread = {table for table in self._tables if self._count(table) <= WHOLE}
+            asked = [entity for name, entity in sorted(schema.entities.items()) if name not in schema.stored]
+            self._tables = {entity.name: table for entity in asked if (table := self._table_of(entity))}
+            """By kind of thing."""
+            self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
+            self._unread = {entity for entity, table in self._tables.items() if self._count(table) <= WHOLE}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
-            raise WorldError("no table is named like an entity of the pack", place=str(path), hint=_ELSEWHERE)
-        for table, names in self._names.items():
-            for part in schema.entities[table].key:
+            things = ", ".join(f"`{name}`" for name in schema.entities)
+            hint = f"the pack has {things}, the database {self._known()}; name a table like a thing, {_ELSEWHERE}"
+            raise WorldError("no table is named like an entity of the pack", place=str(path), hint=hint)
+        for entity, names in self._names.items():
+            for part in schema.entities[entity].key:
                 if part not in names:
-                    raise WorldError(f"table `{table}` has no column `{part}`", place=str(path))
+                    raise WorldError(f"table `{self._tables[entity]}` has no column `{part}`", place=str(path))
+
+    def _known(self) -> str:
+        """The tables that there are, in words."""
+        return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
+
+    def _table_of(self, entity: Entity) -> str:
+        """The table that its rows stand in: of its own name, or of one like it that has the columns of its key."""
+        if entity.name in self._every:
+            return entity.name
+        names = {_plain(name): name for name in sorted(self._every)}
+        likely = (names[name] for name in _names_of(entity) if name in names)
+        return next((table for table in likely if self._columns(table).issuperset(entity.key)), "")
 
     def _columns(self, table: str) -> set[str]:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
@@ -83,8 +99,8 @@ class _Tables:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Every row of a table."""
         if table not in self._every:
-            known = ", ".join(f"`{name}`" for name in sorted(self._every)) or "none"
-            raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=f"tables are {known}")
+            hint = f"the database has {self._known()}"
+            raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=hint)
         return [row_of(dict(row)) for row in self._base.execute(f'SELECT * FROM "{table}"')]
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
@@ -106,7 +122,7 @@ class _Tables:
         self._unread.discard(entity.name)
         # A row that cannot be read is found again, and told, by whoever asks for it.
         with suppress(sqlite3.Error):
-            rows = list(map(dict, self._base.execute(f'SELECT * FROM "{entity.name}"')))
+            rows = list(map(dict, self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}"')))
             keys = list(zip(*([row[name] for row in rows] for name in entity.key), strict=True))
             kinds = {part.__class__ for key in keys for part in key}
             # Where `7` and `"7"` stand side by side, or nothing, the database has the say which is meant.
@@ -119,7 +135,7 @@ class _Tables:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
         where = " AND ".join(each for each, _ in narrowed) or "1"
         values = [value for _, values in narrowed for value in values]
-        rows = self._base.execute(f'SELECT * FROM "{entity.name}" WHERE {where}', values).fetchall()
+        rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
         # Where none is, a column that the database itself compares loosely (`COLLATE NOCASE`) has the say.
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
@@ -135,7 +151,7 @@ class _Tables:
         keys = ", ".join(f'"{name}"' for name in declared.key) or "1"
         columns = ", ".join(f'"{name}"' for name in dict.fromkeys([*declared.key, *given])) or "1"
         rows = self._base.execute(
-            f'SELECT {columns} FROM "{entity}" WHERE {where} ORDER BY {keys}',
+            f'SELECT {columns} FROM "{self._tables[entity]}" WHERE {where} ORDER BY {keys}',
             [value for _, values in narrowed for value in values],
         )
         return [
@@ -200,7 +216,9 @@ class _Records:
         record = cast(dict[str, Any], data) if isinstance(data, dict) else {}
         named = {entity.name: name for entity in schema.entities.values() if (name := _name_in(record, entity))}
         if not named and not schema.stored:
-            raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=_ELSEWHERE)
+            raise WorldError(
+                'JSON worlds look like {"Entity": [records]}', place=str(path), hint=f"name them so, {_ELSEWHERE}"
+            )
         found = implied(
             schema,
             {
@@ -242,14 +260,19 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
     """
     if entity.name in data:
         return entity.name
-    low = _plain(entity.name)
     names = {_plain(name): name for name in data}
-    for name in (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low):
+    for name in _names_of(entity):
         records = _records_in(entity, data[names[name]]) if name in names else None
         if records is not None and all(part in record for record in records for part in entity.key):
             return names[name]
     keyed = [name for name, body in data.items() if _is_named_by(entity, body)]
     return keyed[0] if len(keyed) == 1 else ""
+
+
+def _names_of(entity: Entity) -> tuple[str, ...]:
+    """What its records may be called together, without regard to how the words are put together."""
+    low = _plain(entity.name)
+    return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:

@@ -137,6 +137,8 @@ class SchemaReader:
         tool, arguments = str(body.tool), {name: str(part) for name, part in body.arguments.items()}
         if tool not in self._tools:
             self._paths.no_tool(tool, self._tools, *at)
+        elif arguments and not self._tools[tool].parameters:
+            self._no_parameters(tool, sorted(arguments), at)
         elif unknown := sorted(set(arguments) - set(self._tools[tool].parameters)):
             takes = [f"`{name}`" for name in self._tools[tool].parameters]
             hint = (
@@ -148,6 +150,15 @@ class SchemaReader:
         for part in sorted(set(arguments.values()) - set(key)):
             self._paths.fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
         return ReadTool(tool, arguments)
+
+    def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
+        """Note that a look-up by a key declares no parameters: mostly they were left out in tools.yaml."""
+        declared = ", ".join(f"{name}: string" for name in arguments)
+        said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} looks `{at[1]}` up by them"
+        hint = (
+            f"write `parameters: {{{declared}}}`, or there `read: {{tool: {tool}, arguments: {{}}}}` if it takes none"
+        )
+        self._paths.fault(said, "tools", tool, hint=hint, lacks=f"argument {tool}.{arguments[0]}")
 
     def _field(self, name: str, body: FieldBody, at: YamlPath, origin: Any) -> Field:
         if isinstance(body, list):
