@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
-from bylaw.consent.put import heads
+from bylaw.consent.line import heads
 from bylaw.policy.verb import VERBS
 from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from bylaw.consent.answer import figures, said_to_card, stems
 from bylaw.consent.card_text import CardWords
-from bylaw.consent.leave import new_words
-from bylaw.consent.put import hidden
+from bylaw.consent.line import hidden
+from bylaw.consent.put import new_words
 from bylaw.consent.talk import Exchange, to_last_word
 from bylaw.facts.alike import alike
 from bylaw.trace.event import Call, Card, Event, Message

@@ -9,40 +9,29 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bylaw.consent.answer import figures, may_take_back
-from bylaw.consent.argument import MOST, Argument, Terms, arguments, target_of
+from bylaw.consent.argument import MOST, Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
 from bylaw.consent.hearing import Hearing
-from bylaw.consent.leave import (
-    asks_for_more,
-    days_of_deed,
-    is_for_later,
-    is_later,
-    is_no_proposal,
-    is_unreadable,
-    is_vague,
-)
+from bylaw.consent.leave import Leave
+from bylaw.consent.line import Asks, is_later, stated
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import Asks, heads, is_about_what_was_told, stated, times
 from bylaw.consent.records import Records, plain_values
-from bylaw.consent.spending import Writes, is_repeated
+from bylaw.consent.spending import Writes, is_repeated, times
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import untold
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
-from bylaw.policy.verb import words_of
 from bylaw.text.number import numbers
 from bylaw.text.sentence import sentences
-from bylaw.text.stem import stem
 from bylaw.trace.event import Event
 
 _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
 _LEAVE: frozenset[Asks] = frozenset(("leave",))
-_SETTING = frozenset(("set", "put", "arrange", "save", "turn"))
 _HELD_BACK = re.compile(
     r"\b(?:refus\w+|undo|revers\w+|says?|said|wrote|if|once|when|unless|until|stop|never|nothing|forget|wait)\b"
 )
@@ -177,7 +166,7 @@ class Consents:
             return asks == _LEAVE and last.said in ("yes", "echo")
         # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
         is_leave = asks - {"which", "what"} == _LEAVE or (not asks and _offers(deed, last))
-        first = tuple(line.sentence.words.split(maxsplit=1)[0] for line in last.put.questions)
+        first = tuple(line.words.split(maxsplit=1)[0] for line in last.put.questions)
         return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
 
     def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
@@ -188,75 +177,13 @@ class Consents:
             or self._talk.adds_to(last, since)
             or self._talk.turns_away(deed, since)
             or _names_another(call, last)
-            or not self._is_named(deed, last, given)
-            or not self._asks_for(deed, last, given)
-            or not self._is_for_this(call, given, deed, last)
+            or not Leave(call, given, self._deeds, self._records).is_asked_in(self._talk.exchanges)
         ):
             return self._found(None, "unread", last)
         if left := untold(self._hearing(call, given, deed, last)):
             named = tuple(Untold(each.name, each.value, why) for each, why in left)
             return self._found(None, "untold", last, untold=named)
         return self._found(True, "agreed", last)
-
-    def _is_for_this(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
-        """Whether what was asked is leave for this call, as it was told and with nothing beside it."""
-        lines, asked = last.put.lines, last.put.questions
-        own: set[str] = set()
-
-        def is_of_call(word: str) -> bool:
-            if deed.is_called((word,)):
-                return True
-            if not own:
-                told = f"{call.tool.description if call.tool else ''} {call.call.tool} {call.call.arguments}"
-                own.update(map(stem, words_of(told)))
-            return stem(word) in own or any(
-                word in self._records.marks_of(each.key, call.start) for each in given if each.kind == "id"
-            )
-
-        sums = [each.number for each in given if each.number is not None]
-        proposed = [
-            words
-            for line in lines
-            if (words := line.sentence.words) and (line in asked or deed.is_called(heads(words)))
-        ]
-        is_timed = any(each.day is not None or each.at for each in given)
-        return not (
-            is_no_proposal(lines)
-            or is_for_later(proposed, is_of_call if not is_timed else lambda _: True)
-            or (not is_timed and self._names_a_day(proposed, call.start))
-            or any(is_unreadable(line.sentence.words, is_of_call) for line in lines)
-            or asks_for_more(lines, asked, is_of_call)
-            or (sums and any(is_vague(line.sentence.words, sums) for line in lines))
-        )
-
-    def _names_a_day(self, proposed: Sequence[str], before: int) -> bool:
-        """Whether sentences that would do something name a day that no record holds: the day on which to do it."""
-        told = {f"d:{month}-{day}" for words in proposed for month, day in days_of_deed(words)}
-        return any(not self._records.fields_with(each, before) for each in told)
-
-    def _is_named(self, deed: Deed, last: Exchange, given: list[Argument]) -> bool:
-        """Whether the deed was named: by the agent, or by the user where the agent told what it is done with."""
-        if deed.stands_in(last.stated.words):
-            return True
-        kinds = {each.kind for each in given if each.number != 0}
-        is_more = not kinds.isdisjoint(("sum", "day", "time", "count", "choice", "name"))
-        if not is_more or any(deed.stands_in(each.said_back.words) for each in self._talk.exchanges):
-            return is_more
-        return not any(each.stands_in(last.stated.words) for each in self._deeds.writing(deed, _thing(given, deed)))
-
-    def _asks_for(self, deed: Deed, last: Exchange, given: list[Argument]) -> bool:
-        """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
-        question that names no other deed either is about what was told."""
-        asked = [line.sentence.words for line in last.put.questions]
-        if any(deed.is_asked_in(words, heads(words)) for words in asked):
-            return True
-        told = [words for words in asked if heads(words)] or [words for words in last.put.proposed if heads(words)]
-        if not told or any(deed.is_asked_in(words, heads(words)) for words in told):
-            return True
-        if not all(is_about_what_was_told(words) or _sets(deed, words) for words in told):
-            return False
-        others = self._deeds.others(deed, _thing(given, deed))
-        return not any(other.is_called(heads(words)) for words in told for other in others)
 
     def _older(self) -> Iterator[Passage]:
         """What was said before the last exchange, the latest first, up to a question for leave after which the user
@@ -300,7 +227,7 @@ class Consents:
     def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
         """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
         exchanges = self._talk.exchanges
-        is_asked = last.put.asks_leave and len(last.put.questions) == 1
+        is_asked = last.put.asks == _LEAVE and len(last.put.questions) == 1
         if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
             return self._found(False, "declined", last)
         may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
@@ -381,20 +308,9 @@ def _is_in(each: Argument, passage: Passage) -> bool:
     return any(passage.may_tell(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
 
 
-def _thing(given: list[Argument], deed: Deed) -> str:
-    """The name of the argument that says what the call acts on."""
-    target = target_of(given, deed.name)
-    return target.name if target is not None and not target.is_person else ""
-
-
-def _sets(deed: Deed, words: str) -> bool:
-    """Whether a question names the deed as a thing: "shall I set the pause?"."""
-    return heads(words)[0] in _SETTING and deed.stands_in(words)
-
-
 def _offers(deed: Deed, last: Exchange) -> bool:
     """Whether the agent said that it would do this, and asked nothing: "I can cancel it for you."."""
-    return any(deed.is_called(heads(line.sentence.words)) for line in last.put.lines)
+    return any(deed.is_called(line.heads) for line in last.put.lines)
 
 
 def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:

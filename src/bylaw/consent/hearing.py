@@ -11,8 +11,8 @@ from typing import Literal
 
 from bylaw.consent.argument import Argument, target_of
 from bylaw.consent.deed import Deed
+from bylaw.consent.line import heads
 from bylaw.consent.passage import Passage, codes, passage_of, shape
-from bylaw.consent.put import heads
 from bylaw.consent.records import Record, Records
 from bylaw.consent.spot import SOURCES, has_kind, is_label, is_led, spoken, spot_of, stands_in
 from bylaw.policy.verb import words_of

@@ -1,282 +1,164 @@
-"""What the agent put to the user: the sentences of its messages, which of them ask for leave, and what it denies."""
+"""What the agent put to the user in one go: what it asks for, and whether it is a proposal at all.
+
+As a yes says nothing that was not put, the question that it answers names nothing that neither was told nor belongs to
+the call: "Shall I cancel the reminder for order R-1001?" and "Do you want a callback about cancelling it?" ask for
+something else.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
 
+from bylaw.consent.answer import is_neutral, stems
+from bylaw.consent.line import Asks, Line, is_english, lines_of
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
-from bylaw.text.sentence import Sentence, sentences
+from bylaw.text.stem import stem
 
-_LEAVE = re.compile(
-    r"\b(?:shall|should|may|can|could|might|will) (?:i|we)\b|\b(?:would|do) you (?:like|want|wish|prefer|agree|confirm|"
-    r"approve|"
-    r"accept|consent|authori[sz]e)\b|\bwant (?:me|us) to\b|\b(?:ok|okay|alright|all right|fine|happy|good|ready|"
-    r"safe) "
-    r"(?:for (?:me|us) )?to\b|\b(?:go|going) ahead\b|\bproceed\b|\bconfirm\b|\bconfirmation\b|"
-    r"\bexplicit(?:ly)? (?:\"?yes|agree)|"
-    r"\b(?:is|are|does|do) (?:that|this|it|these|everything|all|all of (?:this|that|it)|the above|what i)\b|"
-    r"\bsounds? (?:good|ok|okay|right|fine)\b|\b(?:yes/no|y/n|yes or no)\b|\bsay \"?yes\b|\breply\b.{0,20}\byes\b|"
-    r"^(?:ok|okay|right|correct|agreed|good|deal|all good|all right|alright|shall i|yes)\W*$|"
-    r"\b(?:ok|okay|right|correct|good|alright|yes|deal)\?$|\b(?:ok|okay|happy|fine) with\b|"
-    r"\b(?:are you|you're) (?:ok|okay|happy|fine|sure)\b|\bdo i have your\b|"
-    r"\b(?:once|when|as soon as|after) you (?:say|confirm|agree|approve|give)|\bif (?:you're|you are|that's|"
-    r"that is|it's) "
-    r"(?:happy|ok|okay|fine|all right|alright|good|right|correct)|\bsay the word\b|"
-    r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|agree|wish)|i (?:should|may|can)|this|that|"
-    r"it|everything)"
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_NUMBERED = re.compile(
+    r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*"
+    r"(?: (?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?)\b)?"
 )
-"""How an agent asks whether to do what it has told."""
-_REQUEST = re.compile(
-    r"\b(?:please|kindly|just) (?:confirm|reply|respond|say|let me know|tell me|provide|give|share|specify|choose|"
-    r"select|"
-    r"verify|advise|indicate|type|answer)\b|\blet me know\b|\b(?:reply|respond|answer|say|type)\b.{0,12}\byes\b|"
-    r"\b(?:confirm|reply|say)\b.{0,20}\b(?:to|and|if|whether|before|so)\b|\b(?:yes/no|y/n)\b|\bi(?:'ll|"
-    r" will)? need your\b|"
-    r"\b(?:once|when|as soon as|after) you (?:say|confirm|agree|approve|give|tell)|\bif (?:you're|you are|that's|"
-    r"that is|it's) "
-    r"(?:happy|ok|okay|fine|all right|alright|good|right|correct)|\bsay the word\b|\btell me\b|\b(?:do you|"
-    r"would you|shall i|should i)\b[^?]*$"
+_TAG = re.compile(
+    r"^(?:so,? )?(?:just )?to confirm:|, (?:ok|okay|right|correct|all right|alright|good|deal|yes|fine)\?$"
 )
-"""What asks without a question mark."""
-_CHOICE = re.compile(
-    r"\bor (?!no\b|n\b|not\b|\"?no\"?|(?:just |please )*(?:provide|suggest|specify|let me know|tell me|give|reply|"
-    r"adjust|ask|"
-    r"share|something similar|make (?:any )?changes|changes\b|call|contact))"
+"""A sentence that tells what would be done, and asks no more than whether."""
+_ELSE = re.compile(r",? (?:or|otherwise,?) (?:please |just )?(?:let me|provide|tell|adjust|suggest|share|give)\b.*")
+"""What the user may say instead of a yes."""
+_ASKS = """
+shall should may can could might would will does did are you your our like want wish prefer agree approve accept consent
+authorize authorise confirm confirmation explicit explicitly yes okay alright all right fine happy good ready safe sure
+correct deal going ahead proceed continue reply respond say word type answer let know please kindly just now then and
+with for the from whether once when before that this these those them everything above here there have has get set put
+through done sound look work great perfect both each not also too off over into under via how about which one still any
+first next was were been being what who where why make made take give request change following details option summary
+information thank absolutely wonderful hello sir madam need sense understand step complete finalize finalise process
+submit perform action clear soon match exact policy january february march april june july august september october
+november december account order move forward because due using him her them save terms accordingly total effect
+away agreed today eligible acceptable specify provide accurate basis retry full lock add apply save register moment
+thing
+"""
+"""Words of asking, of going ahead, and of pointing at what was told."""
+_ASKING = frozenset(map(stem, _ASKS.split()))
+_DONE = re.compile(
+    r"\b(?:i|we)(?:'ve| have)(?: just| now| already)? \w+ed\b|"
+    r"\byou (?:received|made|sent|placed|booked|paid|ordered)\b|"
+    r"\b(?:was|were|has been|have been) \w+ed\b"
 )
-"""A yes to one or the other is no yes to either."""
-_WHAT = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:what|when|where|who|whose|how|why)\b")
-_DOUBTED = re.compile(r"\W*(?:too \w+|or not|not|so no|no)\W*\?")
-_ONE_OF = re.compile(r"\b(?:one|either|any|some|which)(?: one)? (?:of|or)\b|\bwhich\b")
-_KNOWN = re.compile(
-    r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
-    r"asked)\b)|"
-    r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|"
-    r"\b(?:understood|understand|clear|noted|aware|informed|(?:follow|see|hear|heard|get|got) (?:me|it|that|this)|"
-    r"with me)\W*$|\bnot (?:to )?(?!yet)[a-z]+ |"
-    r"\b(?:like|want|wish) (?:me to )?(?:to )?(?:know|hear|think|learn|see)\b|"
-    r"\b(?:may|can|could) i (?:(?:have|know|get) (?:your|the)|ask|check|inquire|enquire)\b|^would you like an? \w+ to\b"
+_HANGS = re.compile(
+    r"^\W*(?:if|once|when|as soon as|unless)\b(?! (?:i|we) |(?: (?:you|that's|that|this|it's|it) (?:\w+ )?"
+    r"(?:confirm|agree|approve|say|like|want|wish|happy|ok|okay|fine|good|right|correct|works|sounds|looks|all right|"
+    r"yes)))|"
+    r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
 )
-"""What only makes sure that it was understood."""
-_SHORT = 4
-"""So short a question can only be about what was told before it: "Submit?", "Good for you?"."""
-_HELP = re.compile(r"\b(?:anything else|something else|any (?:other )?questions?|further assistance|help you with)\b")
-_NEGATOR = re.compile(
-    r"\b(?:not|never|cannot|can't|neither|nor|unable|\w+n't|instead of|rather than|except|excluding|other than|"
-    r"apart from|"
-    r"impossible|ineligible)\b(?! only\b)"
+"""A condition, a plan of several times, a refusal: what is put is not the call as it is made now."""
+_REPORTED = re.compile(
+    r"(?<!you )(?<!\bi )(?<!we )\b(?:asks|asked|says|said|wants|wanted|wrote|writes|tells|instructs|demands|claims)\b"
 )
-_NONE = re.compile(r"\b(?:no|without|non)\b")
-_MAY_DENY = re.compile(
-    r"n(?:o|'t|e(?:ver|ither))|unable|i(?:nstead|mposs|nelig)|rather than|exc|other than|without|apart"
+"""What somebody else would have done: "An email asks us to transfer 250.00"."""
+_UNREAL = re.compile(
+    r"\b(?:for (?:example|instance)|e\.g\.|suppose|imagine|pretend|hypothetical\w*|drill|rehears\w*|only a test|"
+    r"to test you|nothing (?:will|would) happen|(?:has|have) no effect|somebody else|another \w+ was asked)\b"
 )
-"""What a sentence must have for one of the two to find anything, which is quicker than they are."""
-_CLAUSE = re.compile(r"[,;:]\s|\s-\s|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b")
-_BRACKET = re.compile(r"\([^()]*\)?|\[[^\[\]]*\]?")
-_OWN = re.compile(
-    r"\b(?:the|to|you|your|i|is|a|for|and|of|it|that|this|on|in|be|will|can|have|with|me|my|would|are|at|please)\b"
+"""What is not meant: an example, a drill, somebody else's question."""
+_OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
+_UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
+_RETRACTED = re.compile(
+    r"^\W*(?:actually|wait|hold|sorry|oh|unfortunately|but|however|correction|scratch)\b|"
+    r"\b(?:can't|cannot|not possible|no longer|unable to|any more|anymore)\b"
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_TIMES = re.compile(
-    r"\b(\d{1,2})\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?(\d{1,2})\b|"
-    r"\b(two|three|four|five|six|seven|eight|nine)\b(?=[^.?!]*\beach\b)|\b(\d{1,2})\b(?=[^.?!]*\beach\b)"
-)
-_SPELT = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-}
-
-_TIED = (
-    r"(?:(?:now|also|then|just|please|gladly|still|next|immediately|all|be able to|go ahead and|proceed to|"
-    r"continue to|help you(?: with| to)?|(?:make|process|complete|finali[sz]e|submit|"
-    r"handle|do|perform) (?:the|a|an|your|this|that|these|those)|the|a|an|your|this|that|these|those)\s+)*"
-)
-_HEAD = re.compile(
-    r"(?:\b(?:shall|should|may|can|could|might|would) (?:i|we)|\b(?:i|we)(?:'ll|'d| will| would| can| could| shall|"
-    r"(?:'m| am|'re| are) (?:going|ready|happy|about) to)(?: like to)?|\b(?:want|like|wish|prefer|for|allow) (?:me|"
-    r"us) to|"
-    r"\b(?:ok|okay|all right|alright|fine|good) if (?:i|we)|\blet me(?! know)|\blet's|\byou (?:like|want|wish) to)\s+"
-    rf"{_TIED}(?P<head>(?:put|lock|get|set) (?:it|this|that|these|them|everything) \w+|[a-z]+)(?P<more>[^.?!]*)"
-)
-"""What the agent would do: the word after "shall I", "I will", "would you like me to"."""
-_POINTING = re.compile(r"(?:\s(?:it|that|this|them|these|those|him|her|both|all|everything)(?:\s\w+){0,2})?\W*")
-_AND = re.compile(r"(?:\band(?: then)?|\bthen|&|,|;) (?:also |then )?([a-z]+)")
-_ANY_DEED = re.compile(
-    r"(?:do|go|proceed|continue|confirm|process|finali[sz]e|complete|submit|perform|execute|handle|apply|arrange|put "
-    r"\w+ "
-    r"through|lock \w+ in|get \w+ \w+|set \w+ up|it|this|that|so|these|those|them|both|all|everything|change|changes|"
-    r"need|"
-    r"be|request|action|actions|requested|following|above|exact|list|outline|summari[sz]e)"
-)
-"""Words that say that something would be done, and not what."""
-_HIDES = re.compile(
-    r"<[!?/a-z]|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
-    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
-    re.IGNORECASE,
-)
-"""What may keep words from being seen: tags, struck out, in a link, far below."""
-_QUOTES = re.compile(r"^[ \t]*>", re.MULTILINE)
-"""What marks words as somebody else's."""
-Asks = Literal["", "leave", "which", "what", "more"]
-"""Whether a sentence asks: for leave to go ahead, for one of several, for what no yes answers, for something else that
-a yes could answer, or not at all."""
-
-
-class Line(NamedTuple):
-    """A sentence of the agent, the step of its message, and whether it asks."""
-
-    step: int
-    sentence: Sentence
-    asks: Asks
+_FEW = 3
+"""Fewer words name a thing and say nothing: "Economy, window"."""
+_OTHER_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f]{2}")
+_SMALL = frozenset(("no", "or", "so", "if", "as", "by", "an", "have", "had", "yet", "but", "since", "only"))
+_SPOKEN = re.compile(r"[^\W\d_]{2,}")
+_LISTED = re.compile(r"[\d:|=\u2192]")
 
 
 class Put:
     """What the agent said between two messages of the user."""
 
-    def __init__(self, messages: Sequence[tuple[int, str]]) -> None:
-        self.lines = tuple(line for step, text in messages for line in _lines(step, text))
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.lines = tuple(line for text in messages for line in lines_of(text))
+        self.questions = tuple(line for line in self.lines if line.asks)
+        self.asks: frozenset[Asks] = frozenset(line.asks for line in self.questions)
 
     @once
-    def questions(self) -> tuple[Line, ...]:
-        """The sentences that ask."""
-        return tuple(line for line in self.lines if line.asks)
-
-    @once
-    def proposed(self) -> list[str]:
+    def proposed(self) -> list[Line]:
         """The sentences before its questions for leave, which those without a deed of their own are about."""
         before = [self.lines[at - 1] for at, line in enumerate(self.lines) if line.asks == "leave" and at]
-        return [line.sentence.words for line in before if not line.asks]
-
-    @once
-    def asks_leave(self) -> bool:
-        """Whether it asks for leave, and for nothing else."""
-        return bool(self.questions) and all(line.asks == "leave" for line in self.questions)
-
-    @once
-    def asks(self) -> frozenset[Asks]:
-        """What it asks for."""
-        return frozenset(line.asks for line in self.questions)
+        return [line for line in before if not line.asks]
 
     @once
     def is_english(self) -> bool:
         """Whether its words are those that the lists hold."""
-        return is_english(" ".join(line.sentence.words for line in self.lines))
+        return is_english(" ".join(line.words for line in self.lines))
+
+    @once
+    def is_no_proposal(self) -> bool:
+        """Whether what was told is reported as done, hangs on something, is one of two, or is taken back afterwards."""
+        last = max((at for at, line in enumerate(self.lines) if line.asks), default=-1)
+        before = self.lines[last - 1].words if last > 0 else ""
+        return (
+            any(_UNREAL.search(line.words) for line in self.lines)
+            or any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
+            or any(_RETRACTED.search(line.words) for line in self.lines[last + 1 :])
+            or any(_UNDOING.search(line.words) for line in self._for_leave[-1:])
+        )
+
+    @once
+    def added(self) -> list[str]:
+        """The words of the last question for leave, which a yes answers, that are neither of asking nor told."""
+        telling = (line.words for line in self.lines if not line.asks or _TAG.search(line.words))
+        told = frozenset[str]().union(*map(stems, telling))
+        return [
+            word
+            for line in self._for_leave[-1:]
+            for word in new_words(_NUMBERED.sub(" ", _ELSE.sub("", line.words)), told)
+        ]
+
+    @once
+    def _for_leave(self) -> list[Line]:
+        return [line for line in self.questions if line.asks == "leave"]
+
+    @once
+    def unread(self) -> list[tuple[list[str], int]]:
+        """Of each sentence that has hardly a word that is known here, the others, and how many of them must be words
+        of the call: in another language it may take back what the others say."""
+        return [found for line in self.lines if (found := _unread(line.words)) is not None]
+
+    @once
+    def vague(self) -> frozenset[Decimal]:
+        """Numbers that are told only roughly."""
+        return frozenset[Decimal]().union(*(line.vague for line in self.lines))
+
+    def read(self) -> None:
+        """Read it before anybody asks."""
+        _ = self.proposed, self.is_no_proposal, self.added, self.unread, self.vague
 
 
-@lru_cache(maxsize=2048)
-def hidden(text: str) -> int:
-    """In how many places a message may not be seen as it is read here."""
-    return len(_HIDES.findall(text))
-
-
-def quotes(text: str) -> bool:
-    """Whether a message has lines that are set as a quotation."""
-    return _QUOTES.search(text) is not None
-
-
-@lru_cache(maxsize=2048)
-def _lines(step: int, text: str) -> tuple[Line, ...]:
-    return tuple(Line(step, each, _asks(each)) for each in sentences(text))
-
-
-def _asks(sentence: Sentence) -> Asks:
-    words = sentence.words
-    if not sentence.is_question:
-        # What is no question is answered by a yes only where it asks for one.
-        return "leave" if _REQUEST.search(words) and _LEAVE.search(words) and not _offers(words) else ""
-    if _WHAT.search(words):
-        return "what"
-    if _DOUBTED.match(words):
-        return "more"
-    if _CHOICE.search(words) or _ONE_OF.search(words):
-        return "which"
-    if _KNOWN.search(words) or _HELP.search(words):
-        return "more"
-    return "leave" if _LEAVE.search(words) or len(words.split()) <= _SHORT else "more"
-
-
-@lru_cache(maxsize=4096)
-def is_english(words: str) -> bool:
-    """Whether words in lower case are in the language that the lists are in."""
-    count = len(_WORD.findall(words))
-    return count > 0 and len(_OWN.findall(words)) >= count * 0.15
-
-
-@lru_cache(maxsize=4096)
-def heads(words: str) -> tuple[str, ...]:
-    """The words for what somebody would do first of all in a sentence, and for what is joined to that."""
-    found = _HEAD.search(words)
-    if found is None or (_ANY_DEED.fullmatch(found["head"]) and not found["more"]):
-        return ()
-    if _ANY_DEED.fullmatch(found["head"]):
-        return heads(found["more"])
-    return (found["head"], *_AND.findall(found["more"]))
-
-
-@lru_cache(maxsize=4096)
-def after_head(words: str) -> str:
-    """What a sentence says of what somebody would do, after the word for it."""
-    found = _HEAD.search(words)
-    return words[found.end("head") :] if found is not None else ""
-
-
-def is_about_what_was_told(words: str) -> bool:
-    """Whether what somebody would do in a sentence is done to what was told before it: "shall I save that?"."""
-    found = _HEAD.search(words)
-    return found is not None and VERBS.get(found["head"]) != "read" and _POINTING.fullmatch(found["more"]) is not None
-
-
-def _offers(words: str) -> bool:
-    """Whether a sentence only says what else could be: "if you'd prefer another day, let me know"."""
-    return words.startswith(("if ", "otherwise", "or ", "however, if")) and "yes" not in words
+def new_words(words: str, told: frozenset[str]) -> list[str]:
+    """The words of a text in lower case that are neither of asking nor told, whose stems are given."""
+    return [
+        each
+        for each in _WORD.findall(words)
+        if not ((form := stem(each)) in _ASKING or form in told or is_neutral(each))
+    ]
 
 
 @lru_cache(maxsize=4096)
-def stated(words: str, *, brackets: bool = False) -> str:
-    """A sentence with blanks for what it denies and what stands in brackets, everything else where it stood."""
-    has_brackets = not brackets and ("(" in words or "[" in words)
-    kept = _BRACKET.sub(lambda match: " " * len(match[0]), words) if has_brackets else words
-    if not _MAY_DENY.search(kept):
-        return kept
-    if not _NEGATOR.search(kept) and not _NONE.search(kept):
-        return kept
-    parts: list[str] = []
-    start = 0
-    for end in [*(match.end() for match in _CLAUSE.finditer(kept)), len(kept)]:
-        clause = kept[start:end]
-        if _NEGATOR.search(clause):
-            clause = " " * len(clause)
-        elif none := _NONE.search(clause):
-            # What stands before "with no fee" is told all the same.
-            clause = clause[: none.start()] + " " * (len(clause) - none.start())
-        parts.append(clause)
-        start = end
-    return "".join(parts)
+def _unread(words: str) -> tuple[list[str], int] | None:
+    """None for a sentence that can be read; what has figures or columns is a list."""
+    told = _SPOKEN.findall(words)
+    if _OTHER_LETTERS.search(words):
+        return told, len(told)
+    unknown = [each for each in told if not _is_known(each)]
+    wanted = len(told) // 5 + 1 - (len(told) - len(unknown))
+    is_readable = len(told) < _FEW or wanted <= 0 or _LISTED.search(words) is not None
+    return None if is_readable else (unknown, wanted)
 
 
-def times(words: str, arguments: Any) -> int:
-    """How often the same call may have been put in a message in lower case: counts that its arguments do not explain.
-
-    1 where nothing speaks of several.
-    """
-    found = {int(match[1] or match[2] or match[4] or _SPELT[match[3]]) for match in _TIMES.finditer(words)}
-    return max(found - set(_counts(arguments)), default=1) if found else 1
-
-
-def _counts(value: Any) -> Iterator[int]:
-    """The whole numbers in a call's arguments, and how long its lists are."""
-    if isinstance(value, dict | list):
-        parts = cast("dict[str, Any] | list[Any]", value)
-        if isinstance(parts, list):
-            yield len(parts)
-        for part in parts.values() if isinstance(parts, dict) else parts:
-            yield from _counts(part)
-    elif isinstance(value, int):
-        yield value
+def _is_known(word: str) -> bool:
+    return word in _SMALL or stem(word) in _ASKING or is_neutral(word) or word in VERBS or is_english(word)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, figures, said
 from bylaw.consent.deed import Deed
+from bylaw.consent.line import heads, hidden, quotes, stated
 from bylaw.consent.passage import Passage
-from bylaw.consent.put import Put, heads, hidden, quotes, stated
+from bylaw.consent.put import Put
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
 from bylaw.text.sentence import sentences
@@ -59,17 +60,18 @@ class Exchange:
 
     def read(self) -> None:
         """Read it for what it means before anybody asks."""
-        _ = self.said, self.ending, self.figures, self.is_hidden, self.put.asks
+        self.put.read()
+        _ = self.said, self.ending, self.figures, self.is_hidden
         for passage in (self.said_back, self.asked, self.stated, self.bracketed):
             passage.read()
 
     @once
     def put(self) -> Put:
-        return Put(self.told)
+        return Put([text for _, text in self.told])
 
     @once
     def said(self) -> Said:
-        asked = "\n".join(line.sentence.words for line in self.put.questions)
+        asked = "\n".join(line.words for line in self.put.questions)
         return said("\n".join(text for _, text in self.answer), self.raw, asked)
 
     @once
@@ -80,22 +82,22 @@ class Exchange:
     @once
     def asked(self) -> Passage:
         """The sentences that ask, without what they deny."""
-        return Passage(stated(line.sentence.words) for line in self.put.questions)
+        return Passage(stated(line.words) for line in self.put.questions)
 
     @once
     def stated(self) -> Passage:
         """All that the agent said, without what it denies."""
-        return Passage(stated(line.sentence.words) for line in self.put.lines)
+        return Passage(stated(line.words) for line in self.put.lines)
 
     @once
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
-        return Passage(stated(line.sentence.words, brackets=True) for line in self.put.lines)
+        return Passage(stated(line.words, brackets=True) for line in self.put.lines)
 
     @once
     def raw(self) -> str:
         """All that the agent said, with what it denies."""
-        return "\n".join(line.sentence.words for line in self.put.lines)
+        return "\n".join(line.words for line in self.put.lines)
 
     @once
     def unread(self) -> Passage:

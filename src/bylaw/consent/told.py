@@ -8,8 +8,8 @@ from itertools import chain, islice
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing, Why
-from bylaw.consent.leave import new_words
 from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.put import new_words
 from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
 from bylaw.consent.spot import (
     PLAIN,
