@@ -14,7 +14,7 @@ from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
-from bylaw.consent.hearing import Hearing
+from bylaw.consent.hearing import Hearing, Said
 from bylaw.consent.leave import Leave
 from bylaw.consent.line import Asks, is_later, stated
 from bylaw.consent.passage import Passage
@@ -69,17 +69,18 @@ class Consents:
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)
-        if (found := self._confirmed(call)) is not None:
+        has_card = not call.call.fault and self._cards.may_be_answered(self._talk.exchanges, call.start)
+        if has_card and (found := self._confirmed(call)) is not None:
             return found
         if self._talk.is_lost:
             return Consent(None, "unrecorded")
-        found = self._found_in_talk(call, basis)
+        found = self._found_in_talk(call, basis, has_card=has_card)
         if self._talk.has_gap and found.value is False and found.reason not in ("declined", "spent"):
             # What was put, or agreed to, may lie in what was not recorded.
             return Consent(None, "unrecorded")
         return found
 
-    def _found_in_talk(self, call: CallRecord, basis: Basis) -> Consent:
+    def _found_in_talk(self, call: CallRecord, basis: Basis, *, has_card: bool) -> Consent:
         exchanges = self._talk.exchanges
         if not any(each.told for each in exchanges) and basis != "requested":
             # Whatever its arguments are, nobody agreed where nothing was put.
@@ -96,9 +97,7 @@ class Consents:
                 reason = "unread" if is_more else "perhaps_spent"
                 return self._found(None, reason, last, spent_by=spent[0].step)
             return self._found(False, "spent", last, spent_by=sure.step)
-        if self._cards.may_be_answered(exchanges, call.start) and self._cards.is_beside_words(
-            last, self.card_text(call)
-        ):
+        if has_card and self._cards.is_beside_words(last, self.card_text(call)):
             return self._found(None, "beside_card", last)
         given = arguments(call.tool, call.call.arguments, self._terms)
         if len(given) > MOST:
@@ -109,8 +108,6 @@ class Consents:
     def _confirmed(self, call: CallRecord) -> Consent | None:
         """What the answer to a card says; None where there is none."""
         made = call.call
-        if made.fault or not self._cards.may_be_answered(self._talk.exchanges, call.start):
-            return None
         name = digest(made.tool, made.arguments)
         exchanges = self._talk.exchanges
         answer = self._cards.answer(name, self.card_text(call), exchanges, call.start, made.time)
@@ -195,17 +192,15 @@ class Consents:
 
     def _hearing(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Hearing:
         return Hearing(
-            (last.said_back, last.asked, last.stated),
-            self._older,
+            last.heard,
             given,
             self._records,
             call.start,
+            older=self._older,
             tool=call.call.tool,
             described=call.tool.description if call.tool is not None else "",
             deed=deed,
-            raw=last.raw,
             now=call.call.time,
-            bracketed=last.bracketed,
             is_met=lambda key: self._is_met(key, call.start),
             is_clear=any(each.kind != "id" for each in given) or not self._is_put_again,
         )
@@ -261,7 +256,8 @@ class Consents:
         is_timed = any(each.day is not None or each.at for each in given)
         if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
-        hearing = Hearing((words,) * 3, list, given, self._records, call.start)
+        said = Said(words, words, words, words, words.words)
+        hearing = Hearing(said, given, self._records, call.start)
         return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(

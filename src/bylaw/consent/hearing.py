@@ -9,26 +9,43 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Literal
 
+from msgspec import Struct
+
 from bylaw.consent.argument import Argument, target_of
 from bylaw.consent.deed import Deed
 from bylaw.consent.line import heads
 from bylaw.consent.passage import Passage, codes, passage_of, shape
 from bylaw.consent.records import Record, Records
-from bylaw.consent.spot import SOURCES, has_kind, is_label, is_led, spoken, spot_of, stands_in
+from bylaw.consent.spot import SOURCES, has_kind, is_led, spoken, spot_of, stands_in
 from bylaw.policy.verb import words_of
 from bylaw.text.once import once
 
 Why = Literal["never", "another", "beside", "order", "price", "fee"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told, or
 not what the thing's record holds as one."""
-_COUNTED = re.compile(r"\b(?:both|two|three|four|five|six|seven)\b")
-_COUNTS = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-PLURAL = re.compile(r"\b(?:these|those|them|all|cancel+ations|reservations|changes|actions|orders|bookings|items)\b")
-NEGATED = re.compile(
+_PLURAL = re.compile(
+    r"\b(?:both|two|three|four|five|six|seven|these|those|them|all|cancel+ations|reservations|changes|actions|orders|"
+    r"bookings|items)\b"
+)
+_NEGATED = re.compile(
     r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
 )
 NOUGHT = Decimal(0)
 _MOVABLE = frozenset(("day", "time", "sum", "count"))
+
+
+class Said(Struct, frozen=True):
+    """What was said in one exchange, as it is searched for values."""
+
+    answer: Passage
+    asked: Passage
+    """The questions."""
+    put: Passage
+    """All that the agent put, without what it denies and what stands in brackets."""
+    bracketed: Passage
+    """The same with what stands in brackets."""
+    raw: str
+    """The same with what is denied in it."""
 
 
 class Hearing:
@@ -36,28 +53,21 @@ class Hearing:
 
     def __init__(
         self,
-        near: Sequence[Passage],
-        older: Callable[[], Iterable[Passage]],
+        said: Said,
         given: Sequence[Argument],
         records: Records,
         before: int,
         *,
+        older: Callable[[], Iterable[Passage]] = tuple,
         tool: str = "",
         described: str = "",
         deed: Deed | None = None,
-        raw: str = "",
-        bracketed: Passage | None = None,
         now: float | None = None,
         is_met: Callable[[str], bool] = lambda _: True,
         is_clear: bool = True,
     ) -> None:
-        self.near = near
-        """The answer, the question, all that was put; then the same with what was put before it and still stands."""
-        self.put = near[-1]
-        self.raw = raw or self.put.words
-        """All that was put, with what is denied in it."""
-        self.bracketed = bracketed or self.put
-        """All that was put, with what stands in brackets."""
+        self.answer, self.asked, self.put = said.answer, said.asked, said.put
+        self.bracketed, self.raw = said.bracketed, said.raw
         self.older = older
         """What was said in exchanges before, the latest first."""
         self.given = given
@@ -66,9 +76,9 @@ class Hearing:
         self.tool = tool
         self.described = described
         """What the tool says of itself."""
+        self.deed = deed
         self.now = now
         """When the call is made, in seconds; None where nobody knows."""
-        self.deed = deed
         self.is_met = is_met
         """Whether anybody has called a person by anything that the person's records hold."""
         self.is_clear = is_clear
@@ -79,65 +89,48 @@ class Hearing:
         self._counts: dict[Passage, int] = {}
         self._found_kin: dict[tuple[str, str], tuple[frozenset[str], list[str]]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
-        self._marks_beside: dict[tuple[str, str], tuple[list[frozenset[str]], frozenset[str]]] = {}
 
     def regions(self, each: Argument) -> Iterator[Passage]:
-        """The same without what something is moved away from, where the call has one value of the kind."""
+        """What may tell a value, in the order in which it is read: the answer, the question, the sentence with most of
+        the call, all that the agent put; without what something is moved away from, where the call has one value of
+        the kind."""
         passages = self._read_in_turn(each)
         if each.kind not in _MOVABLE or not SOURCES.isdisjoint(words_of(each.name)):
             return passages
-        is_one = not any(other.kind == each.kind and other.top != each.top for other in self.given)
-        return self._unmoved(each, passages) if is_one else passages
-
-    def _unmoved(self, each: Argument, passages: Iterable[Passage]) -> Iterator[Passage]:
-        for passage in passages:
-            yield passage.without(bounds=each.kind in ("day", "time"))
+        if any(other.kind == each.kind and other.top != each.top for other in self.given):
+            return passages
+        return (passage.without(bounds=each.kind in ("day", "time")) for passage in passages)
 
     def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
-        """What may tell a value, in the order in which it is read: the answer, the question, what the agent labelled
-        with the argument's name, all that it put, and with it what it had put before."""
-        yield from self.near[:2]
+        yield self.answer
+        yield self.asked
         if self._is_alone(each):
             # With no other of its kind in all that was put, no part of it need be read by itself.
-            yield self.near[2]
+            yield self.put
             return
         if (closest := self._closest(each)) is not None:
             yield closest
-        for passage in self.near[2:]:
-            told = [line for line, words in passage.labelled if is_label(words, each.name, each.top)]
-            if told:
-                yield passage_of(tuple(told))
-            yield passage
+        yield self.put
         yield self.bracketed
         if each.kind in ("day", "choice", "name"):
             yield from self.older()
 
     def _is_alone(self, each: Argument) -> bool:
         """Whether a value stands in all that was put, and no other that could be meant."""
-        if len(self.near) < 3:
-            return False
-        put = self.near[2]
         if each.kind == "id":
-            return put.place_of(each.key) >= 0 and not self.rivals(each, put)
-        if each.kind == "sum":
-            return spot_of(each, put) >= 0 and not put.sums - self.numbers
-        return False
+            return self.put.place_of(each.key) >= 0 and not self.rivals(each, self.put)
+        return each.kind == "sum" and spot_of(each, self.put) >= 0 and not self.put.sums - self.numbers
 
     @once
     def lines(self) -> list[Passage]:
         """The sentences that may tell values: where the question is about several deeds all that was put, and
         otherwise what the agent says it would do."""
-        if len(self.near) < 3 or self.deed is None:
+        if self.deed is None:
             return []
-        lines = self.near[2].lines
-        if not self.is_plural:
+        lines = self.put.lines
+        if not _PLURAL.search(f"{self.answer.words} {self.asked.words}"):
             lines = [line for line in lines if (named := heads(line)) and self.deed.is_called(named)]
-        return [passage_of((line,)) for line in lines if not NEGATED.search(line)]
-
-    @once
-    def is_plural(self) -> bool:
-        asked = f"{self.near[0].words} {self.near[1].words}"
-        return bool(counted(asked) or PLURAL.search(asked))
+        return [passage_of((line,)) for line in lines if not _NEGATED.search(line)]
 
     def _closest(self, each: Argument) -> Passage | None:
         """Of the sentences with values of a kind, those in which most of the call stands."""
@@ -145,7 +138,7 @@ class Hearing:
         with_kind = [(line, self._told_in(line)) for line in lines]
         best = max((score for _, score in with_kind), default=0)
         chosen = [line.words for line, score in with_kind if score == best]
-        return passage_of(tuple(chosen)) if best and len(chosen) < len(self.near[2].lines) else None
+        return passage_of(tuple(chosen)) if best and len(chosen) < len(self.put.lines) else None
 
     def _told_in(self, line: Passage) -> int:
         """How many values of the call stand in a sentence."""
@@ -188,15 +181,12 @@ class Hearing:
         """The call's own values, and the codes within them."""
         return {code for each in self.given for code in (each.key, *codes(each.value.lower()))}
 
-    def _names(self, each: Argument) -> frozenset[str]:
-        """The names of the fields that a value stands in."""
-        return self._kin(each)[0]
-
     def beside(self, each: Argument) -> list[str]:
         """Other values that stand in fields of the same names."""
         return self._kin(each)[1]
 
     def _kin(self, each: Argument) -> tuple[frozenset[str], list[str]]:
+        """The names of the fields that a value stands in, and the other values in them."""
         known = self._found_kin.get((each.name, each.key))
         if known is None:
             names = frozenset((each.name, *self.records.names_of(each.key, self.before)))
@@ -205,10 +195,9 @@ class Hearing:
 
     def _has_own_field(self, key: str, each: Argument) -> bool:
         """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
-        entries = self.records.of(key, self.before)
-        if not entries:
+        if not self.records.of(key, self.before):
             return False
-        if self._names(each).isdisjoint(self.records.names_of(key, self.before)):
+        if self._kin(each)[0].isdisjoint(self.records.names_of(key, self.before)):
             return True
         current = {record.step for record in self.current}
         return bool(self.steps(key) & current - self.steps(each.key))
@@ -224,10 +213,9 @@ class Hearing:
     @once
     def current(self) -> list[Record]:
         """The records of the thing that the call changes."""
-        target = self.target
-        if target is None:
+        if self.target is None:
             return []
-        return [record for _, record in self.records.of(target.key, self.before) if record.is_shown]
+        return [record for _, record in self.records.of(self.target.key, self.before) if record.is_shown]
 
     def by_marks(self, each: Argument, passage: Passage) -> Why | None:
         """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
@@ -237,29 +225,17 @@ class Hearing:
         if not passage.marks:
             return "never"
         own = self.records.marks_of(each.key, self.before) & passage.marks
-        others, every = self._beside_marks(each)
-        if not every.isdisjoint(passage.marks - own):
+        names, beside = self._kin(each)
+        others = [self.records.marks_of(key, self.before, names) & passage.marks for key in beside]
+        if not all(other <= own for other in others):
             return "beside" if own else "another"
-        return None if own and not any(own <= other for other in others) else "never"
-
-    def _beside_marks(self, each: Argument) -> tuple[list[frozenset[str]], frozenset[str]]:
-        """The marks of each other value that stands in fields of the same names, and those of all together."""
-        known = self._marks_beside.get((each.name, each.key))
-        if known is None:
-            names = self._names(each)
-            marks = [self.records.marks_of(key, self.before, names) for key in self.beside(each)]
-            known = self._marks_beside[each.name, each.key] = (marks, frozenset[str]().union(*marks))
-        return known
+        return None if own and own not in others else "never"
 
     def in_order(self, each: Argument, passage: Passage) -> Why | None:
         """Where a call gives several values of a kind, each must stand where its argument says."""
-        kin = [
-            other
-            for other in self.given
-            if other.kind == each.kind
-            and other.top != each.top
-            and (each.kind != "id" or shape(other.key) == shape(each.key))
-        ]
+        kin = [other for other in self.given if other.kind == each.kind and other.top != each.top]
+        if each.kind == "id":
+            kin = [other for other in kin if shape(other.key) == shape(each.key)]
         if not kin:
             return None
         stood = [(spot, at) for at in self.given if (at is each or at in kin) and (spot := spot_of(at, passage)) >= 0]
@@ -268,18 +244,3 @@ class Hearing:
         if any(is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at):
             return "order"
         return None if [spot for spot, _ in stood] == sorted(spot for spot, _ in stood) else "order"
-
-    @once
-    def is_bare_answer(self) -> bool:
-        answer = self.near[0]
-        return not (answer.marks or answer.ids or answer.endings)
-
-    @once
-    def every_number(self) -> set[Decimal]:
-        """The numbers that the agent named in any way."""
-        return {abs(number.value) for number in (*self.bracketed.numbers, *passage_of((self.raw,)).numbers)}
-
-
-def counted(words: str) -> set[int]:
-    """How many things a question says it is about: `both`, `all three`."""
-    return {_COUNTS[match[0]] for match in _COUNTED.finditer(words)}

@@ -28,7 +28,6 @@ _BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later th
 _APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
 """At these no word or id goes on."""
 _DIGIT = re.compile(r"\d")
-_LETTERS = re.compile(r"[a-z]+")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
 _LONGER = re.compile(r"\w|[-/@.:#+&=](?=\w)|['\u2019](?!s\b)(?=\w)")
 _LED = re.compile(r"\w\Z|(?:\w|\A)[-/@.#+&=]\Z")
@@ -83,11 +82,6 @@ class Passage:
     def lines(self) -> list[str]:
         return self.words.split("\n")
 
-    @once
-    def labelled(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The lines with a colon, each with the words before it."""
-        return [(line, tuple(_LETTERS.findall(line.partition(":")[0]))) for line in self.lines if ":" in line]
-
     def without(self, *, bounds: bool) -> "Passage":
         """The same without what something is moved away from, and, where somebody asks, how long it holds."""
         return (self._unbound if bounds else self._unmoved) or self
@@ -125,7 +119,7 @@ class Passage:
 
     def read(self) -> None:
         """Read it for what it holds before anybody asks."""
-        _ = self.ids, self.sums, self.days, self.times, self.marks, self.endings, self.labelled, self.unjoined
+        _ = self.ids, self.sums, self.days, self.times, self.marks, self.endings, self.unjoined
 
     def place_of(self, key: str) -> int:
         """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""

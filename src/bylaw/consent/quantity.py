@@ -191,7 +191,8 @@ def is_fee_untold(heard: Hearing, each: Argument) -> bool:
     is_paid = any(other.is_means for other in heard.given)
     is_had = bool(heard.steps(each.key) & heard.steps(target.key)) and not is_paid
     fees, prices = _due(shown.fields)
-    return not (fees if is_had else fees | prices) <= heard.every_number
+    told = {abs(number.value) for number in (*heard.bracketed.numbers, *passage_of((heard.raw,)).numbers)}
+    return not (fees if is_had else fees | prices) <= told
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
 """Where a value of a call stands in a passage, whatever way it is written."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
@@ -12,8 +12,6 @@ from bylaw.text.number import Number
 from bylaw.text.sentence import lowered
 
 SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
-_FROM = re.compile(r"\bfrom (?:\w+ ){0,2}$")
-_TO = re.compile(r"\s+to\b")
 _WORD = re.compile(r"[a-z]+")
 PLAIN = re.compile(r"[^\W_]+")
 NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
@@ -60,18 +58,6 @@ _LESS = re.compile(r"(?<!\w)[-\u2212][$\u20ac\u00a3]?$")
 """What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 
 
-def is_left_behind(each: Argument, phrase: str, passage: Passage) -> bool:
-    """Whether a value stands only where something is taken from: "from Anna Lee to Bob Ray" tells no new name."""
-    names = {*words_of(each.name), *words_of(each.top)}
-    if not names.isdisjoint(SOURCES):
-        return False
-    words = passage.unjoined if " " in phrase else passage.words
-    spots = list(_spans(phrase, words))
-    return bool(spots) and all(
-        _FROM.search(words, max(0, start - 30), start) and _TO.match(words, end) for start, end in spots
-    )
-
-
 def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str], bool]) -> bool:
     """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
     something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
@@ -100,7 +86,7 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
         had = (_HAD_BY.search(words, lead, start), _HAS.match(words, end)) if each.kind == "id" else ()
         return any(found is not None and not is_known(found[1]) for found in had)
 
-    return bool(spots) and all(is_of_another(start, end) for start, end in spots)
+    return any(is_of_another(start, end) for start, end in spots)
 
 
 def has_kind(each: Argument, line: Passage) -> bool:
@@ -174,19 +160,9 @@ def spoken(value: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def is_label(words: tuple[str, ...], name: str, top: str) -> bool:
-    """Whether words before a colon are about an argument."""
-    labels = {*words_of(name), *words_of(top)} - NO_LABELS
-    return any(_are_about(words, label) for label in labels if len(label) > 2)
-
-
-@lru_cache(maxsize=4096)
 def is_about(line: str, name: str) -> bool:
     """Whether a line has a word of a name, or one that is cut from it: `bags` of `baggages`."""
-    return _are_about(_WORD.findall(line), name)
-
-
-def _are_about(words: Sequence[str], name: str) -> bool:
+    words = _WORD.findall(line)
     root = name[:-1] if len(name) > 4 and name.endswith(("s", "e", "y")) else name
     return any(word.startswith(root) or (len(word) > 3 and root.startswith(word.rstrip("s"))) for word in words)
 

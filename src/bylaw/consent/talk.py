@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, figures, said
 from bylaw.consent.deed import Deed
+from bylaw.consent.hearing import Said as Heard
 from bylaw.consent.line import heads, hidden, quotes, stated
 from bylaw.consent.passage import Passage
 from bylaw.consent.put import Put
@@ -62,7 +63,8 @@ class Exchange:
         """Read it for what it means before anybody asks."""
         self.put.read()
         _ = self.said, self.ending, self.figures, self.is_hidden
-        for passage in (self.said_back, self.asked, self.stated, self.bracketed):
+        heard = self.heard
+        for passage in (heard.answer, heard.asked, heard.put, heard.bracketed):
             passage.read()
 
     @once
@@ -93,6 +95,11 @@ class Exchange:
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
         return Passage(stated(line.words, brackets=True) for line in self.put.lines)
+
+    @once
+    def heard(self) -> Heard:
+        """The same, as it is searched for values."""
+        return Heard(self.said_back, self.asked, self.stated, self.bracketed, self.raw)
 
     @once
     def raw(self) -> str:

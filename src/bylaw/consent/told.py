@@ -8,21 +8,21 @@ from itertools import chain, islice
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing, Why
-from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.passage import Passage, is_code, passage_of
 from bylaw.consent.put import new_words
 from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
 from bylaw.consent.spot import (
+    NO_LABELS,
     PLAIN,
+    SOURCES,
     has_words,
     is_about,
-    is_left_behind,
     is_told_of_another,
     is_told_whole,
     place_of_any,
     spoken,
     stands_in,
 )
-from bylaw.consent.thing import why_thing
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
@@ -30,6 +30,13 @@ from bylaw.text.stem import stem
 
 _OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
 _VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
+
+
+_NOBODY = frozenset(
+    ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
+)
+_ENDS = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d+)\b")
+_POINTS = r"\b(?:your|the|this|that|a|an|his|her|their|my|our|from|to)"
 
 
 def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
@@ -59,7 +66,7 @@ def _known_why(heard: Hearing, each: Argument) -> Why | None:
 def _why(heard: Hearing, each: Argument) -> Why | None:
     match each.kind:
         case "id":
-            return why_thing(heard, each)
+            return _thing(heard, each)
         case "sum":
             return why_sum(heard, each)
         case "day":
@@ -103,11 +110,14 @@ def _is_of_record(heard: Hearing, each: Argument) -> bool:
 
 
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
+    """Whether a value was told only to say where another lies, or whose something is."""
+
     def is_known(word: str) -> bool:
         own = chain(words_of(heard.tool), words_of(heard.described), *(words_of(other.name) for other in heard.given))
         return stem(word) in map(stem, own) or heard.deed is None or heard.deed.is_called((word,))
 
-    return is_told_of_another(each, heard.bracketed, is_known)
+    is_placed = each.kind in ("id", "day") or bool(each.at)
+    return is_placed and is_told_of_another(each, heard.bracketed, is_known)
 
 
 def _is_crossed(heard: Hearing, each: Argument) -> bool:
@@ -126,6 +136,117 @@ def _is_crossed(heard: Hearing, each: Argument) -> bool:
             return False
     spans = [[place_of_any(one, heard.bracketed) for one in some] for some in (own, *items.values())]
     return any(min(spans[0]) < max(span) and min(span) < max(spans[0]) for span in spans[1:] if len(span) > 1)
+
+
+def _thing(heard: Hearing, each: Argument) -> Why | None:
+    """Why the thing that an id names was not surely told; None where it was.
+
+    It may be told by what its record holds and no other of its kind does, or in an older message, where nothing of its
+    kind was said since. What only the answer says the user asked for, but nobody told it.
+    """
+    is_seen = bool(heard.records.of(each.key, heard.before))
+    is_alone = not heard.beside(each)
+    is_seen_alone = is_seen and is_alone and heard.is_clear
+    if each.is_person and is_alone:
+        is_of_user = _is_of_user(heard, each)
+        rivals = heard.rivals(each, heard.put) or heard.rivals(each, heard.answer)
+        if (is_seen_alone or is_of_user) and not rivals:
+            return None if is_of_user else _person(heard, each)
+    if _is_plain(heard, each):
+        return None
+    for passage in heard.regions(each):
+        found = _thing_in(heard, each, passage)
+        if found is None and passage is heard.answer and not each.is_means:
+            # Of what the user names alone nothing was told.
+            found = "never" if _thing_in(heard, each, heard.bracketed) in ("never", "another") else None
+        if found != "never":
+            return found
+    if is_seen_alone:
+        # The only one of its kind that anybody has seen, where nobody named another.
+        return "another" if _is_called_otherwise(heard, each) else None
+    for passage in heard.older():
+        if (found := _thing_in(heard, each, passage)) != "never":
+            return found
+    return "never"
+
+
+def _person(heard: Hearing, each: Argument) -> Why | None:
+    """The same of the only person whose records anybody has seen: "your membership" is that of somebody who has said
+    who they are."""
+    is_told = heard.answer.place_of(each.key) >= 0 or heard.put.place_of(each.key) >= 0
+    if not is_told and _is_called_otherwise(heard, each):
+        return "another"
+    return None if heard.is_met(each.key) else "never"
+
+
+def _is_plain(heard: Hearing, each: Argument) -> bool:
+    """Whether an id stands in what was put with none that could be meant instead, and neither the answer nor the
+    question calls a thing by anything else: nothing need be read passage by passage."""
+    answer, asked, put, key = heard.answer, heard.asked, heard.put, each.key
+    if answer.marks or answer.ids or answer.endings:
+        return False
+    if put.place_of(key) < 0 or heard.rivals(each, put):
+        return False
+    if asked.place_of(key) < 0:
+        return not (asked.marks or asked.endings) and heard.in_order(each, put) is None
+    return heard.in_order(each, asked) is None
+
+
+def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
+    """Whether the agent spoke of somebody's thing, of another kind of it, or of one with a number or an id, that
+    the thing's records do not hold: "Bob's order", "your savings account", "order 7", "the one ending in 99"."""
+    held = heard.records.marks_of(each.key, heard.before)
+
+    def is_its_own(word: str) -> bool:
+        is_end = word.isdigit() and each.key.endswith(word) and not each.key.removesuffix(word)[-1:].isdigit()
+        return word == each.key or is_end or word in held or f"n:{word}" in held
+
+    def is_known(code: str) -> bool:
+        return code in heard.own or heard.records.holds(code, heard.before)
+
+    for name in (word for word in words_of(each.name) if word not in NO_LABELS):
+        called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
+        for found in re.finditer(called, heard.raw):
+            word = found[1] or found[2]
+            if word not in _NOBODY and not is_its_own(word) and not (is_code(word) and is_known(word)):
+                return True
+        kinds = re.findall(rf"{_POINTS} ([a-z]+) {name}\b", heard.raw)
+        if not all(is_its_own(kind) or _is_of_call(heard, kind) for kind in kinds):
+            return True
+    endings = {found[1] for found in _ENDS.finditer(heard.raw)}
+    if not all(heard.records.ends(figures, heard.before) for figures in endings):
+        return True
+    return not all(is_known(key) for passage in (heard.answer, heard.bracketed) for key in passage.ids)
+
+
+def _is_of_call(heard: Hearing, word: str) -> bool:
+    """Whether a word tells no thing from another, or is one of the call's own."""
+    own = chain(words_of(heard.tool), *(words_of(other.name) for other in heard.given))
+    return (
+        is_neutral(word) or stem(word) in map(stem, own) or (heard.deed is not None and heard.deed.is_called((word,)))
+    )
+
+
+def _is_of_user(heard: Hearing, each: Argument) -> bool:
+    """Whether it only says for whom something is done: who that is, the user need not be told."""
+    return each.is_user and len(heard.given) > 1 and not set(words_of(heard.tool)) & set(words_of(each.name))
+
+
+def _thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None:
+    """The same in one passage."""
+    place = passage.place_of(each.key)
+    rivals = heard.rivals(each, passage)
+    if place < 0 and not rivals:
+        return heard.by_marks(each, passage)
+    if place < 0:
+        return "another"
+    if not rivals:
+        return heard.in_order(each, passage)
+    spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
+    if passage in (heard.answer, heard.asked):
+        return None if passage.joins(spots) else "beside"
+    is_listed = heard.deed is not None and heard.deed.stands_in(passage.line_at(place)) and passage.joins(spots)
+    return None if is_listed else "beside"
 
 
 def _count(heard: Hearing, each: Argument) -> Why | None:
@@ -165,13 +286,11 @@ def _choice(heard: Hearing, each: Argument) -> Why | None:
     others = [spoken(word) for word in each.others]
     current = {key for record in heard.current for name, key in record.fields if name == each.name}
     mine = {spoken(other.value) for other in heard.given}
-    if not stands_in(own, others, heard.bracketed):
-        if any(stands_in(word, [own, *others], heard.bracketed) for word in others):
-            return "another"
-        if each.key in current:
-            return None
+    is_told = stands_in(own, others, heard.bracketed)
+    if not is_told and any(stands_in(word, [own, *others], heard.bracketed) for word in others):
+        return "another"
     rest = islice(heard.regions(each), 2, None)
-    for passage in chain(heard.near[:2], islice(rest, 1), (heard.bracketed,), rest):
+    for passage in chain((heard.answer, heard.asked), islice(rest, 1), (heard.bracketed,), rest):
         stands = stands_in(own, others, passage)
         rivals = [word for word in others if word not in mine and stands_in(word, [own, *others], passage)]
         if stands and rivals:
@@ -209,12 +328,12 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
         # What is written in the user's name is told as it is; with its words in another order it says something else.
         is_stated = set(PLAIN.findall(phrase)) <= set(PLAIN.findall(heard.bracketed.unjoined))
         return None if is_stated and has_words(heard.raw, each.value) else "never"
-    is_current = any((each.name, each.key) in record.fields for record in heard.current)
-    for passage in (*heard.near[1:], heard.bracketed):
-        if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
-            break
-        if is_told_whole(phrase, passage):
-            if is_left_behind(each, phrase, passage):
-                return "another"
-            return "beside" if is_current and each.top == each.name and passage is not heard.near[:2][-1] else None
-    return None if is_current else "never"
+    if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
+        return "never"
+    # "From Anna Lee to Bob Ray" tells no new name but the second.
+    is_source = not SOURCES.isdisjoint((*words_of(each.name), *words_of(each.top)))
+    asked, told = (each if is_source else each.without(bounds=False) for each in (heard.asked, heard.bracketed))
+    if not is_told_whole(phrase, told):
+        return "never"
+    is_current = each.top == each.name and any((each.name, each.key) in record.fields for record in heard.current)
+    return "beside" if is_current and not is_told_whole(phrase, asked) else None
