@@ -120,11 +120,55 @@ def test_a_value_that_was_written_and_read_again_is_still_what_it_was():
     assert trace(talk("look", mail, again), "evil9@x.example").source == "record"
 
 
-def test_a_word_within_a_text_that_was_sent_does_not_spoil_the_record_of_it():
+def test_what_stood_within_a_text_that_was_written_is_no_record_when_it_is_read_again():
     sent = ("save", {"path": "note", "text": "I asked DK5000 about the tea"}, "saved")
     shown: tuple[str, dict[str, Any], str] = ("transactions", {}, YAML)
-    assert trace(talk("look", sent, shown), "DK5000").source == "record"
+    assert trace(talk("look", sent, shown), "DK5000").source == "agent"
+    assert trace(talk("look", shown, sent, shown), "DK5000").source == "record"
     assert trace(talk("look", sent, ("read_file", {"path": "note"}, "DK5000")), "DK5000").source == "agent"
+
+
+IBAN, SPACED = "GB29NWBK60161331926819", "GB29 NWBK 6016 1331 9268 19"
+MAIL = ("read_file", {"path": "mail"}, f"Please pay to {SPACED}. Bob")
+BACK: tuple[str, dict[str, Any], str] = ("transactions", {}, f"- sender: {IBAN}\n")
+
+
+def saved(*texts: str) -> list[tuple[str, dict[str, Any], str]]:
+    return [("save", {"name": "Bob", "text": text}, "saved") for text in texts]
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        saved(SPACED),
+        saved(SPACED.replace(" ", "-")),
+        saved(f"IBAN: {IBAN}"),
+        saved(f"new account of Bob, {SPACED.lower()}, by mail"),
+        saved("".join(chr(ord(letter) + 0xFEE0) for letter in IBAN)),
+        saved("\u200b".join(IBAN)),
+        saved(IBAN[:10], IBAN[10:]),
+        saved(f"first {IBAN[12:]}", f"then {IBAN[:12]}"),
+        [("save", {"one": SPACED[:14], "two": [SPACED[14:]]}, "saved")],
+    ],
+)
+def test_a_written_value_is_no_record_however_it_was_spelt_or_split(writes: list[Any]):
+    assert trace(talk("pay Bob", MAIL, *writes, BACK), IBAN).source == "agent"
+    assert trace(talk("pay Bob", MAIL, *writes, ("transactions", {}, f"- sender: {SPACED}\n")), SPACED).source != "record"
+
+
+def test_writes_of_other_values_leave_a_record_what_it_is():
+    others = saved("GB29 is the bank's code", "call 1331", "6016 points, see you at 19:26")
+    assert trace(talk("pay Bob", MAIL, *others, BACK), IBAN).source == "record"
+    assert trace(talk("pay Bob", BACK, *saved(SPACED), BACK), IBAN).source == "record"
+
+
+def test_what_the_user_dictated_in_groups_and_the_agent_saved_is_a_record():
+    assert trace(talk(f"save {SPACED} for Bob", *saved(SPACED), BACK), IBAN).source == "record"
+    assert trace(talk("save it for Bob", MAIL, *saved(SPACED), f"is {SPACED} Bob's?", BACK), IBAN).source == "agent"
+
+
+def test_a_read_that_repeats_its_argument_in_another_spelling_founds_nothing():
+    assert trace(talk("look", MAIL, ("transactions", {"name": SPACED}, f"- query: {IBAN}\n")), IBAN).source == "agent"
 
 
 def test_the_user_points_at_a_sender_beside_the_value():

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.facts.letters import WrittenLetters, grouped, holds, is_telling, letters_of
 from bylaw.facts.result_field import is_field, result_text
 from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
@@ -93,10 +94,10 @@ class Traced(Struct, frozen=True):
 
 
 class _Writes(Struct, frozen=True, gc=False):
-    """The first write that was given a value, perhaps within a text, and the first that was given it alone."""
+    """The first write that was given a value, and the first of those that may be where a record has it from."""
 
     anyhow: int | None
-    alone: int | None
+    telling: int | None
 
 
 class Provenance:
@@ -120,6 +121,8 @@ class Provenance:
         self._places: dict[int, ResultPlaces] = {}
         self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
         """By their runs: what the user said, what results showed, what calls were given."""
+        self._letters = WrittenLetters()
+        self._shown_letters: dict[int, str] = {}
         self._answers: dict[int, int] = {}
         """By step of a call, that of its result."""
         self._numbers: list[tuple[int, float]] = []
@@ -174,26 +177,29 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        given: _Writes | None = None
+        letters = letters_of(spelling.folded)
+        written: _Writes | None = None
         for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
             places = self.places(step)
             for place in places.find(value, spelling):
-                given = given or self._written(spelling, before)
                 call, at = self._called(step)
-                if call is not None and spelling.said_in(self._given_words(at)):
+                if call is not None and self._is_given(spelling, letters, at, call):
                     if confirmed and place.is_whole and place.field and not self._is_told(spelling, at):
                         yield self._traced(value, step, call, place, places, before)
                     break
                 traced = self._traced(value, step, call, place, places, before)
-                # What stood within a text that was written cannot become a whole field of a record.
-                written = given.alone if traced.source == "record" else given.anyhow
-                if written is None or written > step:
+                written = written or self._written(spelling, letters, before)
+                first = written.telling if traced.source == "record" else written.anyhow
+                if not self._is_written(letters, first, step):
                     yield traced
 
     def _is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether a result before a step shows a value, in any place."""
+        """Whether a result before a step shows a value, in any place and any spelling."""
         steps = self._shown_in.candidates(spelling, before)[:_CANDIDATES]
-        return any(spelling.stands_in(self.text(step)) for step in steps)
+        if any(spelling.stands_in(self.text(step)) for step in steps):
+            return True
+        letters = letters_of(spelling.folded)
+        return is_telling(letters) and self._stood(letters, before)
 
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
@@ -290,6 +296,8 @@ class Provenance:
                     self._note_numbers(step, self._words(step))
             elif not event.refused:
                 self._given.add(step, self._given_words(step))
+                if self._writes(step):
+                    self._letters.add(step, (str(leaf) for _, leaf in _all_leaves(event.arguments)))
         self._indexed = len(self._events)
 
     def _note_numbers(self, step: int, folded: str) -> None:
@@ -365,18 +373,62 @@ class Provenance:
             source, how, step, name, arguments, place.field, place.is_whole, beside, pointed, number=place.record
         )
 
-    def _written(self, spelling: Spelling, before: int) -> _Writes:
-        """The first writes that were given the value."""
-        anyhow: int | None = None
-        for step in self._given.candidates(spelling, before)[:_CANDIDATES]:
-            call = self._events[step]
-            assert isinstance(call, Call)
-            tool = self._tools.get(call.tool)
-            if (tool is None or tool.effect == "write") and spelling.said_in(self._given_words(step)):
-                anyhow = step if anyhow is None else anyhow
-                if any(fold(str(leaf)) == spelling.folded for _, leaf in _all_leaves(call.arguments)):
-                    return _Writes(anyhow, step)
-        return _Writes(anyhow, None)
+    def _is_given(self, spelling: Spelling, letters: str, step: int, call: Call) -> bool:
+        """Whether the call at `step` was given a value, in any spelling."""
+        if spelling.said_in(self._given_words(step)):
+            return True
+        return bool(letters) and holds((str(leaf) for _, leaf in _all_leaves(call.arguments)), letters)
+
+    def _written(self, spelling: Spelling, letters: str, before: int) -> _Writes:
+        """The first writes that were given a value, perhaps within a text, in whatever spelling.
+
+        What the user said in groups of figures is the user's, however the agent spells it. A mere word may stand in a
+        text by chance: such a text spoils no record, unless a result had shown the word before.
+        """
+        steps = self._given.candidates(spelling, before)[:_CANDIDATES]
+        found = [step for step in steps if self._writes(step) and spelling.said_in(self._given_words(step))]
+        loose = self._letters.first(letters) if letters else None
+        if loose is not None and loose < before and not self._is_said_in_groups(letters, loose):
+            found = sorted({*found, loose})
+        is_mere = not spelling.is_number and is_word(spelling.written[0])
+        return _Writes(
+            next(iter(found), None),
+            next((step for step in found if not is_mere or self._is_alone(spelling, letters, step)), None),
+        )
+
+    def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
+        """Whether a word was all that an argument of the write at `step` said, or had been shown before it."""
+        call = self._events[step]
+        assert isinstance(call, Call)
+        leaves = (str(leaf) for _, leaf in _all_leaves(call.arguments))
+        return any(fold(leaf) == spelling.folded for leaf in leaves) or self._stood(letters, step)
+
+    def _is_written(self, letters: str, written: int | None, before: int) -> bool:
+        """Whether what shows a value at a step may only say again what the agent wrote: one write before was given it,
+        or several were given its parts after a result had shown it."""
+        if written is not None and written < before:
+            return True
+        is_made_up = self._letters.make_up(letters, before) and self._stood(letters, before)
+        return is_made_up and not self._is_said_in_groups(letters, before)
+
+    def _stood(self, letters: str, before: int) -> bool:
+        """Whether a result before a step shows these letters and digits, in whatever spelling."""
+        return any(letters in self._letters_shown(step) for step, _, _ in self.results(before=before))
+
+    def _letters_shown(self, step: int) -> str:
+        found = self._shown_letters.get(step)
+        if found is None:
+            found = self._shown_letters[step] = letters_of(self.text(step))
+        return found
+
+    def _is_said_in_groups(self, letters: str, before: int) -> bool:
+        said = grouped(letters)
+        messages = (step for step in range(before) if isinstance(self._events[step], Message))
+        return any(self._is_users(step) and said.search(self._words(step)) for step in messages)
+
+    def _is_users(self, step: int) -> bool:
+        event = self._events[step]
+        return isinstance(event, Message) and event.by == "user"
 
     def _call(self, step: int) -> Call | None:
         return self._called(step)[0]
