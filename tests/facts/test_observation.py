@@ -121,6 +121,35 @@ def test_a_default_is_what_the_things_own_record_shows_where_it_lacks_the_field(
     assert seen(f"[{observation}]", content)("Flight", ("F1", "2024-05-15"), "seats") == wanted
 
 
+@pytest.mark.parametrize(
+    ("answers", "wanted"),
+    [
+        (['{"status": "late", "seats": 4}', '{"status": "late"}'], 4),
+        (['{"status": "late"}', '{"status": "late", "seats": 4}'], 4),
+        (['{"status": "late"}', '{"status": "on time"}'], 0),
+        (['{"seats": 4, "status": "late"}', '{"seats": 3}', '{"status": "late"}'], 3),
+        (['{"seats": 4, "status": "late"}', "act", '{"status": "late"}'], UNSEEN),
+        (['{"status": "late"}', "act", '{"status": "late"}'], 0),
+    ],
+)
+def test_what_was_seen_does_not_become_the_default_because_an_answer_leaves_it_out(
+    answers: list[str], wanted: Any
+) -> None:
+    schema = read_schema("[{as: Flight}]")
+    ledger = Ledger(schema)
+    given = {"flight": "F1", "day": "2024-05-15"}
+    step = 0
+    for turn, answer in enumerate(answers):
+        tool = "act" if answer == "act" else "find"
+        ledger.observe(step, Call(tool, given, turn=turn))
+        ledger.observe(step + 1, Result(step, answer))
+        step += 2
+    ledger.observe(step, Call("act", given, turn=99))
+    flight = schema.entities["Flight"]
+    found = SeenFacts(ledger, ledger.calls[step], {}).read(flight, ("F1", "2024-05-15"), flight.fields["seats"])
+    assert found == wanted
+
+
 def test_an_object_is_iterated_with_its_names_as_keys() -> None:
     ask = seen(
         '[{each: "$.crews.*", as: Crew, key: $key}]', '{"crews": {"C1": {"name": "Ann"}, "C2": {"name": "Bob"}}}'

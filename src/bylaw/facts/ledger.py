@@ -16,7 +16,7 @@ from bylaw.facts.acceptance import accepted
 from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.claim import Claims
-from bylaw.facts.entity import Between, Entity, Key, NoValue
+from bylaw.facts.entity import UNDECLARED, Between, Entity, Key, NoValue
 from bylaw.facts.observation import Sighting, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
@@ -290,6 +290,9 @@ class Ledger:
         """What `latest_of` comes to for nearly every field: the newest value shown, of a thing seen a few times and
         never missed, not changed since. NOTHING where more has to be looked at."""
         if thing.is_ever_absent or thing.lost or entity.fresh_for is not None or len(thing.sightings) > FEW:
+            return NOTHING
+        if len(thing.sightings) > 1 and (kind := entity.fields.get(field)) is not None and kind.default is not UNDECLARED:
+            # A default counts only where no answer before told the field.
             return NOTHING
         asked, found = -1, NOTHING
         for as_of, delivered, who, sighting, _ in reversed(thing.sightings):

@@ -64,6 +64,11 @@ class Sighting(Struct, frozen=True, gc=False):
                 return declared.default
         return value  # pyright: ignore[reportUnknownVariableType]
 
+    def leaves_out(self, field: str) -> bool:
+        """Whether what it shows of a field can only be the field's default."""
+        item = self.scope.item
+        return field not in self.observation.fields and not (isinstance(item, dict) and field in item)
+
     def _is_recognised(self) -> bool:
         """Whether the record itself, not only the call, shows the key or another field: `{}` or a message does not."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)

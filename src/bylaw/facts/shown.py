@@ -23,7 +23,7 @@ class Shown(Struct, frozen=True, gc=False):
 class SeenThing:
     """One thing's sightings, and per field asked for, the values they show."""
 
-    __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
+    __slots__ = ("_fields", "_told", "is_ever_absent", "lost", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
@@ -32,6 +32,8 @@ class SeenThing:
         self.lost: list[tuple[int, int, str]] = []
         """Look-ups of this very thing whose answers nobody can read: their steps, those of the answers, and to whom."""
         self._fields: dict[str, tuple[int, list[Shown]]] = {}
+        self._told: set[str] = set()
+        """The fields that some answer has told itself, not by their default."""
 
     def shown(self, field: str) -> list[Shown]:
         """Every value of the field shown so far, in the order of delivery."""
@@ -41,10 +43,19 @@ class SeenThing:
         if read < len(self.sightings):
             for as_of, delivered, who, sighting, time in self.sightings[read:]:
                 value = sighting.show(field)
-                if value is not NOTHING:
+                if value is not NOTHING and not self._is_left_out(field, sighting):
                     values.append(Shown(as_of, delivered, who, value, time))
             self._fields[field] = (len(self.sightings), values)
         return values
+
+    def _is_left_out(self, field: str, sighting: Sighting) -> bool:
+        """Whether an answer only leaves out what one before it told: what was seen does not become the default."""
+        if field == "exists":
+            return False
+        if sighting.leaves_out(field):
+            return field in self._told
+        self._told.add(field)
+        return False
 
     def lost_since(self, entry: Shown, before: int) -> int:
         """How often the agent was answered anew after a value was shown, before a step, and nobody can read what."""
