@@ -16,7 +16,7 @@ from bylaw.trace.event import Call, Result
 TOOLS = """\
 tools:
   find: {effect: read, parameters: {flight: string, day: string}}
-  act: {effect: write, parameters: {flight: string}}
+  act: {effect: write, parameters: {flight: string, day: string}, changes: [Flight.seats]}
 """
 ENTITIES = """\
 entities:
