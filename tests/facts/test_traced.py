@@ -153,7 +153,8 @@ def saved(*texts: str) -> list[tuple[str, dict[str, Any], str]]:
 )
 def test_a_written_value_is_no_record_however_it_was_spelt_or_split(writes: list[Any]):
     assert trace(talk("pay Bob", MAIL, *writes, BACK), IBAN).source == "agent"
-    assert trace(talk("pay Bob", MAIL, *writes, ("transactions", {}, f"- sender: {SPACED}\n")), SPACED).source != "record"
+    spaced: tuple[str, dict[str, Any], str] = ("transactions", {}, f"- sender: {SPACED}\n")
+    assert trace(talk("pay Bob", MAIL, *writes, spaced), SPACED).source != "record"
 
 
 def test_writes_of_other_values_leave_a_record_what_it_is():

@@ -291,7 +291,11 @@ class Ledger:
         never missed, not changed since. NOTHING where more has to be looked at."""
         if thing.is_ever_absent or thing.lost or entity.fresh_for is not None or len(thing.sightings) > FEW:
             return NOTHING
-        if len(thing.sightings) > 1 and (kind := entity.fields.get(field)) is not None and kind.default is not UNDECLARED:
+        if (
+            len(thing.sightings) > 1
+            and (kind := entity.fields.get(field)) is not None
+            and kind.default is not UNDECLARED
+        ):
             # A default counts only where no answer before told the field.
             return NOTHING
         asked, found = -1, NOTHING
