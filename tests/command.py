@@ -7,23 +7,27 @@ Use `bylaw`, or `typed` for a whole command line, unless the test is about signa
 tests use `bylaw_process` or `shell` and carry the mark `process`.
 """
 
+import atexit
 import contextlib
 import io
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
 from bylaw.cli import main
+from tests.ready import PROCESS, begin
 
 Ran = subprocess.CompletedProcess[str]
-PROCESS = (sys.executable, "-c", "from bylaw.cli import main; main()")
-"""What the installed command does."""
+BIN = str(Path(sys.executable).parent)
 _PLAIN = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 _LOUD = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "CLICOLOR_FORCE")
 
@@ -34,9 +38,9 @@ def bylaw(folder: Path, *arguments: str | Path, stdin: bytes = b"") -> Ran:
     return Ran(["bylaw", *map(str, arguments)], status, out, err)
 
 
-def bylaw_process(folder: Path, *arguments: str | Path) -> Ran:
-    """Run `bylaw` in `folder` as a process of its own."""
-    command = [*PROCESS, *map(str, arguments)]
+def bylaw_process(folder: Path, *arguments: str | Path, from_nothing: bool = False) -> Ran:
+    """Run `bylaw` in `folder` as a process of its own; `from_nothing` as the installed command does."""
+    command = [*(PROCESS if from_nothing else begin("bylaw")), *map(str, arguments)]
     return subprocess.run(
         command, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -55,9 +59,10 @@ def typed(line: str, folder: Path) -> Ran:
     return shell(pipe, folder, stdin=shown) if pipe else Ran(line, status, shown, "")
 
 
-def shell(line: str, folder: Path, stdin: str = "") -> Ran:
-    """Run a command line by bash, with this environment's `bylaw` first on the path; errors are output too."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def shell(line: str, folder: Path, stdin: str = "", *, from_nothing: bool = False) -> Ran:
+    """Run a command line by bash, with a `bylaw` that begins quickly first on the path, or with the installed one;
+    errors are output too."""
+    path = os.pathsep.join([*([] if from_nothing else [str(quick_bylaw())]), BIN, os.environ["PATH"]])
     return subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
@@ -68,6 +73,16 @@ def shell(line: str, folder: Path, stdin: str = "") -> Ran:
         text=True,
         check=False,
     )
+
+
+@cache
+def quick_bylaw() -> Path:
+    """A folder for the path, with a `bylaw` in it."""
+    folder = Path(tempfile.mkdtemp(prefix="bylaw-path-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "bylaw").write_text(f'#!/bin/sh\nexec {shlex.join(begin("bylaw"))} "$@"\n')
+    (folder / "bylaw").chmod(0o755)
+    return folder
 
 
 def environment() -> dict[str, str]:
@@ -111,7 +126,7 @@ class _Both(io.BytesIO):
 
 
 @contextlib.contextmanager
-def _as_command(folder: Path, arguments: list[str], stdin: bytes, out: _Output, err: _Output) -> Iterator[None]:
+def _as_command(folder: Path, arguments: list[str], stdin: bytes, out: _Output, err: _Output) -> Generator[None]:
     """What a new process has of its own, put in place and put back: folder, arguments, variables, streams, Ctrl-C."""
     interrupted = signal.getsignal(signal.SIGINT)
     with (

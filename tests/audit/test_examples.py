@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from tests.ready import begin
 
 from .desk import looked_up, talk, write_desk, write_logs
 from .test_baseline import careless
@@ -27,7 +30,7 @@ def tools(tmp_path: Path) -> dict[str, str]:
     for name, script in {
         "pip": "exit 0",
         "uv": 'shift; exec "$@"',
-        "bylaw": f'exec {sys.executable} -c "from bylaw.cli import main; main()" "$@"',
+        "bylaw": f'exec {shlex.join(begin("bylaw"))} "$@"',
     }.items():
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)

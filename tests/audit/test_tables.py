@@ -303,6 +303,7 @@ def test_a_report_of_tables_is_that_of_lines(clinic: Path, tmp_path: Path) -> No
     assert (tmp_path / "tables.html").read_bytes() == (tmp_path / "lines.html").read_bytes()
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_the_command_writes_tables_and_says_where(shop: Shop) -> None:
     logs = shop.logs(*talks())
     done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", "--world", "world.json", "--format", "parquet")

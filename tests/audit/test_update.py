@@ -25,7 +25,8 @@ from bylaw.errors import UsageError
 from bylaw.trace import source
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, write_logs
 from tests.audit.sharded import Inline, Killed, rows, sharded
-from tests.command import PROCESS, bylaw
+from tests.command import bylaw
+from tests.ready import begin
 
 pytest.importorskip("pyarrow")
 
@@ -262,7 +263,7 @@ def test_two_runs_at_once_leave_what_one_after_the_other_leaves(shop: Shop) -> N
     command = ("audit", "--pack", "pack", "--world", "world.json", "--update", "--out", "state")
     told: list[str] = []
     started = [
-        subprocess.Popen([*PROCESS, *command, str(log)], cwd=shop.root, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*begin("bylaw"), *command, str(log)], cwd=shop.root, stderr=subprocess.PIPE, text=True)
         for log in logs
     ]
     for process in started:
@@ -308,6 +309,7 @@ def test_another_pack_is_refused_and_nothing_changes(shop: Shop) -> None:
     assert (shop.root / "state" / "summary.json").read_bytes() == before
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_the_command_adds_and_sql_and_report_read_all_nights(shop: Shop) -> None:
     pytest.importorskip("duckdb")
     for day, kind in ((1, "hasty"), (2, "wrong")):
@@ -336,7 +338,7 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
     pytest.importorskip("jinja2")
     for day, kind in ((1, "hasty"), (2, "wrong")):
         add(shop, write_logs(shop.root / f"day-{day}.jsonl", [talk(f"t{day}", kind, day)]))
-    command = [*PROCESS, "view", "state", "--port", "0", "--pack", "pack"]
+    command = [*begin("bylaw"), "view", "state", "--port", "0", "--pack", "pack"]
     with subprocess.Popen(command, cwd=shop.root, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.audit.logs import HASTY, Shop, record
-from tests.command import PROCESS
+from tests.ready import PROCESS, begin
 
 
 @pytest.mark.process
@@ -32,7 +32,8 @@ def test_a_closed_pipe_ends_quietly_and_not_with_the_status_of_a_finding(
     os.close(reading)
     arguments = [each.format(pack=shop.pack) for each in command]
     ran = subprocess.run(
-        [*PROCESS, *arguments],
+        # One begins as the installed command does.
+        [*(PROCESS if command[0] == "check" else begin("bylaw")), *arguments],
         cwd=shop.root,
         stdout=writing,
         stderr=subprocess.PIPE,

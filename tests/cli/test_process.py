@@ -1,5 +1,6 @@
 """`bylaw` as people run it does what `tests.command.bylaw` does within the tests."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ def test_a_command_in_a_process_of_its_own_says_the_same(
     arguments: tuple[str, ...], status: int, tmp_path: Path
 ) -> None:
     said: list[Ran] = []
-    for run in (bylaw, bylaw_process):
-        folder = tmp_path / run.__name__
+    for name, run in (("here", bylaw), ("alone", partial(bylaw_process, from_nothing=True))):
+        folder = tmp_path / name
         folder.mkdir()
         shop = Shop(folder)
         shop.logs(record(*CAREFUL), record(*HASTY), record(*WRONG))
@@ -41,11 +42,11 @@ def test_a_command_in_a_process_of_its_own_says_the_same(
     assert (here.returncode, here.stdout, here.stderr) == (alone.returncode, alone.stdout, alone.stderr)
     assert here.returncode == status
     assert here.stdout + here.stderr
-    for path in (tmp_path / "bylaw").rglob("*.jsonl"):
-        assert path.read_bytes() == (tmp_path / "bylaw_process" / path.relative_to(tmp_path / "bylaw")).read_bytes()
+    for path in (tmp_path / "here").rglob("*.jsonl"):
+        assert path.read_bytes() == (tmp_path / "alone" / path.relative_to(tmp_path / "here")).read_bytes()
 
 
 @pytest.mark.process
 def test_the_installed_command_is_the_one_that_is_tested(tmp_path: Path) -> None:
-    installed = shell("bylaw --version", tmp_path)
+    installed = shell("bylaw --version", tmp_path, from_nothing=True)
     assert (installed.returncode, installed.stdout) == (0, bylaw(tmp_path, "--version").stdout)

@@ -15,6 +15,7 @@ from bylaw.text.visible import all_visible, clean, visible
 from tests import command
 from tests.audit.logs import HASTY, Shop, record
 from tests.engine.test_conversation import FILES
+from tests.ready import begin
 from tests.shield.test_decisions import shop as shop_pack
 
 
@@ -119,7 +120,7 @@ def test_nothing_raw_reaches_a_terminal(tmp_path: Path, arguments: tuple[str, ..
     controller, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"}
     ran = subprocess.Popen(
-        [*command.PROCESS, *arguments], cwd=tmp_path, stdout=terminal, stderr=terminal, env=environment
+        [*begin("bylaw"), *arguments], cwd=tmp_path, stdout=terminal, stderr=terminal, env=environment
     )
     os.close(terminal)
     said = b""

@@ -23,6 +23,7 @@ import yaml
 from bylaw.packs.clinic.simulator.world import build
 from bylaw.policy.folder import READY
 from tests.command import bylaw
+from tests.ready import begin
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.process
@@ -102,9 +103,12 @@ def answered(port: int, path: str, key: str = "", body: Any = None) -> tuple[int
         return error.code, error.read()
 
 
-def serving(folder: Path, command: list[str], port: int, *, ready: str = "/health") -> Iterator[None]:
+def serving(
+    folder: Path, command: list[str], port: int, *, ready: str = "/health", from_nothing: bool = True
+) -> Iterator[None]:
     environment = {"PATH": os.defpath, "HOME": str(folder)}
-    with subprocess.Popen([BYLAW, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
+    start = [str(BYLAW)] if from_nothing else begin("bylaw")
+    with subprocess.Popen([*start, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 200
             while time.monotonic() < deadline and process.poll() is None:
@@ -132,7 +136,8 @@ def test_each_serves_decisions_under_keys(name: str, folder: Path, port: int, po
     command = placed(command, **places, keys=folder / "keys", anchors=folder / "anchors")
     key = (folder / "key").read_text()
     asked = {"conversation": f"deploy-{name}", "tool": "get_patient", "arguments": {"patient_id": "P003"}}
-    for _ in serving(folder, command, port):
+    # One begins as the installed command does.
+    for _ in serving(folder, command, port, from_nothing=name == "container"):
         assert answered(port, "/v1/decide", body=asked)[0] == 401
         status, body = answered(port, "/v1/decide", key, asked)
         assert (status, json.loads(body)["decisions"][0]["answer"]) == (200, "allow")
@@ -153,6 +158,7 @@ def nightly(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["unit", "kubernetes", "compose"])
+@pytest.mark.usefixtures("quick_workers")
 def test_each_audits_every_night(name: str, tmp_path: Path, nightly: dict[str, Any]) -> None:
     command = {
         "unit": lambda: of_unit("bylaw-nightly.service"),

@@ -26,6 +26,7 @@ PACK_PAGES = [REFERENCE / name for name in ("pack.md", "tools-and-things.md", "c
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.usefixtures("quick_workers")
 def test_every_command_of_a_document_runs_as_written(document: Path, tmp_path: Path, demo: Demo) -> None:
     assert walk(document, tmp_path, demo) > 0
 

@@ -22,6 +22,7 @@ from bylaw.record.journal import LogError
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
 from tests.command import bylaw_process
+from tests.ready import begin
 
 
 def event(conversation: str, text: str, **more: object) -> Draft:
@@ -227,7 +228,7 @@ def test_two_processes_extend_one_chain(where: str) -> None:
         "for n in range(40): store.append([Draft('t', sys.argv[2], 'event', b'%d' % n, position=n)])\n"
     )
     open_store(where).close()
-    workers = [subprocess.Popen([sys.executable, "-c", code, where, name]) for name in ("a", "b")]
+    workers = [subprocess.Popen([*begin("-c"), code, where, name]) for name in ("a", "b")]
     assert [worker.wait(250) for worker in workers] == [0, 0]
     store = open_store(where)
     assert verify(store, "t").entries == 80

@@ -5,10 +5,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.ready import begin
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
@@ -20,7 +21,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "shield-http.md"
 def test_the_guides_requests_get_the_answers_it_tells_of(tmp_path: Path) -> None:
     blocks = re.findall(r"<!-- over http.*?```console\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     typed = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-    serve = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", "clinic", "--port", "0"]
+    serve = [*begin("bylaw"), "serve", "--pack", "clinic", "--port", "0"]
     with subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as service:
         try:
             assert service.stdout is not None

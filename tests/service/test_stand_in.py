@@ -19,7 +19,8 @@ pytest.importorskip("uvicorn")
 
 from bylaw.service import stand_in
 from bylaw.service.stand_in import StandIn
-from tests.command import PROCESS, environment
+from tests.command import environment
+from tests.ready import begin
 from tests.service.malformed import LOOK
 from tests.service.test_workers import shop
 
@@ -43,7 +44,7 @@ def eventually(status: int, answer: Callable[[], tuple[int, bytes]]) -> tuple[in
 @pytest.mark.process
 def test_health_and_metrics_are_answered_while_another_process_keeps_the_file_locked(tmp_path: Path) -> None:
     log = tmp_path / "decisions.db"
-    command = [*PROCESS, "serve", "--pack", shop(tmp_path), "--store", str(log), "--port", "0"]
+    command = [*begin("bylaw"), "serve", "--pack", shop(tmp_path), "--store", str(log), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         try:
             assert process.stdout is not None

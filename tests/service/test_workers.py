@@ -35,8 +35,9 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import read_history
 from bylaw.shield.state import SessionState
 from bylaw.trace import Call, Message, Result, Trajectory
-from tests.command import PROCESS, environment
+from tests.command import environment
 from tests.engine.test_conversation import FILES
+from tests.ready import PROCESS
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="needs a port that processes can share")
 WORKERS = 3

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import LiveSession, Shield
 from tests.command import environment
+from tests.ready import begin
 
 FILES = {
     "policy.md": "# Desk\n\nAt most three refunds an hour are made for one customer.\nA refund needs a paid order.\n",
@@ -292,7 +292,7 @@ def test_processes_never_both_take_the_last_place(where: str) -> None:
     root = Path(__file__).parents[2]
     processes: list[Any] = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, where, str(number)],
+            [*begin("-c"), WORKER, where, str(number)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield
 from tests.command import environment
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+from tests.ready import begin
 from tests.shield.test_decisions import looked_up
 
 HOUR = 3600.0
@@ -180,7 +180,7 @@ def test_every_process_obeys_at_once(where: str, tmp_path: Path) -> None:
     for number in range(3):
         folder = tmp_path / f"worker{number}"
         folder.mkdir()
-        command = [sys.executable, "-c", WORKER, where, str(number), str(folder)]
+        command = [*begin("-c"), WORKER, where, str(number), str(folder)]
         processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, env=environment()))
     try:
         for process in processes:
