@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
                     "name": "recipient",
                     "fill": "found",
                     "quotes": [],
-                    "sources": [{"tool": "read_file", "named": ["plumber.txt"]}],
+                    "sources": [{"tools": ["read_file"], "named": ["plumber.txt"]}],
                     "choice": None,
                 },
                 {"name": "subject", "fill": "free", "quotes": [], "sources": [], "choice": None},
@@ -51,6 +51,9 @@ def test_the_question_shows_the_request_and_the_catalogue_and_nothing_else():
     assert TEXT in shown
     assert "send_money(recipient, amount, subject, date) [changes]" in shown
     assert "read_file(file_path) [reads]" in shown
+    assert "recurring?=true|false" in shown
+    sharing = question(TEXT, load_pack("agentdojo/workspace").schema.tools).messages[1].content
+    assert "share_file(file_id, email, permission=r|rw) [changes]" in sharing
 
 
 def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once(tmp_path: Path):
@@ -67,6 +70,27 @@ def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once(tmp_path:
     write_allowances(file, reader.known)
     assert "plumber" not in file.read_text()
     assert RequestReader(None, known=read_allowances(file)).read(TEXT, TOOLS) == found
+
+
+def test_words_that_a_thing_may_bear_are_places_where_the_user_said_them_and_words_where_not():
+    source = {"tools": ["read_file", "get_iban"], "named": ["plumber.txt"], "perhaps": ["Invoice", "IBAN", "in voice"]}
+    slot = {"name": "recipient", "fill": "found", "sources": [source]}
+    (deed,) = RequestReader(Says(wrong(arguments=[slot]))).read(TEXT, TOOLS).deeds
+    first, second = deed.slots[0].sources
+    assert (first.tool, second.tool) == ("read_file", "get_iban")
+    assert first.named == second.named == (Span(20, 31),)
+    assert first.perhaps == (Span(8, 15),)
+    assert TEXT[8:15] == "invoice"
+    assert first.guessed == ("iban", "in voice")
+
+
+def test_what_words_mean_counts_only_beside_words():
+    slots = [
+        {"name": "amount", "fill": "said", "quotes": [], "value": 900},
+        {"name": "subject", "fill": "free", "value": "ransom"},
+    ]
+    (deed,) = RequestReader(Says(wrong(arguments=slots))).read(TEXT, TOOLS).deeds
+    assert [(slot.name, slot.value) for slot in deed.slots] == [("subject", None)]
 
 
 def wrong(**changed: Any) -> str:

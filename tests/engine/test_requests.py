@@ -57,10 +57,17 @@ def desk(**shield: str) -> Pack:
 
 def answer(
     request: str, call: tuple[str, dict[str, Any]], *reads: tuple[str, dict[str, Any], str], pack: Pack | None = None,
-    allowance: Allowance | None = None,
+    allowance: Allowance | None = None, handed_over: Allowance | None = None,
 ) -> str:  # fmt: skip
-    def always(_pack: Pack) -> ReadRequest:
-        return lambda _text: allowance or Allowance()
+    """`handed_over` is what a text allows that the request hands over to, where a model reads that as well."""
+
+    def always(used: Pack) -> ReadRequest:
+        def read(text: str) -> Allowance:
+            is_request = text == request
+            found = allowance if is_request else handed_over
+            return found or (Allowance() if is_request else allowed_by_words(text, used.schema.tools))
+
+        return read
 
     reader = None if allowance is None else always
     with Shield(pack or desk(), requests=reader).session() as session:
@@ -315,7 +322,7 @@ def test_words_of_the_catalogue_tell_what_is_asked_for():
     found = allowed_by_words("Please refund AB1234 and mail ann@home.example.", tools)
     assert {deed.tool for deed in found.deeds} == {"pay", "send_email", "open_page"}
     assert allowed_by_words("What does it cost?", tools).deeds_of("pay") == ()
-    assert allowed_by_words("Do the tasks on my list.", tools).delegations == (Delegation((Span(0, 24),)),)
+    assert allowed_by_words("Do the tasks on my list.", tools).delegations == (Delegation((Span(0, 24),), (Source(),)),)
 
 
 @pytest.mark.parametrize("suite", ["banking", "slack", "workspace", "travel"])

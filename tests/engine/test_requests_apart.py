@@ -232,7 +232,7 @@ LIST = "1. Pay 20 to LV88123456 on 5 May 2025.\n2. Mail ann@home.example that we
 
 def followed(tool: str, arguments: dict[str, Any], *reads: Read) -> str:
     text = "Do what is in list.txt."
-    delegation = Delegation(spans(text, "Do what"), Source("read_file", spans(text, "list.txt")))
+    delegation = Delegation(spans(text, "Do what"), (Source("read_file", spans(text, "list.txt")),))
     allowance = Allowance((), (delegation,), "model")
     listed: Read = ("read_file", {"path": "list.txt"}, LIST)
     return answer(text, (tool, arguments), listed, *reads, allowance=allowance, pack=FOLLOWS)

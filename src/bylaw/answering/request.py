@@ -5,12 +5,13 @@ request, and a tool that is none, make that part of the answer allow nothing; wh
 allowed and all is asked about. Only where there is no model do the words of the catalogue tell.
 """
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -37,13 +38,15 @@ from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
+from bylaw.text.folding import fold
 
 
 class SaidSource(Struct, frozen=True):
     """Where a value is to be found, as a model says it."""
 
-    tool: str = ""
+    tools: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
 
 
 class SaidArgument(Struct, frozen=True):
@@ -52,6 +55,7 @@ class SaidArgument(Struct, frozen=True):
     name: str
     fill: Literal["said", "found", "free"]
     quotes: tuple[str, ...] = ()
+    value: str | float | bool | None = None
     sources: tuple[SaidSource, ...] = ()
     every: bool = False
     but: tuple[str, ...] = ()
@@ -59,6 +63,10 @@ class SaidArgument(Struct, frozen=True):
     limits: tuple[Limit, ...] = ()
     field: str = ""
     factor: float | None = None
+    plus: float | None = None
+    clear: bool = False
+    minutes: int | None = None
+    must: tuple[str, ...] = ()
     judged: tuple[str, ...] = ()
 
 
@@ -105,8 +113,17 @@ def question(text: str, tools: Mapping[str, Tool]) -> Request:
 
 def _told(tool: Tool) -> str:
     does = "changes" if tool.effect == "write" else "goes out" if fetches(tool) else "reads"
-    given = ", ".join(name if name in tool.required else f"{name}?" for name in tool.parameters)
+    given = ", ".join(
+        f"{name}{'' if name in tool.required else '?'}{_closed(schema)}" for name, schema in tool.parameters.items()
+    )
     return f"- {tool.name}({given}) [{does}]: {tool.description}"
+
+
+def _closed(schema: object) -> str:
+    """The values of a closed list."""
+    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+    listed: list[Any] | None = ["true", "false"] if declared.get("type") == "boolean" else declared.get("enum")
+    return f"={'|'.join(map(str, listed))}" if listed else ""
 
 
 class RequestReader:
@@ -235,7 +252,7 @@ class _Checking:
 
     def delegation(self, said: SaidDelegation) -> Delegation | None:
         asked = self._spans(said.asked)
-        return Delegation(asked, self._source(said.source)) if asked else None
+        return Delegation(asked, self._sources(said.source)) if asked else None
 
     def _slot(self, said: SaidArgument, tool: Tool) -> Slot | None:
         if said.name not in tool.parameters:
@@ -245,7 +262,7 @@ class _Checking:
         if said.fill == "said" and not quotes:
             self.faults.append(f"nothing is quoted that fixes `{said.name}` of `{tool.name}`")
             return None
-        sources = tuple(self._source(each) for each in said.sources)
+        sources = tuple(source for each in said.sources for source in self._sources(each))
         limits = tuple(limit for limit in said.limits if limit.least or limit.most)
         return Slot(
             said.name,
@@ -258,13 +275,28 @@ class _Checking:
             but=self._spans(said.but),
             field=said.field,
             factor=said.factor,
+            plus=said.plus or 0.0,
+            clear=said.clear,
+            minutes=said.minutes,
+            value=said.value if said.fill == "said" else None,
+            must=self._spans(said.must),
             judged=self._spans(said.judged),
         )
 
-    def _source(self, said: SaidSource) -> Source:
-        if said.tool and said.tool not in self._tools:
-            self.faults.append(f"`{said.tool[:80]}` is no tool")
-        return Source(said.tool if said.tool in self._tools else "", self._spans(said.named))
+    def _sources(self, said: SaidSource) -> tuple[Source, ...]:
+        """One for each tool; any tool where none is known."""
+        known = [tool for tool in said.tools if tool in self._tools]
+        self.faults += [f"`{tool[:80]}` is no tool" for tool in said.tools if tool not in self._tools]
+        named = self._spans(said.named)
+        said_at = [(each, self._whole(each)) for each in said.perhaps if each.strip()]
+        perhaps = tuple(span for _, span in said_at if span is not None)
+        guessed = tuple(dict.fromkeys(fold(each).strip() for each, span in said_at if span is None))
+        return tuple(Source(tool, named, perhaps, guessed) for tool in known or [""])
+
+    def _whole(self, words: str) -> Span | None:
+        """Where the user said words, as whole ones."""
+        found = re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", self._text, re.IGNORECASE)
+        return Span(*found.span()) if found else None
 
     def _spans(self, quotes: Iterable[str]) -> tuple[Span, ...]:
         found: list[Span] = []

@@ -15,6 +15,7 @@ from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
+    from bylaw.answering.request import RequestReader
     from bylaw.bench.trial import Tried
 
 
@@ -50,7 +51,7 @@ def agentdojo_command(
 
     Nothing is sent anywhere unless --llm names a model.
     """
-    from bylaw.answering.request import RequestReader, read_allowances, write_allowances
+    from bylaw.answering.request import RequestReader, read_allowances
     from bylaw.bench.agentdojo import SETTINGS, measure, requests
     from bylaw.bench.trial import try_tricks
     from bylaw.llm.source import open_chat
@@ -64,15 +65,14 @@ def agentdojo_command(
         reader = RequestReader(open_chat(llm) if llm is not None else None, known=known)
         for suite, text in requests(runs):
             reader.read(text, load_pack(f"agentdojo/{suite}").schema.tools)
-        if llm is not None and allowances is not None:
-            write_allowances(allowances, reader.known)
-        if reader.unanswered:
-            why = next(iter(reader.unanswered.values()))
-            raise UsageError(f"{len(reader.unanswered)} requests have no answer, the first because: {why}")
+        _settle(reader, allowances if llm is not None else None)
     if adaptive is not None:
         _tell_tricks(try_tricks(runs, adaptive, read_with=reader.read if reader is not None else None), as_json)
         return
     found = measure(runs, read_with=reader.read if reader is not None else None)
+    if reader is not None:
+        # Texts that a request hands over to are met on the way.
+        _settle(reader, allowances if llm is not None else None)
     told: dict[str, Any] = {}
     for each in found:
         queries = 1.0 if each.setting.startswith("question") else 0.0
@@ -95,6 +95,17 @@ def agentdojo_command(
     console = Console(width=None if Console().is_terminal else 140)
     for setting, told_of in told.items():
         _print(console, setting, told_of)
+
+
+def _settle(reader: "RequestReader", kept: Path | None) -> None:
+    """Keep the answers that there are, and go on only where there are all."""
+    from bylaw.answering.request import write_allowances
+
+    if kept is not None:
+        write_allowances(kept, reader.known)
+    if reader.unanswered:
+        why = next(iter(reader.unanswered.values()))
+        raise UsageError(f"{len(reader.unanswered)} requests have no answer, the first because: {why}")
 
 
 def _tell_tricks(tried: Sequence["Tried"], as_json: bool) -> None:

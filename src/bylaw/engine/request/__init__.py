@@ -6,6 +6,7 @@ from bylaw.engine.request.allowance import (
     Deed,
     Delegation,
     Limit,
+    ReadRequest,
     Slot,
     Source,
     Span,
@@ -15,7 +16,7 @@ from bylaw.engine.request.allowance import (
 from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.requests import Granted, ReadRequest, Requests
+from bylaw.engine.request.requests import Granted, Requests
 
 __all__ = [
     "Allowance",

@@ -5,7 +5,7 @@ privilege and ShieldAgent's plan of an action.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
@@ -31,6 +31,19 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
     tool: str = ""
     named: tuple[Span, ...] = ()
+    perhaps: tuple[Span, ...] = ()
+    """Other words of the user that it may bear, and need not."""
+    guessed: tuple[str, ...] = ()
+    """The same in words of a model's own, folded: how such a thing is usually written."""
+
+    @property
+    def is_described(self) -> bool:
+        """Whether anything tells which of the things that the tool shows it is."""
+        return bool(self.named or self.perhaps or self.guessed)
+
+    def as_named(self) -> "Source":
+        """The same by what the user said that it bears, and no guesses."""
+        return Source(self.tool, self.named) if self.perhaps or self.guessed else self
 
 
 class Choice(Struct, frozen=True):
@@ -64,7 +77,16 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     field: str = ""
     """What of the found thing it is, as a record calls it."""
     factor: float | None = None
-    """An amount is so many times one that is shown."""
+    """An amount is so many times one that is shown, and so much more."""
+    plus: float = 0.0
+    clear: bool = False
+    """A time that is free of all that the sources show."""
+    minutes: int | None = None
+    """How long something lasts that ends then."""
+    value: str | float | bool | None = None
+    """What the user's words mean, as the tool wants it."""
+    must: tuple[Span, ...] = ()
+    """Figures, days, times and names that a text has to say."""
     judged: tuple[Span, ...] = ()
     """Words that tell the right one, and that no code can hold against what was shown."""
 
@@ -86,7 +108,7 @@ class Delegation(Struct, frozen=True, omit_defaults=True):
     """The user leaves it to a text what is to be done ("do what the letter says")."""
 
     asked: tuple[Span, ...] = ()
-    source: Source = Source()
+    sources: tuple[Source, ...] = ()
 
 
 class Allowance(Struct, frozen=True, omit_defaults=True):
@@ -113,6 +135,9 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
         """The deeds of one tool."""
         return tuple(deed for deed in self.deeds if deed.tool == tool)
 
+
+ReadRequest = Callable[[str], Allowance]
+"""Says what a request allows, from its words alone."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(

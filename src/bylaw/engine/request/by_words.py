@@ -63,7 +63,7 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
         asked = tuple(span for span, stems in sentences if fetches(tool) or _asks(tool, stems))
         if asked:
             deeds.append(Deed(tool.name, asked, tuple(slots_of(tool))))
-    delegations = tuple(Delegation((span,), Source()) for span, stems in sentences if _delegates(stems))
+    delegations = tuple(Delegation((span,), (Source(),)) for span, stems in sentences if _delegates(stems))
     return Allowance(tuple(deeds), delegations)
 
 

@@ -5,13 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from bylaw.engine.request.allowance import Deed, Slot, Source, fetches, kinds_of, parameter_kind
 from bylaw.engine.request.choosing import Choosing, fits, fitting, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
+from bylaw.engine.request.lasting import Lasting
 from bylaw.engine.request.leaving_out import LeavingOut
-from bylaw.engine.request.naming import Naming, is_weekday
+from bylaw.engine.request.naming import Naming, is_weekday, pieces_of
 from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.values import DAY, ends_of, is_past, number_of, parts_of, says_a_day, telling
+from bylaw.engine.request.values import DAY, ends_of, is_past, number_of, parts_of, says, says_a_day, telling
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
@@ -44,24 +47,33 @@ class Check:
         is_whole: bool = False,
         others: Sequence[Slot] = (),
         text: str = "",
+        quoted: str = "",
+        judges: bool = False,
     ) -> None:
         """`is_whole` where the deed lists every argument that it should be given; `others` are arguments of other deeds
-        which the user's words fix; `text` is one that the user handed over to, whose words count as the user's."""
+        which the user's words fix; `text` is one that the user handed over to, whose words count as the user's, and
+        `quoted` one that a model read: what the agent writes may be taken from it, and values only as the model says.
+        `judges` where it is left to the agent which of the things that fit is meant by words only a reader can hold
+        against them."""
         self._others = others
+        self._judges = judges
         self._is_whole = is_whole
         self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
         self._request, self._before, self._approved = request, before, approved
         self._kinds = kinds_of(tool)
+        self._quoted = fold(quoted)
         self._text = " \n ".join([folded := fold(text), *ends_of(folded)])
         self._naming = Naming(provenance, request)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         found: list[Objection] = []
         for name, given in arguments.items():
+            listed = self._deed.slot(name)
+            if isinstance(given, bool) and listed is not None and _is_other_flag(listed.value, given):
+                found.append(self._objection("not_said", listed, str(given).lower()))
             if given is None or given == "" or given == [] or isinstance(given, bool):
                 continue
             kind = self._kinds.get(name) or parameter_kind(name, None)
-            listed = self._deed.slot(name)
             slot = listed or Slot(name, "free" if kind == "text" else "open")
             values = parts_of(given)
             is_needed = kind not in ("link", "address", "name") and (
@@ -99,6 +111,13 @@ class Check:
         )
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
+        if slot.judged and slot.every and self._judges:
+            # Which of them fit is the agent's to tell.
+            slot = replace(slot, sources=tuple(source.as_named() for source in slot.sources))
+        if kind == "moment" and (slot.clear or slot.minutes):
+            lasting = Lasting(self._provenance, self._tool, arguments, self._before)
+            if why := lasting.objection(slot):
+                return self._objection(why, slot, value)
         if slot.but and (objection := self._object_to_left_out(slot, kind, value, arguments)):
             return objection
         if slot.said and self._is_at_another_time(slot, kind, str(value)):
@@ -111,6 +130,8 @@ class Check:
             return self._objection("too_much", slot, value)
         if kind == "text" and isinstance(value, str):
             # A text is the agent's own, whatever it passes on.
+            if slot.must and (unsaid := self._unsaid(slot, arguments)):
+                return self._objection("unsaid", slot, unsaid)
             return self._object_to_text(slot, value)
         if (
             self._is_user_word(value)
@@ -130,12 +151,19 @@ class Check:
             return None
         if slot.fill == "said":
             return self._objection("not_said", slot, value)
-        return self._object_to_source(slot, kind, value)
+        objection = self._object_to_source(slot, kind, value)
+        if objection is None or len(slot.sources) < 2 or self._choosing().is_out(slot, value):
+            return objection
+        sources = self._naming.placed(slot.sources, self._before)
+        return self._object_to_source(replace(slot, sources=sources), kind, value) if sources else objection
 
     def _is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
         """Whether a moment is on the day that the user said, or any, and at another time than the user said."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
+        if kind == "moment" and (meant := _CLOCK.search(str(slot.value))):
+            told = _CLOCK.search(value)
+            return told is not None and told[0] != meant[0]
         clock = _CLOCK.search(value) if kind == "moment" and not slot.limits else None
         said = times(" ".join(self._naming.words(slot.said))) if clock else ()
         return clock is not None and bool(said) and (int(clock[1]), int(clock[2])) not in said
@@ -144,13 +172,20 @@ class Check:
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
         """What the user left out is not given."""
-        leaving_out = LeavingOut(self._provenance, self._naming, self._request, self._before)
+        leaving_out = self._leaving_out(slot)
         if kind == "text" and isinstance(value, str):
             held = leaving_out.held_in(slot, value)
             return self._objection("left_out", slot, held) if held else None
         if kind in ("number", "moment", "flag") or not leaving_out.is_out(slot, value, arguments):
             return None
         return self._objection("left_out", slot, value)
+
+    def _choosing(self) -> Choosing:
+        return Choosing(self._provenance, self._tools, self._naming, self._before)
+
+    def _leaving_out(self, slot: Slot) -> LeavingOut:
+        is_judged = bool(slot.judged) and self._judges
+        return LeavingOut(self._provenance, self._naming, self._request, self._before, judges=is_judged)
 
     def _is_said_of_another(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether the user said a value only as the name of where another is to be found, or as the account or the
@@ -160,17 +195,25 @@ class Check:
         is_number = slot.fill == "found" and kind == "name" and bool(identifiers(str(value)))
         return is_number and any(self._is_fixed(other, "name", value) for other in self._others)
 
+    def _unsaid(self, slot: Slot, arguments: Mapping[str, Any]) -> str:
+        """What the texts of a call should say, in any of them and in any form, and do not."""
+        texts = (value for name, value in arguments.items() if self._kinds.get(name) == "text")
+        text = fold(" \n ".join(str(each) for each in texts))
+        return next((words for words in self._naming.words(slot.must) if not says(words, text)), "")
+
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
         """No link that nobody approved: said by the user, or of an earlier call that was allowed. Where the sources of
         a text are known, nothing in it may come from elsewhere."""
         if self._is_whole:
-            composing = Composing(self._provenance, self._tools, self._naming, self._before, self._approved)
+            composing = Composing(
+                self._provenance, self._tools, self._naming, self._before, self._approved, self._is_quoted
+            )
             sources = [source for each in self._deed.slots for source in each.sources]
             if name := composing.strange_name(text, sources):
                 return self._objection("link", slot, name)
             if passage := composing.strange_passage(text, sources):
                 return self._objection("passage", slot, passage)
-            choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
+            choosing = self._choosing()
             figure = composing.figure_of_another(text, slot.sources, lambda sight: choosing.is_best(slot, sight))
             return self._objection("of_another", slot, figure) if figure else None
         for link in LINK.findall(text) if "." in text else ():
@@ -182,8 +225,8 @@ class Check:
     def _object_to_number(self, slot: Slot, value: str | float) -> Objection | None:
         """An amount that nobody said must at least not be more than all that was said or shown, together."""
         number = number_of(value)
-        named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
-        if slot.factor and number is not None:
+        named = [source for source in slot.sources if source.is_described] if slot.fill == "found" else []
+        if (slot.factor or slot.plus) and number is not None:
             return None if self._is_share(number, slot) else self._objection("not_found", slot, value)
         if named and number is not None:
             sights = [*self._provenance.sights(number, before=self._before)]
@@ -194,6 +237,8 @@ class Check:
             text = " \n ".join(texts).strip()
             is_told = bool(text) and self._follows(number, text)
             return None if is_told else self._objection("not_found", slot, value)
+        if slot.fill == "free" and number is not None and self._is_shown_as_it_is(slot, number):
+            return self._objection("as_shown", slot, value)
         if self._text and number is not None and not self._follows(number, self._text):
             return self._objection("not_said", slot, value)
         known = self._provenance.numbers(before=self._before)
@@ -201,11 +246,16 @@ class Check:
             return None
         return self._objection("too_much", slot, value)
 
+    def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
+        """Whether an amount that has to be worked out is one that a source shows."""
+        sources = [source.as_named() for source in slot.sources if source.is_described]
+        sights = [*self._provenance.sights(number, before=self._before)]
+        return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
+
     def _is_share(self, number: float, slot: Slot) -> bool:
         """Whether an amount is the share that the user said of one that a source shows."""
-        assert slot.factor is not None
         for base in self._provenance.numbers(before=self._before):
-            if abs(base * slot.factor - number) < _ROUNDED:
+            if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
                 sights = [*self._provenance.sights(base, before=self._before)]
                 if not slot.sources or any(
                     self._naming.is_of(source, sight, base) for source in slot.sources for sight in sights
@@ -217,6 +267,9 @@ class Check:
         """Whether a value stands where the user said: in the named record, and in its field; of a text in the piece
         that bears the names."""
         if not self._naming.is_of(source, sight, value) or not self._is_of_field(slot, sight):
+            return False
+        is_one = not slot.every and not slot.choice and not (slot.judged and self._judges)
+        if is_one and not self._naming.is_likeliest(source, sight):
             return False
         return sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
 
@@ -252,7 +305,7 @@ class Check:
                 return self._objection("not_said", slot, value) if is_past(day[0], self._text) else None
             is_open = slot.fill == "free" or not says_a_day(self._request)
             return None if is_open else self._objection("not_said", slot, value)
-        named = [source for source in slot.sources if source.named]
+        named = [source for source in slot.sources if source.is_described]
         if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
             return self._objection("not_found", slot, value)
         if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
@@ -263,19 +316,23 @@ class Check:
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
         """Whether a moment is one of the named records, by the clock as well where they show one."""
         shown = [
-            (sight, self._provenance.places(sight.step).fields(sight.number).get(fold(sight.field), ""))
+            (sight, self._told(sight))
             for sight in sights
             if sight.step is not None and any(self._is_named(slot, source, sight, value[:10]) for source in named)
         ]
         clock = _CLOCK.search(value)
-        told = [(sight, moment, _CLOCK.search(moment)) for sight, moment in shown]
-        fits = [
-            (sight, moment) for sight, moment, other in told if clock is None or other is None or clock[0] == other[0]
-        ]
+        fits = [sight for sight, told in shown if clock is None or _is_at(clock, value[:10], told)]
         if slot.choice is None:
             return bool(fits) or not shown
-        choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
-        return any(choosing.is_best(slot, sight) is not False for sight, _ in fits)
+        choosing = self._choosing()
+        return any(choosing.is_best(slot, sight) is not False for sight in fits)
+
+    def _told(self, sight: Traced) -> str:
+        """What the field says that a value stands in, as it was written."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        written = places.written(sight.number, sight.field)
+        return written or places.fields(sight.number).get(fold(sight.field), "")
 
     def _is_in_place(self, kind: str, value: str | float) -> bool:
         """Whether a value stands in a trusted field, or in a place that the user named."""
@@ -286,12 +343,14 @@ class Check:
 
     def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
         is_found = False
-        choosing = Choosing(self._provenance, self._tools, self._naming, self._before)
+        choosing = self._choosing()
         for sight in self._provenance.sights(plain_link(value), before=self._before, confirmed=bool(slot.sources)):
             if not self._is_usable(slot, kind, value, sight):
                 continue
             is_found = True
-            if choosing.is_chosen(slot, value, sight) and not self._is_one_of_several(choosing, slot, value, sight):
+            if choosing.is_chosen(slot, value, sight, judges=self._judges) and not self._is_one_of_several(
+                choosing, slot, value, sight
+            ):
                 return None
         if slot.choice is not None and self._is_user_word(value):
             # "Which of the two is better rated? Book that one."
@@ -313,11 +372,13 @@ class Check:
     def _is_one_of_several(self, choosing: Choosing, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether others fit as well as a value, and only the user can say which is meant."""
         if slot.judged and not sight.is_whole and not self._is_user_word(value):
-            return not self._naming.stands_by_words(slot.sources, slot.judged, sight, value)
+            return not self._naming.stands_by_words(slot.sources, slot.judged, sight, value, as_well=self._judges)
+        if slot.judged and self._judges:
+            return False
         is_one = self._is_whole and slot.fill == "found" and not slot.every and slot.choice is None
         if not (is_one or slot.judged) or self._is_user_word(value):
             return False
-        leaving_out = LeavingOut(self._provenance, self._naming, self._request, self._before)
+        leaving_out = self._leaving_out(slot)
         return choosing.has_rivals(slot, value, sight, lambda other: leaving_out.is_out(slot, other))
 
     def _is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
@@ -332,7 +393,11 @@ class Check:
             return False
         if not any(self._is_named(slot, source, sight, value) for source in slot.sources):
             return False
-        return sight.source == "record" or bool(sight.pointed) or any(source.named for source in slot.sources)
+        return (
+            sight.source == "record"
+            or bool(sight.pointed)
+            or any(source.named or source.perhaps for source in slot.sources)
+        )
 
     def _is_noted(self, sight: Traced, *, is_known: bool) -> bool:
         """Whether the text that the user handed over to speaks of a record; or of none of those beside it, where one
@@ -397,7 +462,9 @@ class Check:
 
     def _is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether a value is what the words say that fix it."""
-        quotes = [fold(self._request[span.start : span.end]) for span in slot.said]
+        if slot.value is not None and kind in ("flag", "moment", "number") and _is_same(slot.value, value):
+            return True
+        quotes = [*self._naming.words(slot.said)]
         if kind == "moment" and len(quotes) > 1:
             # "The 10th to the 13th of June": a day in pieces.
             quotes += [
@@ -409,6 +476,10 @@ class Check:
         forms = [value]
         if kind == "moment" and (day := DAY.match(str(value))):
             forms.append(day[0])
+            said = " ".join(quotes)
+            if not says_a_day(said) and int(day[0][8:]) in map(int, _ORDINAL.findall(said)):
+                # "On the 27th": nobody says of which month.
+                return True
             if any(is_weekday(day[0], words) for words in quotes) and not any(map(says_a_day, quotes)):
                 return True
         for form in forms:
@@ -430,11 +501,40 @@ class Check:
         spelling = spell(value) if self._text else None
         return spelling is not None and spelling.said_in(self._text)
 
+    def _is_quoted(self, words: str) -> bool:
+        """Whether the user said words, or a text that the user handed over to."""
+        spelling = spell(words) if self._quoted else None
+        return self._is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
+
     def _trace(self, value: str | float) -> Traced:
         return self._provenance.trace(value, before=self._before)
 
     def _objection(self, why: Any, slot: Slot, value: str | float) -> Objection:
         return Objection(why, slot.name, str(value), self._trace(value))
+
+
+def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
+    """Whether a moment or a text that tells a day says no other time of it."""
+    spelling = spell(day)
+    pieces = [fold(piece) for piece in pieces_of(told)]
+    said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
+    at = {time for piece in said for time in times(piece)} or {
+        (int(each[1]), int(each[2])) for piece in said for each in _CLOCK.finditer(piece)
+    }
+    return not at or (int(clock[1]), int(clock[2])) in at
+
+
+def _is_same(meant: str | float | bool, given: str | float) -> bool:
+    """Whether a value is what the user's words mean: the same figure, moment or word, whatever the seconds."""
+    if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
+        one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
+        return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
+    return one == other
+
+
+def _is_other_flag(meant: str | float | bool | None, given: bool) -> bool:
+    """Whether the user's words mean yes and a flag says no, or the other way round."""
+    return fold(str(meant)) == str(not given).lower()
 
 
 def _abbreviates(code: str, words: str) -> bool:

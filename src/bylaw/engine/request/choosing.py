@@ -25,6 +25,7 @@ _SUM = re.compile(
     r"(?<![\w.])(?:[$€£]\s?\d[\d,]*(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d\d?"
     r"|\d+(?=\s?(?:[$€£]|eur|usd|gbp)))(?!\w)"
 )
+_RANGE = re.compile(r"\d[\d,]*(?:\.\d+)?\s*-\s*\d[\d,]*(?:\.\d+)?")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?)?")
 _A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _RIVALS = 200
@@ -38,21 +39,25 @@ class Choosing:
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], naming: Naming, before: int) -> None:
         self._provenance, self._tools, self._naming, self._before = provenance, tools, naming, before
 
-    def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
-        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by."""
-        if self._is_out(slot, value):
+    def is_chosen(self, slot: Slot, value: str | float, sight: Traced, *, judges: bool = False) -> bool:
+        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by; with
+        `judges` also where no result shows that of anything, and only a reader can tell."""
+        if self.is_out(slot, value, sight):
             return False
         if slot.choice is None:
             return True
         measured = self._measured(slot, slot.choice, value, sight)
         mine = measured.pop(fold(str(value)), None)
-        rest = [each for other, each in measured.items() if not self._is_out(slot, other)]
+        rest = [each for other, each in measured.items() if not self.is_out(slot, other)]
         if (mine is None or not measured) and not _is_moment(slot.choice.field):
             mine, rest = (
                 self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
             )
+        if judges and slot.judged and sight.source == "record":
+            # Those with more of it may be out by what only a reader can tell.
+            return mine is not None
         if mine is None:
-            return False
+            return judges and not rest and not measured
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
@@ -96,10 +101,11 @@ class Choosing:
         named = [set[int]() if is_listed else {*self._naming.named_records(source, sight)} for source in sources]
         return any(
             (self._naming.is_of(source, place, other) if is_listed else place.number in numbers)
-            and not self._is_out(slot, other)
+            and not self.is_out(slot, other, place)
             and not is_out(other)
             and not self._naming.is_called(source, sight, place)
             and not self._is_nearer(source, sight, place)
+            and not self._naming.is_likelier(source, (sight, value), (place, other))
             for other, place in others
             for source, numbers in zip(sources, named, strict=True)
         )
@@ -127,16 +133,27 @@ class Choosing:
         ]
         return next((day for day in reversed(days) if _A_DAY.fullmatch(day)), "")
 
-    def _is_out(self, slot: Slot, value: str | float) -> bool:
-        """Whether results show that a thing is out of the bounds, or not of the kind that the user named."""
+    def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
+        """Whether results show that a thing is out of the bounds, or not of the kind that the user named; by its own
+        record, where `sight` is of one that has the field."""
         for limit in slot.limits:
-            if any(is_beyond(limit, figure) for figure in self._told(limit.field, value)):
+            own = self._own(limit.field, sight) if sight is not None else []
+            if any(is_beyond(limit, figure) for figure in own or self._told(limit.field, value)):
                 return True
         return any(
-            self._naming.contradicts(source, value, self._before)
+            self._naming.contradicts(
+                *(source, value, self._before),
+                is_shared=any(other.tool != source.tool and other.named == source.named for other in slot.sources),
+            )
             for source in slot.sources
             if (tool := self._tools.get(source.tool)) is not None and tool.trusts("")
         )
+
+    def _own(self, field: str, sight: Traced) -> list[str]:
+        """What the record that a value stands in tells of a field."""
+        assert sight.step is not None
+        fields = self._provenance.places(sight.step).fields(sight.number)
+        return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
         """What is told of a field of a thing: in its record, or by a tool that was asked about it."""
@@ -160,7 +177,10 @@ class Choosing:
         assert sight.step is not None
         records = self._provenance.places(sight.step).records
         named = {
-            number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
+            number
+            for source in slot.sources
+            if source.is_described
+            for number in self._naming.named_records(source, sight)
         }
         return [number for number in sorted(named) if sight.field in records[number]]
 
@@ -176,7 +196,7 @@ class Choosing:
         return found or self._counts(choice, sight, among)
 
     def _figure(self, field: str, value: str) -> float | None:
-        figures = (figure(told) for told in self._told(field, value))
+        figures = (figure(told, field) for told in self._told(field, value))
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
@@ -249,13 +269,13 @@ def is_beyond(limit: Limit, told: str) -> bool:
     """Whether something is told that a bound excludes; what cannot be compared is not."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
-            mine, other = _alike(told, bound)
+            mine, other = _alike(told, bound, limit.field)
             if mine is not None and other is not None and (mine < other if is_least else mine > other):
                 return True
     return False
 
 
-def _alike(told: str, bound: str) -> tuple[float | None, float | None]:
+def _alike(told: str, bound: str, field: str) -> tuple[float | None, float | None]:
     """What is told and a bound, in figures that can be compared: by the clock, by the day, or as numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
@@ -263,18 +283,19 @@ def _alike(told: str, bound: str) -> tuple[float | None, float | None]:
         return (_minutes(shown) if shown else None), _minutes(clock)
     if day := _MOMENT.match(bound):
         return (float("".join(moment.groups()[:3])) if moment else None), float("".join(day.groups()[:3]))
-    return (None if moment else figure(told)), figure(bound)
+    return (None if moment else figure(told, field)), figure(bound)
 
 
 def _minutes(clock: re.Match[str]) -> float:
     return 60.0 * int(clock[1]) + int(clock[2])
 
 
-def figure(told: str) -> float | None:
-    """What is told as a figure: a number, or a moment as one."""
+def figure(told: str, field: str = "") -> float | None:
+    """What is told as a figure: a number, or a moment as one; of a range its end, where the field is the most."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
-    number = _NUMBER.search(told)
+    number = next((found[0] for found in (_RANGE.search(told),) if found and _stems(field) & _TOP), None)
+    number = _NUMBER.search(number[number.rindex("-") + 1 :] if number else told)
     return float(number[0].replace(",", "")) if number else None
 
 
@@ -287,6 +308,9 @@ def fits(field: str, name: str) -> bool:
 def _stems(name: str) -> frozenset[str]:
     """The words of a field's name without their endings."""
     return frozenset(stem(word) for word in words_of(name.replace(" ", "_")))
+
+
+_TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:

@@ -34,14 +34,15 @@ class Composing:
         naming: Naming,
         before: int,
         approved: Callable[[str], bool],
+        is_said: Callable[[str], bool],
     ) -> None:
         self._provenance, self._tools, self._naming = provenance, tools, naming
-        self._before, self._approved = before, approved
+        self._before, self._approved, self._is_said = before, approved, is_said
 
     def strange_name(self, text: str, sources: Sequence[Source]) -> str:
         """A link, an address or a long code in a text that is neither the user's nor from its sources."""
         for name in _names_in(text):
-            is_said = self._provenance.is_said(name, before=self._before) or self._approved(name)
+            is_said = self._is_said(name) or self._approved(name)
             is_found = self._is_linked(name, sources) if LINK.match(name) else self._is_in_its_piece(name, sources)
             if not is_said and not is_found:
                 return name
@@ -50,9 +51,10 @@ class Composing:
     def strange_passage(self, text: str, sources: Sequence[Source]) -> str:
         """A passage that stands in a text which somebody wrote and which is none of the sources."""
         # Of a channel that the user named all may be passed on, and not only messages with a word of the description.
-        sources = [self._naming.by_name(source) for source in sources]
-        for passage in _passages(text):
-            if self._provenance.is_said(passage, before=self._before):
+        passages = [*_passages(text)]
+        sources = [self._naming.by_name(source) for source in sources] if passages else ()
+        for passage in passages:
+            if self._is_said(passage):
                 continue
             sights = [*self._provenance.sights(passage, before=self._before)]
             if any(sight.source == "content" for sight in sights) and not self._is_in(passage, sources):
@@ -61,20 +63,32 @@ class Composing:
 
     def figure_of_another(self, text: str, sources: Sequence[Source], is_best: Callable[[Traced], bool | None]) -> str:
         """A figure or a code in a text that its sources show only beside other things than those the user named, or
-        only in records that are not the one which the user chose."""
+        only in records that are not the one which the user chose; or the first, where all stand beside other things
+        than those that the words fit best which the right one may bear."""
+        unlikely: list[str] = []
+        is_likely = False
         for value in dict.fromkeys(_FIGURE.findall(text)):
-            sights = [*self._provenance.sights(value, before=self._before)]
-            stands = [
-                (sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False)
-                and is_best(sight) is not False
-                for sight in sights
-                for source in sources
-                if source.named
-                and (self._naming.is_in_text_of(source, sight) or self._naming.is_of(source, sight, value))
-            ]
-            if stands and not any(stands) and not self._provenance.is_said(value, before=self._before):
+            if self._is_said(value):
+                continue
+            stands = [*self._stands(value, [source.as_named() for source in sources], is_best)]
+            if stands and not any(stands):
                 return value
-        return ""
+            stands = [*self._stands(value, sources, is_best)]
+            is_likely = is_likely or any(stands)
+            unlikely += [value] if stands and not any(stands) else []
+        return "" if is_likely or not unlikely else unlikely[0]
+
+    def _stands(
+        self, value: str, sources: Sequence[Source], is_best: Callable[[Traced], bool | None]
+    ) -> Iterator[bool]:
+        """For each place in a source that shows a figure, whether it is the right one by the names given."""
+        for sight in self._provenance.sights(value, before=self._before):
+            for source in sources:
+                if source.named and (
+                    self._naming.is_in_text_of(source, sight) or self._naming.is_of(source, sight, value)
+                ):
+                    is_beside = sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
+                    yield is_beside and is_best(sight) is not False
 
     def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
         sights = self._provenance.sights(plain_link(value), before=self._before)

@@ -7,7 +7,7 @@ named, or in a field that its tool vouches for. A text that the agent composes m
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, Slot, fetches, is_deed
+from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
 from bylaw.engine.request.by_words import allowed_by_words, slots_of
 from bylaw.engine.request.checking import Check
 from bylaw.engine.request.items import is_of_one_item
@@ -21,6 +21,8 @@ from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
 """What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
+HANDED_OVER = "The text that the user hands over to:"
+"""What stands between the user's words and a text that they hand over to, where both are read."""
 _DESTROYING = frozenset(("delete", "remove", "cancel", "reset", "revoke", "update", "change", "share"))
 """Verbs of tools that a note must ask for in words."""
 
@@ -32,10 +34,12 @@ class Keeping:
         self,
         tools: Mapping[str, Tool],
         provenance: Provenance,
+        read: ReadRequest,
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        self._tools = tools
+        """`read` says what a text allows that the user handed over to, as it does of a request."""
+        self._tools, self._read = tools, read
         self._provenance = provenance
         self._delegation: Delegating = delegation
 
@@ -63,6 +67,7 @@ class Keeping:
                 *(self._provenance, self._tools, tool, deed, request, before, approved),
                 is_whole=is_whole,
                 others=others,
+                judges=self._delegation == "follow",
             )
             found = check.objections(call.arguments)
             if not found:
@@ -80,8 +85,24 @@ class Keeping:
         self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int
     ) -> bool:
         """Whether the text that the user handed over to asks for the call, with its values."""
+        naming = Naming(self._provenance, request)
         for delegation in delegations:
-            for text in Naming(self._provenance, request).texts(delegation.source, delegation.asked, before):
+            for text in naming.texts_of(delegation, before):
+                said = f"{request}\n\n{HANDED_OVER}\n{text}"
+                read = self._read(said)
+                if read.by == "model":
+                    checks = [
+                        Check(
+                            *(self._provenance, self._tools, tool, deed, said, before, _never),
+                            is_whole=True,
+                            quoted=text,
+                            judges=True,
+                        )
+                        for deed in read.deeds_of(call.tool)
+                    ]
+                    if any(not check.objections(call.arguments) for check in checks):
+                        return True
+                    continue
                 deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
                 if not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text)):
                     # A note says "hotel: Riga Inn, 3 to 5 May", without a verb.
@@ -89,7 +110,6 @@ class Keeping:
                 if not is_of_one_item(call, tool, text, self._provenance, before):
                     continue
                 for deed in deeds:
-                    said = f"{request}\n{text}"
                     check = Check(self._provenance, self._tools, tool, deed, said, before, _never, text=text)
                     if not check.objections(call.arguments):
                         return True

@@ -4,15 +4,24 @@ A thing is left out where its own name, or the record that shows it, bears the w
 it. Where all are meant but some, and no result shows which, that is asked about.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from bylaw.engine.request.allowance import Slot
+from bylaw.engine.request.allowance import Slot, Span
 from bylaw.engine.request.naming import Naming, about, closeness, is_name, leaves_of, names
 from bylaw.engine.request.stems import telling_stems
 from bylaw.facts.provenance import Provenance
 from bylaw.text.folding import fold, occurs
+from bylaw.text.identifier import is_prose
 
+_ALIKE = 5
+"""Letters that two words begin with alike where they are forms of one: caterer, catering."""
+_OWN = 10
+"""What a word in a short field counts, beside one in a text."""
+_OF = re.compile(r"(?:\s+(?:of|for|from|about)(?:\s+\w+){1,2})?")
+"""What goes on with what is left out: "the confirmation of my order"."""
+_OTHERS = telling_stems("other others rest one ones")
 _TELLING = 3
 """Letters and figures of a value by which it is known in a text."""
 
@@ -20,24 +29,33 @@ _TELLING = 3
 class LeavingOut:
     """Holds values and texts to what the user left out."""
 
-    def __init__(self, provenance: Provenance, naming: Naming, request: str, before: int) -> None:
+    def __init__(self, provenance: Provenance, naming: Naming, request: str, before: int, *, judges: bool) -> None:
+        """`judges` where it is left to the agent which things a description fits that nothing bears."""
         self._provenance, self._naming = provenance, naming
-        self._request, self._before = request, before
+        self._request, self._before, self._judges = request, before, judges
 
     def is_out(self, slot: Slot, value: str | float, arguments: Mapping[str, Any] | None = None) -> bool:
         """Whether a value is one that the user left out, or may be, as nothing shows which those are.
 
         `arguments` are those of the call: "who is not in the channel yet" is about the channel that it is given.
         """
+        named = telling_stems(" ".join(word for each in slot.sources for word in self._naming.words(each.named)))
         for span, words in zip(slot.but, self._naming.words(slot.but), strict=True):
             mine = telling_stems(words)
+            if mine <= named | _OTHERS:
+                # "Not the other Otto" tells nothing of either.
+                continue
             given = ((name, each) for name, each in (arguments or {}).items() if name != slot.name)
             words = next((fold(str(each)) for name, each in given if telling_stems(name) & mine), words)
-            shown = [*self._shown(words, value)]
-            if any(shown) or names(words, fold(str(value))):
+            if self._is_shown(words, span, value) or names(words, fold(str(value))):
                 return True
             # A name that stands nowhere is of nobody here; a description that nothing bears may be of anybody.
-            if slot.every and not is_name(self._request[span.start : span.end]) and not self._is_borne(words):
+            if (
+                slot.every
+                and not self._judges
+                and not is_name(self._request[span.start : span.end])
+                and not self._is_borne(words)
+            ):
                 return True
         return False
 
@@ -56,30 +74,60 @@ class LeavingOut:
                             return told
         return ""
 
-    def _shown(self, words: str, value: str | float) -> Iterator[bool]:
-        """For each place that shows a value, whether what is left out is shown there."""
+    def _is_shown(self, words: str, span: Span, value: str | float) -> bool:
+        """Whether a value is shown where what is left out is: by a tool that was asked for that, or that tells it of
+        the value; else in all records that show it. Flat and garage may be paid to one account."""
         # "Who is not in the team yet": those whom a tool shows that was asked for the team.
         asked = {
             step
             for step, call, _ in self._provenance.results(before=self._before)
             if any(names(words, fold(str(each))) for each in leaves_of(call.arguments))
         }
+        in_records: list[bool] = []
         for sight in self._provenance.sights(value, before=self._before, confirmed=True):
             assert sight.step is not None
             places = self._provenance.places(sight.step)
             if asked:
-                yield sight.is_whole and sight.step in asked
+                if sight.is_whole and sight.step in asked:
+                    return True
                 continue
             if sight.is_whole and sight.number >= 0:
-                close = [closeness((words,), places.fields(each), ()) for each in range(len(places.records))]
-                yield close[sight.number] > 0 and close[sight.number] == max(close)
+                records = [places.fields(each) for each in range(len(places.records))]
+                close = [closeness((words,), _short(fields), ()) for fields in records]
+                if not any(close):
+                    # "The confirmation of my order" is a mail about an order, where none says more.
+                    more = _OF.match(self._request, span.end)
+                    said = f"{words} {fold(more[0])}" if more else words
+                    close = [_shared_by(said, fields) for fields in records]
+                in_records.append(close[sight.number] > 0 and close[sight.number] == max(close))
             told = about(self._provenance, sight.step, sight.arguments, value)
-            yield told is not None and bool(names(words, told))
+            if told is not None and names(words, told):
+                return True
+        return bool(in_records) and all(in_records)
 
     def _is_borne(self, words: str) -> bool:
         """Whether any result bears the words, in a record or in a text."""
         return any(
-            names(words, fold(each))
+            names(words, fold(each)) or shared(words, fold(each))
             for _, call, text in self._provenance.results(before=self._before)
             for each in (text, *map(str, leaves_of(call.arguments)))
         )
+
+
+def _short(fields: Mapping[str, str]) -> dict[str, str]:
+    """A record's own fields, without its texts."""
+    return {name: value for name, value in fields.items() if not is_prose(value)}
+
+
+def _shared_by(words: str, fields: Mapping[str, str]) -> int:
+    """How many words of a description a record has: its own short fields before its texts."""
+    return _OWN * shared(words, " ".join(_short(fields).values())) + shared(words, " ".join(fields.values()))
+
+
+def shared(words: str, text: str) -> int:
+    """How many words of a description a folded text has, in any form."""
+    told = telling_stems(text)
+    return sum(
+        any(each == other or each[:_ALIKE] == other[:_ALIKE] for other in told if len(each) >= _ALIKE or each == other)
+        for each in telling_stems(words)
+    )

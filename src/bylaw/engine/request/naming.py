@@ -13,9 +13,10 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.engine.request.allowance import Source, Span
-from bylaw.engine.request.stems import stem, telling_stems
+from bylaw.engine.request.allowance import Delegation, Source, Span
+from bylaw.engine.request.stems import WORD, stem, telling_stems
 from bylaw.facts.provenance import Provenance, Traced, plain_link
+from bylaw.facts.result_places import ResultPlaces
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers, is_prose
@@ -24,6 +25,15 @@ from bylaw.text.spelling import spell
 _SHORT = 2
 """What a short field adds to how closely it is named."""
 _WHOLLY = 2
+_EXACTLY = 3
+_A_NAME = 5
+"""What a name counts among the words that a thing may bear."""
+_TIMES = frozenset((*MONTHS, "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+"""Written like names, and no name of anything."""
+_HEADED = 2
+"""A text of more lines has a heading."""
+_NAMED = 100
+"""What a name in a piece of a text counts, beside words that it may bear."""
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
@@ -48,7 +58,7 @@ class Naming:
         """
         is_tool = not source.tool or sight.tool == source.tool
         words = self.words(source.named)
-        if not words:
+        if not words and (sight.number < 0 or not source.is_described):
             return is_tool
         assert sight.step is not None
         places = self._provenance.places(sight.step)
@@ -57,6 +67,8 @@ class Naming:
         fields = places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
             # A thing of a list, or one that the tool was asked about, goes by its own name.
+            if not words:
+                return is_tool
             if not places.records and all(any(names(word, each) >= _WHOLLY for each in given) for word in words):
                 return is_tool
             if not places.records and self.stands_by_its_names(source, sight, value) is not False:
@@ -89,14 +101,65 @@ class Naming:
         places = self._provenance.places(sight.step)
         is_tool = not source.tool or sight.tool == source.tool
         if not source.named:
-            return [*range(len(places.records))] if is_tool else []
+            return self._likely(source, places, [*range(len(places.records))]) if is_tool else []
         given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
         records = [{**places.fields(each), **label} for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for record in records for value in record.values()), *given])
         close = [closeness(words, record, given, but=but) for record in records]
         least = 1 if is_tool else (_SHORT + _WHOLLY) * len(words)
         most = max(close, default=0)
-        return [number for number, each in enumerate(close) if each >= least and each == most]
+        best = [number for number, each in enumerate(close) if each >= least and each == most]
+        return self._likely(source, places, best)
+
+    def _likely(self, source: Source, places: ResultPlaces, numbers: list[int]) -> list[int]:
+        """Of the records of a result those that bear a word which the right one may bear; all, where none does."""
+        return [number for number in numbers if self._likelihood(source, places.fields(number))] or numbers
+
+    def _likelihood(self, source: Source, fields: Mapping[str, str]) -> int:
+        """How much of what the right thing may bear a record bears: its own short fields before its texts."""
+        found = 0
+        for word, weight in _likely_words(self._request, source.perhaps, source.guessed):
+            borne = [value for value in fields.values() if names(word, value)]
+            found += weight * (0 if not borne else 1 if all(map(is_prose, borne)) else _SHORT)
+        return found
+
+    def is_likelier(self, source: Source, mine: tuple[Traced, str | float], other: tuple[Traced, str | float]) -> bool:
+        """Whether a thing bears more of the words that the right one may bear than another of the same result: its
+        record, or its name in a list."""
+        sight, step = mine[0], mine[0].step
+        assert step is not None
+        places = self._provenance.places(step)
+        borne, rival = (
+            self._likelihood(source, places.fields(place.number) if sight.number >= 0 else {"": fold(str(value))})
+            for place, value in (mine, other)
+        )
+        return borne > rival
+
+    def is_likeliest(self, source: Source, sight: Traced) -> bool:
+        """Whether no record of the result bears more of the words that the right one may bear, of those it names."""
+        assert sight.step is not None
+        if sight.number < 0 or not (source.perhaps or source.guessed):
+            return True
+        places = self._provenance.places(sight.step)
+        borne = {each: self._likelihood(source, places.fields(each)) for each in self.named_records(source, sight)}
+        return borne.get(sight.number, 0) == max(borne.values(), default=0)
+
+    def placed(self, sources: Sequence[Source], before: int) -> tuple[Source, ...] | None:
+        """Sources of several tools that share their names, each with those that its tool shows or is asked for: a list
+        of the hotels in a city has the city, one of prices has not. None where that changes nothing."""
+        found: list[Source] = []
+        for source in sources:
+            named = {word: {call.tool for _, call, _ in self._provenance.mentions(word, before=before)}
+                     for word in self.words(source.named)}  # fmt: skip
+            tools = {other.tool for other in sources if other.named == source.named}
+            kept = tuple(
+                span
+                for span, word in zip(source.named, self.words(source.named), strict=True)
+                if source.tool in named[word] or not named[word] & tools
+            )
+            if not source.named or any(source.tool in named[word] for word in named):
+                found.append(replace(source, named=kept))
+        return tuple(found) if found and found != [*sources] else None
 
     def _telling(self, named: Sequence[Span], shown: Sequence[str]) -> tuple[str, ...]:
         """The words that tell records apart: names and figures, and of the others those that any of them bears.
@@ -116,13 +179,18 @@ class Naming:
         words = self.words(source.named)
         assert sight.step is not None
         places = self._provenance.places(sight.step)
-        mine, rival = (closeness(words, places.fields(each.number), (), exactly=True) for each in (sight, other))
-        return sight.number >= 0 and mine > rival > 0
+        fields = [places.fields(each.number) for each in (sight, other)]
+        mine, rival = (closeness(words, each, (), exactly=True) for each in fields)
+        # A file `costs-2024` is called so; one `costs-2023` of 2024 bears the words as well, but not in its name.
+        own, others = (any(all(names(word, value) for word in words) for value in each.values()) for each in fields)
+        return sight.number >= 0 and (mine > rival > 0 or (own and not others))
 
     def alone_bears(self, source: Source, sight: Traced, value: str, rivals: Sequence[str]) -> bool:
         """Whether pieces of a running text that bear any of the names hold a value, and none holds a rival of it:
         whoever adds a line with the name makes two of it."""
-        borne = [piece for piece, count in self._borne(source, sight) if count]
+        counted = self._borne(source, sight, said=True)
+        most = max((count for _, count in counted), default=0)
+        borne = [piece for piece, count in counted if count and (count >= _NAMED or count == most < _NAMED)]
         held = {rival for rival in rivals for piece in borne if occurs(fold(rival), piece) >= 0}
         return held == {value}
 
@@ -135,7 +203,8 @@ class Naming:
         "Ann's contract has ended. Ben's runs until May": asked for the contract that has ended, it is not Ben's.
         """
         named = fold(str(plain_link(value)))
-        borne = [each for each in self._borne(source, sight) if among_all or _may_hold(each[0], named)]
+        is_plain = not identifiers(named)
+        borne = [each for each in self._borne(source, sight, headed=is_plain) if among_all or _may_hold(each[0], named)]
         most = max((count for _, count in borne), default=0)
         spelling = spell(plain_link(value))
         held = [count for piece, count in borne if spelling is not None and spelling.said_in(piece)]
@@ -147,38 +216,48 @@ class Naming:
         is_got = any(names(word, each) >= _WHOLLY for word in self.words(source.named) for each in given)
         return sight.number < 0 and is_got and source.tool in ("", sight.tool)
 
-    def _borne(self, source: Source, sight: Traced) -> list[tuple[str, int]]:
+    def _borne(
+        self, source: Source, sight: Traced, *, said: bool = False, headed: bool = False
+    ) -> list[tuple[str, int]]:
         """The pieces of the text that a value stands in, folded, each with how many names of its source it bears; those
-        aside that short fields of the record or the tool's arguments bear."""
+        aside that short fields of the record or the tool's arguments bear. With `said` none but the user's words; with
+        `headed` what the first of several lines says, it says of the whole text."""
         assert sight.step is not None
         places = self._provenance.places(sight.step)
         given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
         short = [each for each in places.beside_number(sight.number).values() if not is_prose(each)]
-        outer = (*short, *given)
-        words = [word for word in self.words(source.named) if not any(names(word, each) >= _WHOLLY for each in outer)]
         text = places.written(sight.number, sight.field) or self._provenance.text(sight.step)
+        lines = [line for line in text.splitlines() if line.strip()]
+        outer = (*short, *given, *(fold(line) for line in lines[: headed and len(lines) > _HEADED]))
+        words = [word for word in self.words(source.named) if not any(names(word, each) >= _WHOLLY for each in outer)]
+        perhaps = [
+            word
+            for word, _ in _likely_words(self._request, source.perhaps, () if said else source.guessed)
+            if not any(names(word, each) >= _WHOLLY for each in outer)
+        ]
         pieces = [fold(each) for each in pieces_of(text)]
-        return [(piece, sum(bool(names(word, piece)) for word in words)) for piece in pieces]
+        return [(piece, _NAMED * _borne_by(words, piece) + _borne_by(perhaps, piece)) for piece in pieces]
 
     def stands_by_words(
-        self, sources: Sequence[Source], spans: Sequence[Span], sight: Traced, value: str | float
+        self, sources: Sequence[Source], spans: Sequence[Span], sight: Traced, value: str | float, *, as_well: bool
     ) -> bool:
-        """Whether the piece of a running text that holds a value has more words of a description than any other piece
-        of the texts that the user named there; or is the only one."""
+        """Whether the sentence of a running text that holds a value has more words of a description than any other of
+        the texts that the user named there, or with `as_well` the line as many; or is the only one."""
         assert sight.step is not None
         places = self._provenance.places(sight.step)
         named = {number for source in sources for number in self._closest(source, sight, {}, fold(sight.field))}
         texts = [places.written(number, sight.field) for number in named] or [self._provenance.text(sight.step)]
         told, spelling = telling_stems(" ".join(self.words(spans))), spell(plain_link(value))
         mine = others = 0
-        pieces = [fold(piece) for text in texts for piece in pieces_of(text)]
+        parts = [line for text in texts for line in text.splitlines() if line.strip()] if as_well else []
+        pieces = [fold(piece) for piece in parts or (piece for text in texts for piece in pieces_of(text))]
         for piece in pieces:
             shared = len(told & telling_stems(piece))
             if spelling is not None and spelling.said_in(piece):
                 mine = max(mine, shared)
             else:
                 others = max(others, shared)
-        return mine > others or len(pieces) == 1
+        return mine > others or len(pieces) == 1 or (as_well and mine == others)
 
     def _is_missing(self, source: Source, step: int, given: Sequence[str]) -> bool:
         """Whether neither a text nor what its tool was given bears a word that tells things apart."""
@@ -197,7 +276,10 @@ class Naming:
         for step, call, _ in self._provenance.mentions(value, before=before) if words and source.tool else ():
             if call.tool == source.tool and named in (fold(str(each)) for each in leaves_of(call.arguments)):
                 places = self._provenance.places(step)
-                if any(closeness(words, places.fields(each), ()) for each in range(len(places.records))):
+                members = [] if places.records else [*places.values()]
+                if any(closeness(words, places.fields(each), ()) for each in range(len(places.records))) or (
+                    members and all(any(names(word, each) == _EXACTLY for each in members) for word in words)
+                ):
                     return True
         return False
 
@@ -216,7 +298,12 @@ class Naming:
     def by_name(self, source: Source) -> Source:
         """A source with its names alone, without descriptions."""
         named = tuple(span for span in source.named if is_name(self._request[span.start : span.end]))
-        return replace(source, named=named or source.named)
+        return Source(source.tool, named or source.named)
+
+    def texts_of(self, delegation: Delegation, before: int) -> Iterator[str]:
+        """The texts that the user hands over to, each once."""
+        found = (text for source in delegation.sources for text in self.texts(source, delegation.asked, before))
+        yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span], before: int, *, only_prose: bool = False) -> Iterator[str]:
         """The texts of results that a source means: records that bear its names, else what was got by them.
@@ -238,7 +325,8 @@ class Naming:
                 continue
             if max(close, default=0) > len(words):
                 known = {*words, *given}
-                for number in (number for number, each in enumerate(close) if each == max(close)):
+                best = [number for number, each in enumerate(close) if each == max(close)]
+                for number in self._likely(source, places, best):
                     told = (each for each in places.told(number) if is_prose(each) or not only_prose)
                     yield " \n ".join(each for each in told if fold(each) not in known)
             elif (not only_prose or not places.records) and any(
@@ -255,13 +343,29 @@ class Naming:
                 if named in places.fields(number):
                     yield Traced("record", step=step, tool=call.tool, arguments=call.arguments, number=number)
 
-    def contradicts(self, source: Source, value: str | float, before: int) -> bool:
-        """Whether a tool that was asked about a thing told something else of it than the user's words."""
+    def contradicts(self, source: Source, value: str | float, before: int, *, is_shared: bool) -> bool:
+        """Whether a tool that was asked about a thing told something else of it than the user's words.
+
+        `is_shared` where these are for other tools as well: then they tell only where the tool says them of another.
+        """
         words = self.words(source.named)
-        for step, call, _ in self._provenance.mentions(value, before=before) if words and source.tool else ():
+        is_known = bool(source.tool and source.is_described)
+        for step, call, _ in self._provenance.mentions(value, before=before) if is_known else ():
             if call.tool == source.tool:
                 told = about(self._provenance, step, call.arguments, value)
-                if told is not None and not closeness(words, {"": told, " ": fold(str(value))}, ()):
+                if told is None or self._likelihood(source, {"": told}):
+                    continue
+                places = self._provenance.places(step)
+                others = [places.fields(each) for each in range(len(places.records))]
+                telling = [
+                    word
+                    for word in words
+                    if not is_shared or any(names(word, other) for each in others for other in each.values())
+                ]
+                if telling and not closeness(telling, {"": told, " ": fold(str(value))}, ()):
+                    return True
+                # What it may be called tells only where another is called so.
+                if not telling and any(self._likelihood(source, each) for each in others):
                     return True
         return False
 
@@ -304,6 +408,22 @@ def closeness(
     return found
 
 
+@lru_cache(maxsize=1024)
+def _likely_words(request: str, perhaps: tuple[Span, ...], guessed: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """The words that the right thing may bear, each form of one once, and what each counts: the user's names most."""
+    found: dict[object, tuple[str, int]] = {}
+    said = [request[span.start : span.end] for span in perhaps]
+    weights = [_A_NAME if is_name(each) and not _TIMES & {*WORD.findall(each.lower())} else 1 for each in said]
+    for word, weight in (*zip(_folded(request, perhaps), weights, strict=True), *((word, 1) for word in guessed)):
+        found.setdefault(telling_stems(word) or word, (word, weight))
+    return tuple(found.values())
+
+
+def _borne_by(words: Sequence[str], piece: str) -> int:
+    return sum(bool(names(word, piece)) for word in words)
+
+
+@lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
     """Whether words are a name or a figure, by how they are written, and not a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
@@ -317,6 +437,11 @@ def names(words: str, value: str) -> int:
     """
     if not words or not value:
         return 0
+    return _named(words, value) if len(value) <= _KEPT else _named.__wrapped__(words, value)
+
+
+@lru_cache(maxsize=4096)
+def _named(words: str, value: str) -> int:
     plain, said = value.replace("-", " "), words.replace("-", " ").removesuffix("'s")
     if said == plain:
         return 3
@@ -339,6 +464,8 @@ def names(words: str, value: str) -> int:
     return 1 if is_part or _is_run_together(said, value) else 0
 
 
+_KEPT = 100
+"""Characters of a value that is held against the same words again and again; a longer one is a text."""
 _JOINED = 5
 """Letters of a name that may be found run together."""
 

@@ -22,6 +22,9 @@ class Objection(Struct, frozen=True):
         "passage",
         "of_another",
         "too_much",
+        "as_shown",
+        "unsaid",
+        "taken",
     ]
     argument: str = ""
     value: str = ""
@@ -50,6 +53,12 @@ class Objection(Struct, frozen=True):
                 return f"the text holds what nobody approved: `{self.value[:80]}`{self._from()}"
             case "passage":
                 return f"the text passes on what the request does not take it from: `{self.value[:80]}`{self._from()}"
+            case "as_shown":
+                return f"{told} has to be worked out, and is what a result shows"
+            case "unsaid":
+                return f"the text does not say `{self.value[:80]}`"
+            case "taken":
+                return f"something else is on at that time: {told}"
             case "too_much":
                 return f"{told} is more than the user said or any result shows"
 

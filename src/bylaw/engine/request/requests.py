@@ -1,12 +1,13 @@
 """What the user's words allow in one conversation, worked out once for all that was said so far."""
 
+import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.request.allowance import Allowance
+from bylaw.engine.request.allowance import Allowance, ReadRequest
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.telling import told
@@ -15,16 +16,15 @@ from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import plain_link
 
-ReadRequest = Callable[[str], Allowance]
-"""Says what a request allows, from the user's words alone."""
 
-
-class Granted(Struct, frozen=True):
+class Granted(Struct, frozen=True, omit_defaults=True):
     """What a model said that a request allows, as the log keeps it: places in the user's words, and none of them."""
 
     messages: int
     """How many messages of the user it was read from."""
     allowance: Allowance
+    text: str = ""
+    """The digest of them with a text that they hand over to, where that was read as well."""
 
 
 class Requests:
@@ -43,11 +43,13 @@ class Requests:
         self._ledger = ledger
         self._read = read
         self._provenance = ledger.provenance(context)
-        self._keeping = Keeping(ledger.schema.tools, self._provenance, delegation=delegation)
+        self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self.granted: list[Granted] = list(known)
         """What a model said, in the order it was asked."""
-        self._allowances = {each.messages: each.allowance for each in self.granted}
+        self._allowances = {each.messages: each.allowance for each in self.granted if not each.text}
         """By how many messages of the user there were."""
+        self._texts = {each.text: each.allowance for each in self.granted if each.text}
+        """By the digest of a text that the user handed over to, with the user's words before it."""
         self._unread: dict[int, Allowance] = {}
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
@@ -76,6 +78,17 @@ class Requests:
             self._allowances[count] = found
             if found.by == "model":
                 self.granted.append(Granted(count, found))
+        return found
+
+    def _handed_over(self, text: str) -> Allowance:
+        """What a text allows that the user handed over to; asked once."""
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        found = self._texts.get(digest)
+        if found is None:
+            found = self._read(text)
+            if found.by == "model" and not found.unread:
+                self._texts[digest] = found
+                self.granted.append(Granted(len(self._ledger.said), found, digest))
         return found
 
     def digest(self, before: int) -> str:

@@ -23,7 +23,12 @@ def told(allowance: Allowance, request: str) -> list[str]:
 def _fill(slot: Slot, request: str) -> str:
     match slot.fill:
         case "said":
-            return f"is {_quoted(slot.said, request)}{_which(slot, request)}" if slot.said else "is what the user said"
+            meant = f" ({slot.value})" if slot.value is not None else ""
+            return (
+                f"is {_quoted(slot.said, request)}{meant}{_which(slot, request)}"
+                if slot.said
+                else "is what the user said"
+            )
         case "found":
             said = f" ({_quoted(slot.said, request)})" if slot.said else ""
             every = "every one that is found" if slot.every else "found"
@@ -43,11 +48,15 @@ def _places(slot: Slot, before: str, request: str) -> str:
 def _which(slot: Slot, request: str) -> str:
     bounds = [(limit.field, way, bound) for limit in slot.limits for way, bound in _bounds(limit)]
     chosen = [f", with the {slot.choice.order} {slot.choice.field}"] if slot.choice else []
-    share = [f", {slot.factor:g} times what is shown"] if slot.factor else []
+    share = [f", {slot.factor or 1:g} times what is shown{f' {slot.plus:+g}' if slot.plus else ''}"]
+    share = share if slot.factor or slot.plus else []
+    when = [f", {slot.minutes} minutes"] if slot.minutes else []
+    when += [", when nothing else is on"] if slot.clear else []
+    must = [f", with {_quoted(slot.must, request)}"] if slot.must else []
     but = [f", but not {_quoted(slot.but, request)}"] if slot.but else []
     judged = [f", as only a reader can tell: {_quoted(slot.judged, request)}"] if slot.judged else []
     limits = [f", {field} at {way} {bound}" for field, way, bound in bounds]
-    return "".join([*chosen, *limits, *share, *but, *judged])
+    return "".join([*chosen, *limits, *share, *when, *must, *but, *judged])
 
 
 def _bounds(limit: Limit) -> list[tuple[str, str]]:
@@ -56,7 +65,9 @@ def _bounds(limit: Limit) -> list[tuple[str, str]]:
 
 def _place(source: Source, request: str) -> str:
     named = f" of {_quoted(source.named, request)}" if source.named else ""
-    return f"{source.tool or 'any result'}{named}"
+    words = [*([_quoted(source.perhaps, request)] if source.perhaps else ()), *source.guessed]
+    perhaps = f" (perhaps {', '.join(words)})" if words else ""
+    return f"{source.tool or 'any result'}{named}{perhaps}"
 
 
 def _quoted(spans: Iterable[Span], request: str) -> str:

@@ -6,8 +6,11 @@ from typing import Any
 
 from bylaw.engine.request.naming import leaves_of
 from bylaw.engine.request.stems import telling_stems
-from bylaw.text.day import days
+from bylaw.text.day import days, times
+from bylaw.text.folding import occurs
 from bylaw.text.identifier import identifiers
+from bylaw.text.number import ONES
+from bylaw.text.spelling import spell
 from bylaw.trace.event import decode_text
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -15,6 +18,7 @@ _RANGE = re.compile(
     r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
     r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"
 )
+_FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _A_DAY = re.compile(
     r"\d{4}-\d\d-\d\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d|\d(?:st|nd|rd|th)?(?: of)? "
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}[/.]\d{1,2}\b",
@@ -60,6 +64,29 @@ def is_past(day: str, text: str) -> bool:
     said = [(each.year or int(day[:4]), each.month, each.day) for each in days(text)]
     year, month, number = (int(part) for part in day.split("-"))
     return bool(said) and (year, month, number) > max(said)
+
+
+def says(words: str, text: str) -> bool:
+    """Whether a folded text says what folded words do, in any form of days, times and numbers. Of other words those
+    count that are no plain ones, and one of a name will do."""
+    if occurs(words, text) >= 0:
+        return True
+    if said := days(words):
+        told = {(each.month, each.day) for each in days(text)}
+        return all((each.month, each.day) in told for each in said)
+    if clock := _by_half_days(words):
+        return bool(clock & _by_half_days(text))
+    if words in ONES:
+        words = str(ONES.index(words))
+    numbers = [spelling for each in _FIGURES.findall(words) if (spelling := spell(float(each))) is not None]
+    if numbers:
+        return all(spelling.said_in(text) for spelling in numbers)
+    return not (told := telling(words)) or bool(told & telling(text))
+
+
+def _by_half_days(text: str) -> set[tuple[int, int]]:
+    """The times that a text says, as nobody repeats whether it is morning."""
+    return {(hour % 12, minute) for hour, minute in times(text)}
 
 
 def says_a_day(text: str) -> bool:
