@@ -205,7 +205,7 @@ MISTAKES = [
         change(GUARD, "return permit()", "return permt()"),
         "check pack",
         f"{GUARD}:11",
-        "write return permit(...)",
+        "did you mean `permit`?",
     ),
     Mistake(
         "two guards of one policy",

@@ -168,7 +168,7 @@ def test_an_export_as_a_table_is_read_as_the_lines_are(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    for command in (["verify"], ["export"], ["approvals"], ["approve", "x"]):
+    for command in (["verify"], ["export"], ["approvals"], ["approve", "--by", "ann", "x"]):
         ran = bylaw(tmp_path, "log", command[0], "--log", "nowhere.db", *command[1:])
         assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 nowhere.db: no such log\n")
     assert not (tmp_path / "nowhere.db").exists()
@@ -278,3 +278,12 @@ def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Pat
     assert "Nothing was removed" in bylaw(tmp_path, *erase, "--person", "signed_in_as=CUST-7731").stdout
     for wrong in (("--person", "CUST-7731"), ("--mentions", "a"), ("--person", "x=1", "d"), ()):
         assert bylaw(tmp_path, *erase, *wrong).returncode == 2
+
+
+def test_an_answer_needs_the_name_of_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "root")
+    ran = bylaw(tmp_path, "log", "approve", "--log", "nowhere.db", "x")
+    assert ran.returncode == 2
+    assert "`root` is nobody's name, and the record says who did it; give yours: --by NAME" in ran.stderr
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    assert "no such log" in bylaw(tmp_path, "log", "approve", "--log", "nowhere.db", "x").stderr

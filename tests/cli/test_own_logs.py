@@ -150,3 +150,61 @@ def test_a_table_of_orders_is_found_for_order(shop: Path) -> None:
     (shop / "logs.jsonl").write_text(chat("a", ("refund_order", '{"ok": true}')) + "\n")
     ran = bylaw(shop, "audit", "logs.jsonl", "--pack", "pack", "--world", "shop.sqlite", "--fail-on", "violation")
     assert ran.returncode == 1, ran.stderr
+
+
+CONFIRM = {
+    "pack/policies.yaml": "policies:\n  - {id: confirm, spans: [Before a change wait for a yes.]}\n",
+    "pack/policy.md": FILES["pack/policy.md"] + "Before a change wait for a yes.\n",
+    "pack/rules.yaml": """\
+predicates:
+  change: {effect: write}
+  agreed: {consented: told}
+rules:
+  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("put", "more", "wanted"),
+    [
+        (
+            "Shall I reverse the charge of 108.00 for order T1?",
+            {},
+            "if those words mean `refund_order`, list them in its `also_called` in tools.yaml",
+        ),
+        (
+            "I will refund 108.00 for order T1. Shall I go ahead?",
+            {"idempotency_key": "9f1c-22"},
+            "if no user is ever told `idempotency_key`, write `need_not_be_told: [idempotency_key]` beside `consented`",
+        ),
+        (
+            "I will refund 108.00 for order T-1. Shall I go ahead?",
+            {},
+            "`order_id` was told in another spelling: the call has `T1`",
+        ),
+    ],
+)
+def test_a_yes_that_was_not_found_comes_with_what_to_write(
+    shop: Path, put: str, more: dict[str, str], wanted: str
+) -> None:
+    for name, text in CONFIRM.items():
+        (shop / name).write_text(text)
+    tools = shop / "pack" / "tools.yaml"
+    tools.write_text(tools.read_text().replace("amount: string}", "amount: string, idempotency_key: string?}"))
+    told = json.loads(chat("a", ("get_order", PAID), ("refund_order", '{"ok": true}')))
+    told["messages"][3:3] = [{"role": "assistant", "content": put}, {"role": "user", "content": "Yes."}]
+    call = told["messages"][5]["tool_calls"][0]["function"]
+    call["arguments"] = json.dumps(json.loads(call["arguments"]) | more)
+    audit(shop, json.dumps(told))
+    assert wanted in " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
+
+
+def test_a_look_up_in_another_spelling_is_told(shop: Path) -> None:
+    told = json.loads(chat("a", ("get_order", PAID), ("refund_order", '{"ok": true}')))
+    told["messages"][1]["tool_calls"][0]["function"]["arguments"] = '{"order_id": "#T1"}'
+    told["messages"][2]["content"] = '{"order_id": "#T1", "status": "paid"}'
+    audit(shop, json.dumps(told))
+    shown = " ".join(bylaw(shop, "explain", "out", "a", "3").stdout.split())
+    assert "because: looked up under another spelling, which may be another thing: Order[T1].status" in shown
+    assert "no result of" not in shown

@@ -8,7 +8,7 @@ from bylaw import Conversation
 from bylaw.cli.init import init_pack
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
-from bylaw.scan.confirmation import drafted_rules
+from bylaw.scan.confirmation import drafted_rules, rules_file
 
 from .library import visits
 from .test_init import openai, sound
@@ -62,6 +62,29 @@ def test_a_yes_before_certain_deeds_binds_these_alone(sentence: str, wanted: dic
     rules = drafted_rules(Document(sentence), writes, [*writes, "get_contact"])
     bound = {rule.id: next(iter(rule.predicates.values())).get("tool") for rule in rules}
     assert bound == wanted
+
+
+ANY = "Before you make any change, say what it is and wait for a yes."
+
+
+@pytest.mark.parametrize(
+    ("text", "spared", "cited"),
+    [
+        (f"{ANY} This is not needed to send an email.", "send_email", 1),
+        (f"{ANY} You need not ask before you send an email.", "send_email", 1),
+        (f"Be kind. {ANY} Speak plainly. No confirmation is needed, nor asking: an email needs no yes.", None, 1),
+        ("Before any change, except sending an email, wait for a clear yes.", "send_email", 0),
+        (f"{ANY} Discounts are for members, except at Christmas.", None, 0),
+        (f"{ANY} Be kind.", None, 0),
+    ],
+)
+def test_an_exception_stays_by_the_drafted_rule(text: str, spared: str | None, cited: int) -> None:
+    writes = ["set_discount", "delete_contact", "send_email"]
+    (rule,) = drafted_rules(Document(text), writes, [*writes, "get_contact"])
+    assert rule.predicates.get("spared", {}).get("tool") == spared
+    assert ("AND NOT spared" in rule.formula) is (spared is not None)
+    assert len(rule.exceptions) == cited
+    assert rules_file([rule], Document(text)).count("an exception?") == cited
 
 
 def test_the_drafted_rules_find_what_their_sentences_forbid(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
     for name, data in (("policy.pdf", b"%PDF-1.7 ..."), ("policy.md", b"%PDF-1.7"), ("policy.docx", b"PK")):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(UsageError, match="convert it to Markdown or plain text first"):
+        with pytest.raises(UsageError, match="`bylaw compile` reads PDF, DOCX and HTML"):
             read_document(tmp_path / name)
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     with pytest.raises(UsageError, match="not UTF-8"):

@@ -25,7 +25,7 @@ _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _EXTENSION = re.compile(r"(\.[a-z]+)?(\.gz)?$", re.IGNORECASE)
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
-_UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicted")
+_UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicted", "spelt_otherwise")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 

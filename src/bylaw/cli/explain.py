@@ -14,6 +14,7 @@ from rich.text import Text
 from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
+from bylaw.cli.consent_hint import consent_hints, is_spelt_otherwise
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
 from bylaw.cli.word import Word
@@ -170,6 +171,8 @@ def _rule(
     console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
     for label, step, text in _exchange(found, events):
         console.print(Padding(Text(f"{label} at step {step}: {_short(text)}"), (0, 4)))
+    for hint in consent_hints(found, events):
+        console.print(Padding(Text(hint), (0, 4)))
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
@@ -362,7 +365,10 @@ def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> s
     for asked_at, event in enumerate(events[:step]):
         if event["type"] != "call" or event["tool"] != lookup["tool"]:
             continue
-        if {name: str(value) for name, value in event["arguments"].items()} != wanted:
+        given = {name: str(value) for name, value in event["arguments"].items()}
+        if given != wanted:
+            if is_spelt_otherwise(given, wanted):
+                told = f"{lookup['tool']} was called at step {asked_at} with another spelling: {_args(given)}"
             continue
         answers = (at for at, each in enumerate(events) if each["type"] == "result" and each.get("call") == asked_at)
         answered_at = next(answers, None)

@@ -27,7 +27,7 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
     "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The policy document, Markdown or plain text.",
+    help="The policy document, Markdown or plain text (`bylaw compile` also reads PDF, DOCX and HTML).",
 )
 @click.option("--policy", type=click.Path(path_type=Path), hidden=True, help="What --document was called before.")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default="pack", help="Folder for the new pack.")
@@ -59,7 +59,10 @@ def init_command(
     """
     document = document or policy
     if document is None:
-        raise UsageError("no policy document is given", hint="--document FILE, Markdown or plain text")
+        raise UsageError(
+            "no policy document is given",
+            hint="--document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX",
+        )
     if world is not None and not world.is_file():
         raise UsageError("no such file", place=str(world))
     made = init_pack(logs, document, out, effects=effects, tools=tools)
@@ -141,6 +144,7 @@ def read_document(path: Path) -> Document:
     if data[:5] == b"%PDF-" or path.suffix.lower() not in _TEXT:
         kind = "a PDF" if data[:5] == b"%PDF-" or path.suffix.lower() == ".pdf" else f"`{path.suffix}`"
         hint = "convert it to Markdown or plain text first, so that every sentence can be cited by line"
+        hint += "; `bylaw compile` reads PDF, DOCX and HTML as they are (extra `compile`)"
         raise UsageError(f"the policy is {kind}, not text", place=str(path), hint=hint)
     try:
         text = data.decode("utf-8-sig")

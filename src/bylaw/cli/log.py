@@ -1,6 +1,5 @@
 """`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits, remove what must go."""
 
-import getpass
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
 from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
 from bylaw.cli.log_removal import fold_command, remove_command
+from bylaw.cli.person import person
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store
 from bylaw.record.approval import Approval, Status
@@ -257,7 +257,7 @@ log_command.add_command(remove_command)
 log_command.add_command(fold_command)
 
 
-_by = click.option("--by", default=getpass.getuser, show_default="you", help="Who answers.")
+_by = click.option("--by", default=person, show_default="you", help="Who answers.")
 _note = click.option("--note", default="", help="Why; the agent is told this if the answer is no.")
 _id = click.argument("approval", metavar="ID")
 

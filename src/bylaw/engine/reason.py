@@ -31,6 +31,8 @@ class Reason(Struct, frozen=True):
     """Facts that were looked up, and answered with `null`."""
     contradicted: tuple[Fact, ...] = ()
     """Facts that were looked up, and of which the results tell two things."""
+    spelt_otherwise: tuple[Fact, ...] = ()
+    """Facts of things that were looked up by another spelling, which may be another thing."""
 
     def record(self) -> dict[str, Any]:
         """As `calls.jsonl` holds it."""
@@ -40,6 +42,7 @@ class Reason(Struct, frozen=True):
             "not_readable": self.not_readable,
             "not_told": self.not_told,
             "contradicted": self.contradicted,
+            "spelt_otherwise": self.spelt_otherwise,
         }
         for name, facts in lost.items():
             if facts:

@@ -205,6 +205,7 @@ class _CallCase:
             not_shown=tuple([(fact, self._needed.asked(fact)) for fact in by_why.pop("not_mapped", ())]),
             not_told=tuple(by_why.pop("not_told", ())),
             contradicted=tuple(by_why.pop("contradicted", ())),
+            spelt_otherwise=tuple(by_why.pop("spelt_otherwise", ())),
             not_readable=tuple([fact for facts in by_why.values() for fact in facts]),
         )
 

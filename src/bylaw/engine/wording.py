@@ -34,6 +34,9 @@ def policy_words(policy: Mapping[str, Any]) -> str:
             )
             lost = [(what, ", ".join(map(fact_words, reason[facts]))) for what, facts in told if reason.get(facts)]
             said = [f"looked up, but the {what}: {facts}" for what, facts in lost]
+            if spelt := reason.get("spelt_otherwise"):
+                facts = ", ".join(map(fact_words, spelt))
+                said.append(f"looked up under another spelling, which may be another thing: {facts}")
             return "; ".join([*said, *map(_not_shown, reason.get("not_shown") or ())])
         case "against_evidence":
             return f"acted against what it had seen: {words}"

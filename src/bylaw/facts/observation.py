@@ -140,7 +140,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
     return key_of(parts)
 
 
-Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted"]
+Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
 """Why results that came tell nothing: nobody recorded one, it is no data, no observation fits it, what stands there is
 `null`, or two differ."""
 

@@ -9,7 +9,7 @@ from bylaw.facts.entity import Entity, Key
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread, unreadable
 from bylaw.facts.schema import Schema
-from bylaw.facts.value import loose
+from bylaw.facts.value import key_of, loose
 from bylaw.trace.event import Call
 
 
@@ -91,7 +91,17 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
         # What was shown as a bare `null` was asked for, and not told.
         is_null = any(value is None for value in shown) and not _may_be_none(entity, field)
         return "not_told" if is_null else None
+    if _is_told_of(ledger, record, entity, field):
+        return "spelt_otherwise"
     return "not_readable" if isinstance(record.value, str) else "not_mapped"
+
+
+def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
+    """Whether a look-up told the field of the very thing that it named, which may be another by its spelling."""
+    way = next(way for way in ledger.schema.ways_to(entity, field) if way.tool == record.call.tool)
+    named = {part: record.call.arguments.get(argument) for argument, part in way.arguments.items()}
+    thing = ledger.thing(entity.name, key_of([named[part] for part in entity.key]))
+    return thing is not None and any(each.as_of == record.step for each in thing.shown(field))
 
 
 def _step(record: CallRecord) -> int:

@@ -2,13 +2,14 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
 from bylaw.guard.known_way import note_known_ways
-from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK, PERMIT
+from bylaw.guard.language import BINARY, BUILT_INS, LOOPS, NODES_PER_TICK, PERMIT
 from bylaw.guard.scope import Scope
 from bylaw.guard.syntax import children_of, parts_of
 
@@ -169,7 +170,10 @@ class Statements:
             self.values.expression(value)
             return []
         if name not in self.answers or not isinstance(value, ast.Call):
-            self.fault(node, f"a return gives {self.answer()}", f"write return {self.answer()}")
+            shared = self.scope.helpers.nodes if self.scope.helpers is not None else ()
+            close = get_close_matches(name, [*self.answers, *shared], 1) if name not in (*BUILT_INS, *shared) else ()
+            hint = f"did you mean `{close[0]}`?" if close else f"write return {self.answer()}"
+            self.fault(node, f"a return gives {self.answer()}", hint)
             return []
         if value.keywords:
             self.fault(node, f"`{name}` takes no named arguments", "give them in order")

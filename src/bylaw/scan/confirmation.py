@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.verb import words_of
@@ -47,6 +48,14 @@ _SEVERAL_CHANGES = re.compile(
 _NEGATED = re.compile(r"\b(?:need not|do not need|no need|without (?:asking|confirm)|not required)\b", re.I)
 
 
+_EXCEPT = re.compile(
+    rf"{_NEGATED.pattern}|\b(?:except|unless|exempt\w*|does not need|needs? no|not needed|without a yes)\b", re.I
+)
+_YES_WORD = re.compile(r"\b(?:ask\w*|confirm\w*|yes|consent|agree\w*|approv\w*)\b", re.I)
+_ASKED = re.compile(r"\b(?:ask\w*|confirm\w*|yes|consent|agree\w*|approv\w*|this|that)\b", re.I)
+"""What an exception to asking speaks of; what follows the sentence itself may only say `this`."""
+
+
 class DraftedRule(Struct, frozen=True):
     """A rule that a sentence of the document seems to ask for."""
 
@@ -54,6 +63,8 @@ class DraftedRule(Struct, frozen=True):
     sentence: Sentence
     formula: str
     predicates: dict[str, dict[str, Any]]
+    exceptions: tuple[Sentence, ...] = ()
+    """Sentences that seem to take something out of it."""
 
 
 _AGREED: dict[str, dict[str, Any]] = {
@@ -99,7 +110,32 @@ def drafted_rules(document: Document, writes: Sequence[str] = (), tools: Sequenc
             if asks and not _NEGATED.search(sentence.text) and all(each.sentence != sentence for each in found):
                 found.append(DraftedRule(name, sentence, formula, predicates))
                 break
-    return found
+    return [_with_exceptions(rule, document, writes, tools) if "agreed" in rule.predicates else rule for rule in found]
+
+
+def _with_exceptions(rule: DraftedRule, document: Document, writes: Sequence[str], tools: Sequence[str]) -> DraftedRule:
+    """The rule without the writes of which a sentence says that nobody need be asked; all such sentences stay by it."""
+    every = document.sentences
+    place = every.index(rule.sentence)
+    exceptions = [
+        each
+        for at, each in enumerate(every)
+        if at != place and _EXCEPT.search(each.text) and (at == place + 1 or _YES_WORD.search(each.text))
+        if _ASKED.search(each.text)
+    ]
+    own = _EXCEPT.search(rule.sentence.text)
+    told = [*([rule.sentence.text[own.end() :]] if own else []), *(each.text for each in exceptions)]
+    act = next(name for name in rule.predicates if name != "agreed")
+    bound = rule.predicates[act].get("tool")
+    may = writes if bound is None else [bound] if isinstance(bound, str) else bound
+    named = {tool for text in told for tool in Wording(text).deeds(writes, tools)}
+    spared = [tool for tool in may if tool in named]
+    if not spared or len(spared) == len(may):
+        return replace(rule, exceptions=tuple(exceptions))
+    needs_none = {"tool": spared[0] if len(spared) == 1 else spared, "description": "the act needs no yes"}
+    predicates = {act: rule.predicates[act], "spared": needs_none, **_AGREED}
+    formula = f"ALWAYS ({act} AND NOT spared IMPLIES agreed)"
+    return replace(rule, formula=formula, predicates=predicates, exceptions=tuple(exceptions))
 
 
 def _confirmations(document: Document, writes: Sequence[str], tools: Sequence[str]) -> list[DraftedRule]:
@@ -134,5 +170,8 @@ def rules_file(rules: Sequence[DraftedRule], document: Document) -> str:
     for rule in rules:
         said = textwrap.shorten(remark(rule.sentence.text), 90, placeholder=" ...")
         lines.append(f"  # {document.name}:{rule.sentence.line}: {said}")
+        for each in rule.exceptions:
+            said = textwrap.shorten(remark(each.text), 80, placeholder=" ...")
+            lines.append(f"  # an exception? {document.name}:{each.line}: {said}")
         lines.append(f"  - {{id: {rule.id}, formula: {rule.formula}}}")
     return "\n".join(lines) + "\n"

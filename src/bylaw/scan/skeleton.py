@@ -306,11 +306,16 @@ def _policies(
         about["unenforced"] = _not_enforced(_LOOKED_UP)
         lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
     for rule in rules:
-        about = {"id": rule.id, "kind": "rule", "spans": [_span(document, rule.sentence)]}
+        about = {
+            "id": rule.id,
+            "kind": "rule",
+            "spans": [_span(document, each) for each in (rule.sentence, *rule.exceptions)],
+        }
         about["unenforced"] = _not_enforced(_DRAFTED)
         lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
-    taken = [rule.sentence for rule in rules] + ([example.sentence] if example is not None else [])
-    words = {sentence.text for sentence in taken if sentence is not None}
+    taken = [each for rule in rules for each in (rule.sentence, *rule.exceptions)]
+    taken += [example.sentence] if example is not None and example.sentence is not None else []
+    words = {sentence.text for sentence in taken}
     # A quote means every place of its words, so a sentence that stands again is listed once.
     first = {each.text: each for each in reversed(document.sentences)}
     left = [each for each in document.sentences if each.text not in words and first[each.text] is each]
