@@ -10,8 +10,12 @@ from bylaw.errors import UsageError
 from bylaw.trace.document import Malformed
 from bylaw.trace.plain_chat import PlainMessage, follow_plain
 from bylaw.trace.readers.chat import ChatMessage, follow
+from bylaw.trace.readers.dialects import KnownMessage, as_chat
 from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.parts import check_parts
 from bylaw.trace.transcript import Transcript
+
+_KNOWN: Any = list[KnownMessage]
 
 
 class _Plain(Struct, array_like=True, gc=False):
@@ -30,7 +34,13 @@ def follow_messages(messages: Iterable[Any], transcript: Transcript) -> bool:
         if (plain := _plain(listed)) is not None:
             follow_plain(plain, transcript)
             return False
-        follow(_chat(listed) or [_message(message, place) for place, message in enumerate(listed)], transcript)
+        chat = _chat(listed) or [each for place, message in enumerate(listed) for each in _message(message, place)]
+        for place, message in enumerate(chat):
+            # Before any of them is taken in: what is refused must not be half known.
+            content: Any = message.content
+            if message.role == "assistant" and content.__class__ is list:
+                check_parts(content, f"message {place}")
+        follow(chat, transcript)
         return True
     except Malformed as error:
         raise UsageError(str(error), hint="give messages as they went to the model") from error
@@ -50,22 +60,19 @@ def _chat(messages: list[Any]) -> list[ChatMessage] | None:
         if message.__class__ is not dict or "role" not in message or "lc" in message:
             return None
     try:
-        return msgspec.convert(messages, list[ChatMessage])
+        return msgspec.convert(messages, _KNOWN)
     except msgspec.ValidationError:
         return None
 
 
-def _message(message: Any, place: int) -> ChatMessage:
+def _message(message: Any, place: int) -> list[ChatMessage]:
     record = _record(message)
     if record is None:
         kind = type(message).__name__
         raise UsageError(f"message {place} is a `{kind}`", hint="give a dict, or an object with `model_dump`")
     if is_langchain(record):
-        return chat_message(record)
-    try:
-        return msgspec.convert(record, ChatMessage)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"message {place} is malformed: {error}") from error
+        return [chat_message(record)]
+    return as_chat(record, f"message {place}")
 
 
 def _record(message: Any) -> dict[str, Any] | None:

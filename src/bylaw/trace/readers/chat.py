@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Approved, Card, Confirmation, LookedUp, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
+from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, check_parts, is_own_data, words_in
 from bylaw.trace.transcript import Transcript, plain_text, read_arguments, says_more, seconds
 
 Id = str | int | None
@@ -65,6 +66,9 @@ class ChatMessage(Struct, gc=False):
     arguments: Any = None
     output: Any = None
     input: Any = None
+    action: Any = None
+    """What a built-in tool is to do, in items of the Responses API; `operation` with patches."""
+    operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     captured: bool = True
@@ -90,7 +94,9 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
         role = message.role
         if timed and (message.time is not None or message.timestamp is not None):
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
-        if role == "tool":
+        if message.type is not None and message.type in ITEMS and role != "tool":
+            batch = _follow_item(transcript, message, batch, position)
+        elif role == "tool":
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant" or role == "user":
             by: Party = "agent" if role == "assistant" else "user"
@@ -107,7 +113,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 elif content or not message.captured:
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
-                _follow_parts(transcript, message, by)
+                _follow_parts(transcript, message, by, position)
             if message.refusal and by == "agent":
                 transcript.say("agent", message.refusal, agent)
             if message.tool_calls:
@@ -121,7 +127,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
         elif role == "function":
             _answer(transcript, message, message.tool_call_id)
         elif role is None and message.type:
-            batch = _follow_item(transcript, message, batch)
+            batch = _follow_item(transcript, message, batch, position)
         elif role is None:
             raise Malformed(f"message {position} has no role")
         else:
@@ -191,6 +197,12 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
     content = message.content
+    # Only what names no call itself is a list of results: of another, each part may be the tool's own words.
+    if content.__class__ is list and not id:
+        for each in (answers := answers_in(content)):
+            transcript.answer(each.content, each.id, each.tool, agent=message.agent or "", error=each.error)
+        if answers:
+            return
     if type(content) is str and content and message.error is message.is_error is message.refused is None:
         # As nearly every result is.
         by: Party = "user" if message.requestor == "user" else "agent"
@@ -219,52 +231,61 @@ def _complaint(error: Any) -> Any:
     return cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
 
 
-def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> None:
-    """Content in parts, among which some APIs keep tool calls (agent) and tool results (user)."""
+def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
+    """Content in parts, among which some APIs keep tool calls (agent) and tool results (user), or both in one part."""
     agent = message.agent or ""
     content = message.content
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     spoken: list[Any] = []
+    answers: list[PartAnswer] = []
+
+    def speak() -> None:
+        transcript.say(by, "\n".join(filter(None, map(words_in, spoken))), agent)
+        spoken.clear()
+
+    def answer() -> None:
+        for each in answers:
+            transcript.answer(
+                each.content, each.id, each.tool, agent=agent, error=each.error, refused=each.refused or None
+            )
+        if answers:
+            # What comes after a result is said and called by who has seen it.
+            transcript.begin_turn()
+            answers.clear()
+
     for part in parts:
         block = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
-        if call := call_in(block):
+        answered = answer_in(block) if block else None
+        if block and (call := call_in(block)):
             name, arguments, id = call
             if not _is_told(message.tool_calls, name, arguments, id):
-                transcript.say(by, plain_text(spoken), agent)
-                spoken = []
+                speak()
                 transcript.call(name, arguments, id, by, agent)
-        elif str(block.get("type")) in _RESULTS:
-            error = block.get("is_error", block.get("isError"))
-            id = next((block[name] for name in _RESULT_IDS if block.get(name) is not None), None)
-            transcript.answer(
-                next((block[name] for name in ("content", "output", "result") if block.get(name) is not None), None),
-                text_id(id),
-                agent=agent,
-                error=error if isinstance(error, bool) else None,
-            )
+            if answered is not None:
+                answers.append(answered)
+        elif answered is not None:
+            told = answered
+            transcript.answer(told.content, told.id, told.tool, agent=agent, error=told.error)
         else:
+            answer()
+            if by == "agent":
+                _check(transcript, part, message, position)
             spoken.append(part)
+    answer()
     if by == "user" and (spoken or not parts):
-        transcript.hear(plain_text(spoken), agent, whole=not says_more(spoken))
+        words = "\n".join(filter(None, map(words_in, spoken)))
+        transcript.hear(words, agent, whole=not says_more(spoken) and None not in map(words_in, spoken))
     else:
-        transcript.say(by, plain_text(spoken), agent)
+        speak()
 
 
-_CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call"}
-_RESULTS = {"tool_result", "mcp_tool_result", "tool-result"}
-_RESULT_IDS = ("tool_use_id", "tool_call_id", "toolCallId")
-
-
-def call_in(block: dict[str, Any]) -> tuple[str, Any, str] | None:
-    """The call that a part of a message is: its tool, arguments and id."""
-    if str(block.get("type")) not in _CALLS:
-        return None
-    name = block.get("name", block.get("toolName"))
-    if not isinstance(name, str) or not name:
-        raise Malformed("a tool call has no name")
-    arguments = next((block[each] for each in ("input", "args", "arguments") if block.get(each) is not None), None)
-    id = next((block[each] for each in ("call_id", "toolCallId", "id") if block.get(each) is not None), None)
-    return name, arguments, text_id(id)
+def _check(transcript: Transcript, part: Any, message: ChatMessage, position: int) -> None:
+    """What nobody here can read of what an agent said or did is an error: it may be a call like any other."""
+    check_parts([part], f"message {position}")
+    if is_own_data(part):
+        transcript.events.append(
+            Message("agent", "", transcript.turn, message.agent or "", transcript.time, captured=False)
+        )
 
 
 def _is_told(calls: Sequence[ToolCall] | None, name: str, arguments: Any, id: str) -> bool:
@@ -296,28 +317,51 @@ def object_of(arguments: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
-def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool) -> bool:
+_ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
+_ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
+_ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
+"""Calls of tools that a model brings along and its host carries out."""
+SILENT_ITEMS = frozenset(
+    (
+        *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+        *("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference", "compaction"),
+        *("tool_search_call", "tool_search_output", "compaction_summary", "compaction_trigger"),
+        *("additional_tools"),
+    )
+)
+"""Items that neither say nor call anything of ours: thoughts, and what a provider's own servers did."""
+ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
+
+
+def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
     """One item of the Responses API: calls that follow each other were made in one turn."""
-    match item.type:
-        case "function_call" | "custom_tool_call" | "mcp_call":
-            if not batch:
-                transcript.begin_turn()
-            if not item.name:
-                raise Malformed("a function call has no name")
-            given = {"input": item.input} if item.type == "custom_tool_call" else item.arguments
-            id = text_id(item.id if item.call_id is None else item.call_id)
-            transcript.call(item.name, given, id, "agent", item.agent or "")
-            if item.type == "mcp_call" and (item.output is not None or item.error):
-                error = True if item.error else None
-                shown = item.output if item.output is not None else item.error
-                transcript.answer(shown, id, agent=item.agent or "", error=error)
-            return True
-        case "function_call_output" | "custom_tool_call_output":
-            transcript.answer(item.output, text_id(item.call_id), agent=item.agent or "")
-            return False
-        case _:
-            # Reasoning and server-side items neither say nor call anything of ours.
-            return batch
+    kind, agent = item.type or "", item.agent or ""
+    if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
+        if not batch:
+            transcript.begin_turn()
+        name = item.name or (kind.removesuffix("_call") if kind in _ITEM_ACTIONS else "")
+        if not name:
+            raise Malformed("a function call has no name")
+        given = item.arguments if item.arguments is not None else item.input
+        if kind == "custom_tool_call":
+            given = {"input": item.input}
+        elif kind in _ITEM_ACTIONS:
+            given = {"action": item.action if item.action is not None else item.operation}
+        id = text_id(item.id if item.call_id is None else item.call_id)
+        transcript.call(name, given, id, "agent", agent)
+        if kind == "mcp_call" and (item.output is not None or item.error):
+            error = True if item.error else None
+            shown = item.output if item.output is not None else item.error
+            transcript.answer(shown, id, agent=agent, error=error)
+        return True
+    if kind in ITEMS and kind not in SILENT_ITEMS:
+        shown = item.output if item.output is not None else item.content
+        id = next((each for each in (item.call_id, item.tool_call_id, item.id) if each is not None), None)
+        transcript.answer(shown, text_id(id), agent=agent)
+        return False
+    if kind not in SILENT_ITEMS:
+        raise Malformed(f"message {position} is an item of the unknown type `{kind}`")
+    return batch
 
 
 def text_id(id: Any) -> str:

@@ -12,6 +12,7 @@ from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.langchain import mixed_message
+from bylaw.trace.readers.parts import answer_in, call_in, named, words_in
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.readers.recorded import message_of_parts
 from bylaw.trace.source import Source
@@ -122,9 +123,11 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                     texts.append(str(part.get("content") or ""))
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
-                case _:
-                    # Thoughts and files say nothing that can be checked.
+                case "thinking" | "file" | "compaction":
+                    # They say nothing that can be checked.
                     pass
+                case kind:
+                    raise Malformed(f"a part of the unknown kind `{kind}`")
         if message.get("kind") == "response":
             told.append(ChatMessage("assistant", "\n".join(filter(None, texts)) or None, calls or None))
         yield told
@@ -155,6 +158,8 @@ def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
             elif block.get("block_type") == "tool_call" and text_id(block.get("tool_call_id")) not in told:
                 given = block.get("tool_kwargs")
                 calls.append(_call(block.get("tool_name"), given, text_id(block.get("tool_call_id"))))
+            elif block.get("block_type") not in _SILENT_BLOCKS:
+                raise Malformed(f"a block of the unknown type `{block.get('block_type')}`")
         text = "\n".join(filter(None, texts)) or message.get("content")
         if role in {"tool", "function"}:
             yield [_answer(text if text is not None else "", text_id(about.get("tool_call_id")), about.get("name"))]
@@ -162,18 +167,34 @@ def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
             yield [ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)]
 
 
+_SILENT_BLOCKS = {"tool_call", "image", "audio", "video", "document", "cache", "citable", "citation", "thinking"}
+_SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "error", "hosted_vector_store"}
+
+
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
     """Messages of Microsoft's Agent Framework: text, calls and results are contents of them."""
     for message in messages:
-        contents = cast(list[Fields], message.get("contents") or [])
-        texts = [str(each.get("text") or "") for each in contents if each.get("type") == "text"]
-        calls = [
-            _call(each.get("name"), each.get("arguments"), text_id(each.get("call_id")))
-            for each in contents
-            if each.get("type") == "function_call"
-        ]
-        answers = [_result(each) for each in contents if each.get("type") == "function_result"]
-        yield answers or [ChatMessage(str(message.get("role")), "".join(texts) or None, calls or None)]
+        texts: list[str] = []
+        calls: list[ToolCall] = []
+        answers: list[ChatMessage] = []
+        for each in cast(list[Fields], message.get("contents") or []):
+            kind = each.get("type")
+            if kind == "text":
+                texts.append(str(each.get("text") or ""))
+            elif kind == "function_call":
+                calls.append(_call(each.get("name"), each.get("arguments"), text_id(each.get("call_id"))))
+            elif kind == "function_result":
+                answers.append(_result(each))
+            elif call := call_in(each):
+                calls.append(_call(*call))
+            elif answer := answer_in(each):
+                answers.append(_answer(answer.content, answer.id, None, answer.error))
+            elif kind not in _SILENT_CONTENTS and words_in(each) is None:
+                raise Malformed(f"a content that cannot be read: {named(each)}")
+        if calls or texts or not answers:
+            said = ChatMessage(str(message.get("role")), "".join(texts) or None, calls or None)
+            answers = [said, *answers] if calls else [*answers, said]
+        yield answers
 
 
 def _result(content: Fields) -> ChatMessage:

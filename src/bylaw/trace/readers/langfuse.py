@@ -51,14 +51,20 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
             elif kind == "TOOL":
                 tools.append(_tool(row, observations, traces))
         except ODD as error:
-            yield source.fault(len(generations), f"observation `{id}`: {oddity(error)}")
+            why = f"observation `{id}`: {oddity(error)}"
+            if kind == "TOOL":
+                yield source.fault(len(generations), why)
+                continue
+            told.add(_trace(row))
+            generations.append(Generation(_start(row), [], [], _session(row, traces), _trace(row), fault=why))
     # An export of traces alone still has what went in and what came out.
     for id, row in traces.items():
         if id not in told:
             try:
                 generations.append(_generation({**row, "traceId": id}, {}, traces))
             except ODD as error:
-                yield source.fault(len(generations), f"trace `{id}`: {oddity(error)}")
+                why = f"trace `{id}`: {oddity(error)}"
+                generations.append(Generation(_start(row), [], [], _session(row, traces), id, fault=why))
     yield from weave(source, generations, tools, FORMAT)
 
 
@@ -99,6 +105,10 @@ def _session(row: Row, traces: dict[str, Row]) -> str:
     return str(session or "")
 
 
+def _start(row: Row) -> float:
+    return seconds(_get(row, "startTime", "start_time", "timestamp")) or 0.0
+
+
 def _agent(row: Row, observations: dict[str, Row]) -> str:
     """The name of the nearest agent around an observation."""
     visited: set[str] = set()
@@ -120,7 +130,7 @@ def _generation(row: Row, observations: dict[str, Row], traces: dict[str, Row]) 
             given = row.get("input")
     tools: Any = cast(Row, given).get("tools") if isinstance(given, dict) else None
     return Generation(
-        start=(seconds(_get(row, "startTime", "start_time", "timestamp")) or 0.0),
+        start=_start(row),
         history=messages_in(given, "user"),
         output=messages_in(row.get("output"), "assistant"),
         session=_session(row, traces),

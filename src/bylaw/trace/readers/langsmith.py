@@ -50,7 +50,13 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
             elif run.get("run_type") == "tool":
                 tools.append(_tool(run, runs))
         except ODD as error:
-            yield source.fault(len(generations), f"run `{id}`: {oddity(error)}")
+            why = f"run `{id}`: {oddity(error)}"
+            try:
+                start, thread, trace = _time(run.get("start_time")), _thread(run, runs), str(run.get("trace_id") or id)
+            except ODD:
+                yield source.fault(len(generations), why)
+                continue
+            generations.append(Generation(start, [], [], thread, trace, fault=why))
     yield from weave(source, generations, tools, FORMAT)
 
 

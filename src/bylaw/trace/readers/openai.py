@@ -6,19 +6,12 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Record, decode
+from bylaw.trace.document import Record
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.plain_chat import follow_plain
-from bylaw.trace.readers.chat import (
-    CONVERSATION,
-    MESSAGES,
-    PLAIN_CONVERSATION,
-    ChatConversation,
-    PlainConversation,
-    follow,
-    text_id,
-)
+from bylaw.trace.readers.chat import PLAIN_CONVERSATION, ChatConversation, PlainConversation, follow, text_id
+from bylaw.trace.readers.dialects import read_talk
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
@@ -62,11 +55,11 @@ def conversation(source: Source, record: Record) -> Trajectory:
 
 def _talk(record: Record) -> ChatConversation | PlainConversation:
     if is_list(record):
-        return ChatConversation(decode(MESSAGES, record.raw))
+        return read_talk(record.raw, listed=True)
     try:
         return PLAIN_CONVERSATION.decode(record.raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return decode(CONVERSATION, record.raw)
+        return read_talk(record.raw, listed=False)
 
 
 def _context(given: Any) -> dict[str, Any]:

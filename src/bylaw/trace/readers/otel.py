@@ -51,7 +51,14 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
                     why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
                     yield source.fault(len(generations), f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")
         except ODD as error:
-            yield source.fault(len(generations), f"span `{id}`: {oddity(error)}")
+            why = f"span `{id}`: {oddity(error)}"
+            try:
+                start = _moment(span.span.start_time_unix_nano)
+            except ODD:
+                yield source.fault(len(generations), why)
+                continue
+            session = _inherited(span, known, _SESSION)
+            generations.append(Generation(start, [], [], session, span.span.trace_id, fault=why))
     yield from weave(source, generations, runs, FORMAT)
 
 

@@ -3,10 +3,13 @@
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from bylaw.trace.document import Malformed, tell
-from bylaw.trace.readers.chat import ChatMessage, ToolCall, call_in, name_and_arguments, object_of, text_id
+from bylaw.trace.document import Malformed
+from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
+from bylaw.trace.readers.dialects import as_chat
 from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, may_tell, named, words_in
 from bylaw.trace.transcript import plain_text
 
 MessageMark = tuple[Any, ...]
@@ -20,7 +23,11 @@ def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
     return merged([each for message in _messages_in(recorded, role) for each in _spread(message)])
 
 
-def _messages_in(recorded: Any, role: str) -> list[ChatMessage]:
+_CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "functionCall")
+"""Where calls may stand beside a message, or without one."""
+
+
+def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[ChatMessage]:
     if isinstance(recorded, str):
         if recorded[:1] in ("[", "{"):
             try:
@@ -29,7 +36,7 @@ def _messages_in(recorded: Any, role: str) -> list[ChatMessage]:
                 pass
         return [ChatMessage(role=role, content=recorded)] if recorded else []
     if isinstance(recorded, list):
-        return [message for each in cast(list[Any], recorded) for message in _messages_in(each, role)]
+        return [message for each in cast(list[Any], recorded) for message in _messages_in(each, role, listed=True)]
     if not isinstance(recorded, dict):
         return []
     value = cast(dict[str, Any], recorded)
@@ -39,24 +46,37 @@ def _messages_in(recorded: Any, role: str) -> list[ChatMessage]:
         return message_of_parts(value, role)
     for name in ("generations", "message", "messages", "contents", "candidates"):
         if isinstance(value.get(name), list | dict):
-            return _messages_in(value[name], role)
-    return _single(value, role)
+            return _beside(value, _messages_in(value[name], role), role)
+    return _single(value, role, listed=listed)
 
 
-def _single(message: dict[str, Any], role: str) -> list[ChatMessage]:
+def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> list[ChatMessage]:
+    """Messages, and the calls that a record keeps beside them where they tell none themselves."""
+    calls = {name: value[name] for name in _CALLING if value.get(name)}
+    if not calls or any(message.tool_calls or _spread(message) != [message] for message in messages):
+        return messages
+    return messages + as_chat(calls, "an output", role)
+
+
+def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMessage]:
     if is_langchain(message):
         return [chat_message(message)]
     if str(message.get("type")) in ITEMS and "role" not in message:
         return _item(message)
-    if "role" in message:
-        try:
-            return [msgspec.convert(message, ChatMessage)]
-        except msgspec.ValidationError as error:
-            raise Malformed(f"a message is malformed: {tell(error)}") from error
-    for name in ("input", "output", "content", "prompt"):
+    if "type" in message and "role" not in message and (call_in(message) or answer_in(message)):
+        return message_of_parts({"parts": [message]}, role)
+    if "role" in message or any(message.get(name) for name in _CALLING):
+        return as_chat(message, "a message", role)
+    for name in ("input", "output", "content", "prompt", "text"):
         if name in message:
             return _messages_in(message[name], role)
-    return []
+    if not may_tell(message):
+        return []
+    if role == "user" and not listed:
+        # What a prompt was filled in with: something was said to the model.
+        return [ChatMessage("user", "", captured=False)]
+    keys = ", ".join(f"`{name}`" for name in list(message)[:4])
+    raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
 ITEMS = {
@@ -65,7 +85,7 @@ ITEMS = {
     "mcp_call",
     "function_call_output",
     "custom_tool_call_output",
-    "reasoning",
+    *SILENT_ITEMS,
 }
 
 
@@ -93,6 +113,9 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
     texts: list[str] = []
     calls: list[ToolCall] = []
     answers: list[ChatMessage] = []
+    said = str(message.get("role") or role)
+    said = "assistant" if said == "model" else said
+    is_whole = True
     for part in cast(list[dict[str, Any]], message["parts"]):
         match part:
             case {"type": "text"}:
@@ -111,13 +134,31 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
                 texts.append(text)
             case {"type": "function_call"}:
                 calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
-            case _:
+            case _ if found := call_in(part):
+                calls.append(ToolCall(found[2], name=found[0], arguments=found[1]))
+                answers += [_told(each) for each in (answer_in(part),) if each is not None]
+            case _ if answer := answer_in(part):
+                answers.append(_told(answer))
+            case _ if (words := words_in(part)) is not None:
                 # Reasoning, images and files say nothing that can be checked.
-                pass
-    said = str(message.get("role") or role)
-    if answers or said == "tool":
+                texts.append(words)
+            case _ if said == "assistant":
+                raise Malformed(f"a message has a part that cannot be read: {named(part)}")
+            case _:
+                is_whole = False
+    if said == "tool":
         return answers
-    return [ChatMessage("assistant" if said == "model" else said, "\n".join(texts) or None, calls or None)]
+    made = [ChatMessage(said, "\n".join(filter(None, texts)) or None, calls or None)]
+    if answers and not calls and not any(texts):
+        made = []
+    if not is_whole and said == "user":
+        made.append(ChatMessage("user", "", captured=False))
+    return made + answers if said == "assistant" else answers + made
+
+
+def _told(answer: PartAnswer) -> ChatMessage:
+    """A result that a part holds, as a message of its own."""
+    return ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
 
 
 def _called(part: dict[str, Any]) -> str:
@@ -152,30 +193,32 @@ def gemini_answer(answer: dict[str, Any]) -> ChatMessage:
 def _spread(message: ChatMessage) -> list[ChatMessage]:
     """A message whose calls and answers are blocks of its content, with these told apart."""
     content = message.content
-    if not isinstance(content, list) or message.role not in {"assistant", "user"}:
+    if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
         return [message]
+    parts = cast(list[Any], content)
+    if message.role == "tool":
+        answers = [] if message.tool_call_id else answers_in(parts)
+        return [_told(each) for each in answers] or [message]
     calls: list[ToolCall] = []
-    answers: list[ChatMessage] = []
+    told_answers: list[ChatMessage] = []
     rest: list[Any] = []
-    for part in cast(list[Any], content):
+    for part in parts:
         block = cast(dict[str, Any], part) if isinstance(part, dict) else {}
+        answer = answer_in(block)
+        if answer is not None:
+            told_answers.append(_told(answer))
         if message.role == "assistant" and (call := call_in(block)):
             calls.append(ToolCall(call[2], name=call[0], arguments=call[1]))
-        elif message.role == "user" and block.get("type") == "tool_result":
-            error = block.get("is_error")
-            answer = ChatMessage(
-                role="tool", content=block.get("content"), tool_call_id=text_id(block.get("tool_use_id"))
-            )
-            answer.is_error = error if isinstance(error, bool) else None
-            answers.append(answer)
-        else:
+        elif answer is None:
             rest.append(part)
-    if not calls and not answers:
+    if not calls and not told_answers:
         return [message]
     told = {text_id(call.id) for call in message.tool_calls or ()}
-    message.tool_calls = [*(message.tool_calls or ()), *(call for call in calls if call.id not in told)] or None
-    message.content = rest or None
-    return [*answers, message] if rest or message.tool_calls else answers
+    fresh = [call for call in calls if not call.id or call.id not in told]
+    made = replace(message, tool_calls=[*(message.tool_calls or ()), *fresh] or None, content=rest or None)
+    if not rest and not made.tool_calls:
+        return told_answers
+    return [made, *told_answers] if message.role == "assistant" else [*told_answers, made]
 
 
 def merged(messages: list[ChatMessage]) -> list[ChatMessage]:

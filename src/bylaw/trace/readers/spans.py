@@ -36,6 +36,8 @@ class Generation(Struct):
     tools: Sequence[Any] = ()
     called: bool = False
     """The source says that it called tools, whether or not it says which."""
+    fault: str = ""
+    """Why nothing of it can be read: then its conversation cannot be told as a whole."""
 
 
 class ToolRun(Struct):
@@ -234,6 +236,9 @@ def weave(
             key = _continued(span, ends) if isinstance(span, Generation) else ""
             key = traces[span.trace] = key or span.trace
         dialogue = dialogues.setdefault(key, Dialogue(key))
+        if isinstance(span, Generation) and span.fault:
+            faults.setdefault(key, span.fault)
+            continue
         try:
             if isinstance(span, ToolRun):
                 dialogue.waiting.append(span)

@@ -1,0 +1,221 @@
+"""Chat messages in the dialects of other SDKs, told as ours; and those of which something cannot be read, refused.
+
+Bedrock's and Gemini's messages differ in their parts, which `parts` reads. Those of the Vercel AI SDK keep calls under
+`toolInvocations` or `parts`; several write camelCase; LangChain leaves a provider's calls under `additional_kwargs`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct, defstruct
+
+from bylaw.trace.document import Malformed, decode, tell
+from bylaw.trace.readers.chat import (
+    CONVERSATION,
+    MESSAGES,
+    ChatConversation,
+    ChatMessage,
+    ToolCall,
+    text_id,
+)
+from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.parts import call_in, first, invocation_answer, may_tell, words_in
+
+Fields = dict[str, Any]
+
+HARMLESS = frozenset(
+    (
+        *("annotations", "logprobs", "finish_reason", "finishReason", "stop_reason", "stopReason"),
+        *("stop_sequence", "index", "reasoning", "reasoning_content", "reasoning_details", "reasoningContent"),
+        *("thinking", "thinking_blocks", "reasoning_text", "reasoningText", "encrypted_content", "signature"),
+        *("parsed", "phase", "weight", "prefix", "usage", "model", "status", "metadata", "response_metadata"),
+        *("usage_metadata", "provider_specific_fields", "providerMetadata", "provider_metadata"),
+        *("providerOptions", "experimental_providerMetadata", "provider", "provider_data", "cache_control"),
+        *("cacheControl", "created", "created_at", "createdAt", "updated_at", "updatedAt", "object"),
+        *("stop_details", "incomplete_details", "container", "context_management", "system_fingerprint"),
+        *("service_tier", "cost", "latency", "tokens", "raw_data", "turn_idx", "example", "revisionId"),
+        *("feedback", "rating", "tags", "author", "sender", "user", "username", "user_name", "display_name"),
+        *("from", "to", "channel", "title", "source", "uuid", "parent_id", "parentId", "thread_id", "run_id"),
+        *("assistant_id", "session_id", "conversation_id"),
+    )
+)
+"""Keys of a message under which nobody keeps what was said, called or answered."""
+_TOLD = frozenset(ChatMessage.__struct_fields__)
+_ALIASES = {
+    "toolCalls": "tool_calls",
+    "toolCallId": "tool_call_id",
+    "tool_use_id": "tool_call_id",
+    "toolUseId": "tool_call_id",
+    "functionCall": "function_call",
+    "isError": "is_error",
+    "toolName": "name",
+    "tool_name": "name",
+}
+"""What others call our fields."""
+_OWN = frozenset(
+    (
+        *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
+        *("text", "attachments", "experimental_attachments", "result"),
+    )
+)
+"""Fields that are read here."""
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+
+_fields: Any = [(name, Any, None) for name in sorted(HARMLESS - _TOLD)]
+KnownMessage: Any = defstruct("KnownMessage", _fields, bases=(ChatMessage,), forbid_unknown_fields=True, gc=False)
+"""A message that has no field but those that are read, and harmless ones."""
+_KnownConversation: Any = defstruct(
+    "_KnownConversation", [("messages", list[KnownMessage])], bases=(ChatConversation,), kw_only=True, gc=False
+)
+_known_conversation = msgspec.json.Decoder(_KnownConversation)
+_known_messages = msgspec.json.Decoder(list[KnownMessage])
+_anything = msgspec.json.Decoder(list[Fields])
+
+
+class _Talk(Struct):
+    messages: list[Fields]
+
+
+_talk = msgspec.json.Decoder(_Talk)
+
+
+def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
+    """A conversation whose messages need not be plain ones: an object with `messages`, or a bare list of them."""
+    try:
+        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    # What is no conversation in any dialect is told as it always was.
+    if listed:
+        decode(MESSAGES, raw)
+        return ChatConversation(chat_messages(decode(_anything, raw)))
+    talk = decode(CONVERSATION, raw)
+    talk.messages = chat_messages(decode(_talk, raw).messages)
+    return talk
+
+
+def chat_messages(messages: Iterable[Any]) -> list[ChatMessage]:
+    """All messages of a conversation."""
+    told: list[ChatMessage] = []
+    for position, message in enumerate(messages):
+        told += [chat_message(message)] if is_langchain(message) else as_chat(message, f"message {position}")
+    return told
+
+
+def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
+    """The chat messages that a message of any dialect is; `role` is whose it is where it does not say.
+
+    Raises `Malformed` where it has a field that is not known and may hold a call, a result or words.
+    """
+    fields = _named(message, place)
+    said = fields.get("role") or role
+    fields["role"] = _ROLES.get(str(said), said) or None
+    extra = fields.pop("additional_kwargs", None)
+    if isinstance(extra, dict):
+        told = _named(cast("Fields", extra), place)
+        fields |= {name: value for name, value in told.items() if not fields.get(name)}
+    given = {name: fields.pop(name) for name in _OWN if name in fields}
+    _check(fields, place)
+    if fields.get("tool_calls") is not None:
+        fields["tool_calls"] = [_call(each) for each in _listed(fields["tool_calls"])]
+    if isinstance(audio := fields.get("audio"), dict) and not fields.get("content"):
+        fields["content"] = cast("Fields", audio).get("transcript")
+    if fields["role"] == "tool" and fields.get("content") is None:
+        fields["content"] = first({**fields, **given}, ("output", "result", "parts"))
+    elif "result" in given and may_tell(given["result"]):
+        raise _unknown("result", place)
+    made = _converted({name: value for name, value in fields.items() if name in _TOLD}, place)
+    if made.role == "tool":
+        return [made]
+    made.content = _content(made.content, given, made.role)
+    return [made, *_invoked(made, given)]
+
+
+def _content(content: Any, given: Fields, role: str | None) -> Any:
+    """What a message says in all the places where it may: its parts tell more than a text beside them."""
+    parts = given.get("parts")
+    words = content if content not in (None, "") else given.get("text")
+    said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
+    files = first(given, ("attachments", "experimental_attachments"))
+    if files and role == "user":
+        said.append({"type": "file"})
+    if not said:
+        return words
+    if words is None or (isinstance(words, str) and _same(words, said)):
+        return said
+    return [*(cast("list[Any]", words) if isinstance(words, list) else [words]), *said]
+
+
+def _same(words: str, parts: Iterable[Any]) -> bool:
+    """Whether parts say what a text says, up to the blanks between them."""
+    told = "".join(text for part in parts if (text := words_in(part)))
+    return "".join(words.split()) in ("", "".join(told.split()))
+
+
+def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
+    """The calls of a message that are kept with their results, or beside them; it is given the calls."""
+    listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
+    if any(not isinstance(each, dict) for each in listed):
+        raise Malformed("a tool invocation is no object")
+    blocks = [cast("Fields", part) for part in _listed(message.content) if isinstance(part, dict)]
+    told = {call[2] for block in blocks if (call := call_in(block))}
+    told.update(text_id(call.id) for call in message.tool_calls or ())
+    fresh = [each for each in cast("list[Fields]", listed) if text_id(each.get("toolCallId")) not in told]
+    if fresh:
+        calls = [msgspec.convert(_call(each), ToolCall) for each in fresh]
+        message.tool_calls = [*(message.tool_calls or ()), *calls]
+    answers = [answer for each in fresh if (answer := invocation_answer(each)) is not None]
+    results = _listed(first(given, ("toolResults", "tool_results")) or [])
+    answers += [invocation_answer({"state": "result", **cast("Fields", each)}) for each in results]
+    return [
+        ChatMessage("tool", each.content, tool_call_id=each.id, is_error=each.error, refused=each.refused or None)
+        for each in answers
+        if each is not None
+    ]
+
+
+def _named(message: Fields, place: str) -> Fields:
+    """A message under our names. What two of its fields tell of one thing must be the same."""
+    fields: Fields = {}
+    for name, value in message.items():
+        ours = _ALIASES.get(name, name)
+        if value is None or (value in ([], "") and ours in fields):
+            continue
+        if fields.get(ours) not in (None, [], "", value):
+            raise Malformed(f"{place} tells `{ours}` twice, and otherwise the second time")
+        fields[ours] = value
+    return fields
+
+
+def _call(call: Any) -> Any:
+    """A tool call under our names."""
+    if not isinstance(call, dict):
+        return call
+    fields = cast("Fields", call)
+    if "function" in fields or "custom" in fields:
+        return fields
+    named = {"id": first(fields, ("id", "toolCallId", "call_id", "toolUseId"))}
+    named["name"] = first(fields, ("name", "toolName", "tool_name"))
+    return {**fields, **named, "arguments": first(fields, ("arguments", "args", "input"))}
+
+
+def _check(fields: Fields, place: str) -> None:
+    for name in fields.keys() - _TOLD - HARMLESS - {"audio"}:
+        if may_tell(fields[name]):
+            raise _unknown(name, place)
+
+
+def _unknown(name: str, place: str) -> Malformed:
+    return Malformed(f"{place} has a field that cannot be read: `{name}`")
+
+
+def _converted(fields: Fields, place: str) -> ChatMessage:
+    try:
+        return msgspec.convert(fields, ChatMessage)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"{place} is malformed: {tell(error)}") from error
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]

@@ -1,0 +1,249 @@
+"""The parts that a message may be made of: which of them call a tool, which answer a call, and which nobody here reads.
+
+Every SDK names them its own way: OpenAI's and Anthropic's have a `type`, those of Bedrock and Gemini are told by their
+one key, those of the Vercel AI SDK bear the tool's name in their type and hold a call and its result at once. A part
+that is none of these may be anything, also a payment: it is named, never passed over (decision 575).
+"""
+
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.trace.document import Malformed
+from bylaw.trace.transcript import part_text, plain_text, seconds
+
+Fields = dict[str, Any]
+
+_CALLS = frozenset(
+    (
+        *("tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call", "mcp_call"),
+        *("custom_tool_call", "server_tool_call", "mcp_server_tool_call"),
+    )
+)
+_ANSWERS = frozenset(
+    (
+        *("tool_result", "tool-result", "tool_call_response", "server_tool_call_response"),
+        *("function_call_output", "custom_tool_call_output", "function_result", "mcp_server_tool_result"),
+    )
+)
+_KEYED_CALLS = ("toolUse", "functionCall", "function_call", "toolCall", "tool_use", "tool_call")
+_KEYED_ANSWERS = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_result")
+_ARGUMENTS = ("input", "args", "arguments", "rawInput")
+_CALL_IDS = ("call_id", "toolCallId", "toolUseId", "tool_call_id", "id")
+_ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
+_CONTENTS = ("content", "output", "result", "response")
+_FAILED = frozenset(("output-error", "output-denied"))
+
+_SILENT = frozenset(
+    (
+        *("image", "image_url", "input_image", "output_image", "audio", "input_audio", "output_audio", "video"),
+        *("video_url", "file", "input_file", "document", "resource", "resource_link", "blob", "uri", "data"),
+        *("hosted_file", "thinking", "redacted_thinking", "reasoning", "redacted-reasoning", "reasoning_text"),
+        *("text_reasoning", "summary_text", "step-start", "source", "source-url", "source-document", "citation"),
+        *("citations", "usage", "search_result", "container_upload", "compaction", "fallback", "tool_reference"),
+        *("system-prompt", "cache", "web_search_call", "file_search_call", "code_interpreter_call"),
+        *("image_generation_call", "mcp_list_tools", "code_interpreter_tool_call", "image_generation_tool_call"),
+        *("hosted_vector_store", "item_reference"),
+    )
+)
+"""Types of parts that hold no call, no result, and no words that are read: pictures, files, thoughts."""
+_SILENT_KEYS = frozenset(
+    (
+        *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
+        *("fileData", "inline_data", "file_data", "executableCode", "executable_code", "codeExecutionResult"),
+        *("code_execution_result"),
+    )
+)
+"""The one key of such parts where they have no type."""
+_BESIDE_WORDS = frozenset(
+    (
+        *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),
+        *("id", "index", "logprobs", "state", "providerMetadata", "provider_metadata", "providerOptions"),
+        *("metadata", "meta", "_meta", "thoughtSignature", "thought_signature", "thought", "extras", "signature"),
+        *("internal", "part_kind", "channels", "additional_properties", "raw_representation"),
+        *("experimental_providerMetadata", "providerExecuted", "name"),
+    )
+)
+"""What a text part may have beside its words."""
+
+
+class PartAnswer(Struct):
+    """A result that a part holds."""
+
+    content: Any
+    id: str = ""
+    tool: str = ""
+    error: bool | None = None
+    refused: bool = False
+
+
+def call_in(block: Fields) -> tuple[str, Any, str] | None:
+    """The call that a part of a message is: its tool, arguments and id."""
+    kind = block.get("type")
+    inner, name = block, None
+    if kind is None:
+        key = next((key for key in _KEYED_CALLS if isinstance(block.get(key), dict)), None)
+        if key is None:
+            return None
+        inner = cast("Fields", block[key])
+    elif kind == "tool-invocation":
+        inner = _fields(block.get("toolInvocation"))
+    elif kind == "dynamic-tool":
+        pass
+    elif isinstance(kind, str) and kind.startswith("tool-") and kind not in _CALLS and kind not in _ANSWERS:
+        name = kind.removeprefix("tool-")
+    elif kind not in _CALLS:
+        return None
+    name = name or inner.get("name") or inner.get("toolName") or inner.get("tool_name")
+    if not isinstance(name, str) or not name:
+        raise Malformed("a tool call has no name")
+    arguments = first(inner, _ARGUMENTS)
+    if kind == "custom_tool_call":
+        arguments = {"input": arguments}
+    elif arguments is None and kind is None and "name" in inner:
+        # Gemini leaves out the arguments of a call that has none.
+        arguments = {}
+    return name, arguments, _text(first(inner, _CALL_IDS))
+
+
+def answer_in(block: Fields) -> PartAnswer | None:
+    """The result that a part of a message holds, also of the call that it is."""
+    kind = block.get("type")
+    if kind is None:
+        key = next((key for key in _KEYED_ANSWERS if isinstance(block.get(key), dict)), None)
+        return _keyed_answer(cast("Fields", block[key])) if key is not None else None
+    kind = str(kind)
+    if kind in _ANSWERS or kind.endswith("_tool_result"):
+        error = block.get("is_error", block.get("isError"))
+        content = first(block, _CONTENTS)
+        told = _output(content) if kind == "tool-result" else (content, None)
+        error = error if isinstance(error, bool) else told[1]
+        tool = block.get("toolName")
+        return PartAnswer(told[0], _text(first(block, _ANSWER_IDS)), tool if isinstance(tool, str) else "", error)
+    if kind == "mcp_call":
+        if block.get("output") is None and not block.get("error"):
+            return None
+        failed = True if block.get("error") else None
+        return PartAnswer(first(block, ("output", "error")), _text(first(block, _CALL_IDS)), error=failed)
+    if kind in ("tool-invocation", "dynamic-tool") or (kind.startswith("tool-") and kind not in _CALLS):
+        inner = _fields(block.get("toolInvocation")) if kind == "tool-invocation" else block
+        return invocation_answer(inner)
+    return None
+
+
+def answers_in(parts: list[Any]) -> list[PartAnswer]:
+    """The results that the parts of a tool's message hold; none unless each is one: else they are one result."""
+    found = [answer_in(_fields(part)) for part in parts]
+    answers = [each for each in found if each is not None]
+    return answers if len(answers) == len(found) else []
+
+
+def invocation_answer(invocation: Fields) -> PartAnswer | None:
+    """What became of a call of the Vercel AI SDK, which keeps both in one; None where nothing has yet."""
+    state = invocation.get("state")
+    content = first(invocation, ("output", "result"))
+    if state in _FAILED or (content is None and invocation.get("errorText")):
+        content = content if content is not None else invocation.get("errorText") or "Error"
+        return PartAnswer(content, _text(first(invocation, _CALL_IDS)), error=True, refused=state == "output-denied")
+    if content is None and state not in ("result", "output-available"):
+        return None
+    return PartAnswer(content, _text(first(invocation, _CALL_IDS)))
+
+
+def _keyed_answer(inner: Fields) -> PartAnswer:
+    """A result of Bedrock's or Gemini's. What is no object goes under `result` with Gemini, a failure under `error`."""
+    content: Any = first(inner, _CONTENTS)
+    error = True if inner.get("status") == "error" else None
+    if content.__class__ is list and len(content) == 1:
+        only = _fields(content[0])
+        content = only["json"] if only.keys() == {"json"} else content
+    if "response" in inner and isinstance(content, dict):
+        told = cast("Fields", content)
+        if told.keys() == {"result"}:
+            content = told["result"]
+        elif told.keys() == {"error"}:
+            content, error = told["error"], True
+    name = inner.get("name")
+    id = _text(first(inner, _ANSWER_IDS))
+    return PartAnswer(content, id, name if isinstance(name, str) else "", error)
+
+
+def _output(content: Any) -> tuple[Any, bool | None]:
+    """A result without what the Vercel AI SDK puts around it, and whether that says that the call failed."""
+    inner = _fields(content)
+    match inner.get("type"):
+        case "text" | "json" | "content" if "value" in inner:
+            return inner["value"], None
+        case "error-text" | "error-json" if "value" in inner:
+            return inner["value"], True
+        case "execution-denied":
+            return inner.get("reason") or "denied", True
+        case _:
+            return content, None
+
+
+def words_in(part: Any) -> str | None:
+    """What a part says; empty where it is silent, None where nobody here can read it."""
+    if isinstance(part, str):
+        return part
+    block = _fields(part)
+    kind = block.get("type")
+    if not block or (isinstance(kind, str) and (kind in _SILENT or kind.startswith("data-"))):
+        return None if not block and part else ""
+    if kind is None:
+        if not _SILENT_KEYS.isdisjoint(block):
+            return ""
+        if isinstance(cited := block.get("citationsContent"), dict):
+            return plain_text(cast("Fields", cited).get("content"))
+        if not isinstance(text := block.get("text"), str):
+            return None
+        words = "" if block.get("thought") else text
+    else:
+        words = part_text(block)
+    beside = block.keys() - _BESIDE_WORDS
+    return None if beside and any(may_tell(block[name]) for name in beside) else words
+
+
+def is_own_data(part: Any) -> bool:
+    """Whether a part is what an application shows beside the words, in a shape of its own."""
+    return str(_fields(part).get("type")).startswith("data-")
+
+
+def check_parts(content: Any, place: str) -> None:
+    """Raises `Malformed` where a part of what an agent said or did is in no shape that is known here."""
+    for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
+        block = _fields(part)
+        if words_in(part) is None and call_in(block) is None and answer_in(block) is None:
+            raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
+
+
+def named(part: Any) -> str:
+    """What a part is called, for somebody who looks for it."""
+    block = _fields(part)
+    if kind := block.get("type"):
+        return f"type `{kind}`"
+    keys = ", ".join(f"`{key}`" for key in list(block)[:4])
+    return f"with {keys}" if keys else f"a `{type(part).__name__}`"
+
+
+def may_tell(value: Any) -> bool:
+    """Whether a field that nobody here knows may hold a call, a result or words: a figure, a name or a date cannot."""
+    if isinstance(value, str):
+        text = value.strip()
+        return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
+    if isinstance(value, dict):
+        return any(not (each is None or isinstance(each, int | float)) for each in cast("Fields", value).values())
+    return isinstance(value, list) and any(may_tell(each) for each in cast("list[Any]", value))
+
+
+def first(fields: Fields, names: tuple[str, ...]) -> Any:
+    """The first of the fields that says anything."""
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _fields(value: Any) -> Fields:
+    return cast("Fields", value) if isinstance(value, dict) else {}
+
+
+def _text(id: Any) -> str:
+    return "" if id is None else str(id)
