@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from bylaw.facts.entity import Fact, Origin
 from bylaw.facts.variable import (
+    ANY_TEXT,
     EITHER,
     EVERYWHERE,
     FLIPPED,
@@ -29,6 +30,7 @@ from bylaw.facts.variable import (
     difference_kind,
     is_exact,
     meet,
+    new_variable,
     place_of,
     plain_kind,
     points,
@@ -74,10 +76,10 @@ class Unknown:
         exact: bool = True,
         lowest: int | None = None,
         highest: int | None = None,
-        words: frozenset[Any] | None = None,
+        words: Words = ANY_TEXT,
     ) -> None:
         self.decider = decider
-        self.text = text = _short(text)
+        self.text = text = _short(text) if len(text) > TEXT else text
         self.needs = needs
         self.kind: ValueKind = kind
         self.step = step
@@ -87,13 +89,12 @@ class Unknown:
         self.variable: Variable | None = None
         self.answers: dict[tuple[Order, type, Any], Any] | None = None
         """Comparisons made before: along another path the same question is asked again."""
-        if kind in LINES:
+        if kind == "text":
+            self.variable = new_variable(Variable, (text, words, None, needs, kind, None))
+        elif kind in LINES:
             universe = EVERYWHERE if lowest is None else span_of(">=", lowest, step)
             universe = universe if highest is None else universe.meet(span_of("<=", highest, step))
-            self.variable = Variable(text, universe, step, needs, kind)
-        elif kind == "text":
-            universe = Words(frozenset(), True) if words is None else Words(words)
-            self.variable = Variable(text, universe, None, needs, kind)
+            self.variable = new_variable(Variable, (text, universe, step, needs, kind, None))
 
     def __repr__(self) -> str:
         return f"<unknown {self.text}>"
@@ -158,7 +159,7 @@ class Unknown:
         if self.kind in ("number", "duration"):
             zero = 0 if self.kind == "number" else timedelta(0)
             return cast(UnknownBool, compare("!=", self, zero))
-        if self.kind == "text" and self.variable is not None and self.variable.universe == Words(frozenset(), True):
+        if self.kind == "text" and self.variable is not None and self.variable.universe == ANY_TEXT:
             return UnknownBool(self.decider, self.variable, Words(frozenset(("",)), True))
         if self.kind == "list":
             return cast(UnknownBool, compare("!=", length(self), 0))

@@ -217,10 +217,25 @@ class Variable(NamedTuple):
     """For `exists`: whose existence this is."""
 
 
+new_variable: Callable[..., Variable] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a Variable without the detour through its Python-level constructor."""
+
+
+@lru_cache(maxsize=_KEPT)
+def words_of(values: tuple[str, ...]) -> Words:
+    """The words that a field may take."""
+    return Words(frozenset(values))
+
+
+ANY_TEXT = Words(frozenset(), True)
+
+
 def name_of_fact(entity: str, key: Any, field: str) -> str:
     """A fact's name as a variable: its key is written so that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
+    if key.__class__ is tuple and len(key) == 1:
+        return f"{entity}[{key[0]!r}].{field}"
     shown = ", ".join(map(repr, key)) if isinstance(key, tuple) else key  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"{entity}[{shown}].{field}"
 

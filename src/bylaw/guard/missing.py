@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from bylaw.facts.entity import Fact, Field, Key, Origin
 from bylaw.facts.unknown import BranchDecider, Unknown, UnknownBool
-from bylaw.facts.variable import DAY, EITHER, TRUE, Variable
+from bylaw.facts.variable import DAY, EITHER, TRUE, Variable, words_of
 
 
 def unknown_fact(
@@ -21,7 +21,7 @@ def unknown_fact(
             whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
             return UnknownBool(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
         case "enum":
-            return Unknown(decider, name, needs, "text", words=frozenset(field.values))
+            return Unknown(decider, name, needs, "text", words=words_of(field.values))
         case "string":
             return Unknown(decider, name, needs, "text")
         case "integer":
@@ -62,7 +62,7 @@ class References:
             return False
         if self._read is not read:
             self._read, self._names, self._looked_through = read, set(), 0
-        for value in islice(read.values(), self._looked_through, None):
+        for value in islice(read.values(), self._looked_through, None) if self._looked_through < len(read) else ():
             if value.__class__ is str:
                 self._names.add(value)
             elif value.__class__ is list or value.__class__ is tuple:

@@ -2,7 +2,7 @@
 stopped and limited, and what the user is to be shown."""
 
 import time as clocks
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,13 +12,15 @@ from msgspec.structs import force_setattr, replace
 from bylaw.consent import digest as card_digest
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.request import Requests
+from bylaw.engine.predicate_values import Answered
+from bylaw.engine.request import Granted, Requests
+from bylaw.facts.lost import is_lost
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change
 from bylaw.record.entry import Draft
 from bylaw.record.log import Log
-from bylaw.record.stop import Stop, Stops
+from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
@@ -105,9 +107,9 @@ class CallDecisions:
     """How many events of the conversation are in the log."""
     _recalled: Recalled | None = None
     """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
+    _is_last = False
+    """Nothing comes after the decision: the conversation is dropped with it."""
     _approvals: Approvals
-    _uses: dict[int, list[Use]]
-    """By step of the call, the places that it took under limits."""
 
     def __init__(self, shield: Host, id: str, by: str, lacks: str) -> None:
         self._shield = shield
@@ -119,8 +121,37 @@ class CallDecisions:
         self.decider: Decider = shield.decider()
         self.asked: dict[str, Decision] = {}
         """Decisions on calls, by their ids, that somebody was asked about."""
+        self._uses: dict[int, list[Use]] = {}
+        """By step of the call, the places that it took under limits."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
+
+    def begin(
+        self, context: Mapping[str, Any] | None, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()
+    ) -> Conversation:
+        """A conversation in which nothing has happened yet."""
+        return Conversation(
+            self.decider.pack,
+            id=self.id,
+            context=context,
+            doubts=is_lost,
+            answers=self._shield.answers,
+            known=known,
+            requests=self._shield.requests,
+            granted=granted,
+            delegation=self._shield.postures.delegation,
+            handover=self.decider.postures.handover,
+        )
+
+    def decide_alone(
+        self, context: Mapping[str, Any] | None, messages: Sequence[Any], tool: str, arguments: Arguments, id: str
+    ) -> Decision:
+        """The one decision of a caller that keeps the history itself, where no log is kept: what `SessionState.attempt`
+        comes to without one."""
+        self.is_told_whole = self._is_last = True
+        conversation, started = self.begin(context), clocks.perf_counter()
+        judgement = conversation.asked(messages, tool, arguments, id=id, time=self._shield.clock())
+        return self.decide_call(conversation, judgement, 1, started, (), NO_STOPS, (), "")[0]
 
     def decide_call(
         self,
@@ -175,7 +206,7 @@ class CallDecisions:
             # What runs all the same, under a softer posture, the agent has made without them.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
-        if not decision.allowed:
+        if not decision.allowed and not self._is_last:
             conversation.refuse(card, shown)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision

@@ -13,7 +13,7 @@ from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.contradiction import may_be_settled
-from bylaw.facts.entity import Fact, Key, ReadTool, is_known
+from bylaw.facts.entity import Entity, Fact, Key, ReadTool, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
@@ -28,6 +28,8 @@ from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.for_person import for_person
 from bylaw.trace.event import Card, LookedUp
 
+POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
+"""The firmest first."""
 _PERMIT = {"permit"}
 _DENY = {"deny"}
 _Name = tuple[Any, ...]
@@ -294,9 +296,12 @@ def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"
+    if len(objecting) == 1:
+        (only,) = objecting
+        return only.answer, only.posture != "enforce", only.posture
     by_posture = firmest(objecting)
     answer = gravest(by_posture.values())
-    posture = next(each for each in ("enforce", "advise", "shadow") if each in by_posture)
+    posture: Posture = next(each for each in POSTURES if each in by_posture)
     return answer, posture != "enforce", posture
 
 
@@ -340,11 +345,7 @@ def look_ups(
             made = answers.get(name)
             if made is None:
                 made = answers[name] = ledger.answers.to(way.tool, arguments, at)
-            is_current = any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made)
-            may_tell = may_be_settled(ledger, entity, key, fact.field, at) or ledger.may_be_read_again(
-                entity, key, fact.field, at
-            )
-            if not is_current or may_tell:
+            if not made or _would_tell(ledger, made, entity, key, fact.field, at):
                 look_up = found.get(name)
                 if look_up is None:
                     look_up = found[name] = (way.tool, arguments, [])
@@ -358,6 +359,18 @@ def look_ups(
                     failed[name] = LookUp(tool, arguments, (text,))
     wanted = [LookUp(tool, arguments, tuple(facts)) for tool, arguments, facts in found.values()]
     return wanted, blind, list(failed.values())
+
+
+def _would_tell(
+    ledger: Ledger, made: Sequence[CallRecord], entity: Entity, key: Key, field: str, at: CallRecord
+) -> bool:
+    """Whether a look-up that was made before may tell more of a field now."""
+    is_current = any(ledger.changes.is_current(entity.name, key, field, each.step, at) for each in made)
+    return (
+        not is_current
+        or may_be_settled(ledger, entity, key, field, at)
+        or ledger.may_be_read_again(entity, key, field, at)
+    )
 
 
 def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[_Name, dict[str, Any]]:

@@ -18,6 +18,7 @@ from bylaw.policy.reach import READY
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
+from bylaw.shield.call_decisions import CallDecisions
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import Opening, read_opening
@@ -125,7 +126,11 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
-        return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
+        whose = door.context(context)
+        if self.log is not None:
+            return LiveSession(self, context=whose).decide_after(messages, tool, arguments, id=id)
+        given, called = door.messages(messages), door.text(id, "the id of a call")
+        return CallDecisions(self, "", "", "").decide_alone(whose, given, tool, arguments, called)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""

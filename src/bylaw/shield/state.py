@@ -6,17 +6,14 @@ first, and the call is decided anew.
 
 import time as clocks
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.predicate_values import Answered
-from bylaw.engine.request import Granted
 from bylaw.errors import BylawError, UsageError
-from bylaw.facts.lost import is_lost
 from bylaw.record.approval import draft
 from bylaw.record.entry import Conflict, Entry
 from bylaw.record.journal import Answers, LogError
@@ -324,7 +321,7 @@ class SessionState(CallDecisions):
             self._approvals, self._requests, self._yeses, self._uses = Approvals(), {}, {}, {}
             if self._log is not None:
                 self.interrupted, self.asked = {}, {}
-            conversation = self._conversation()
+            conversation = self.begin(self.context)
         else:
             opening, given = history.opening, self._unvouched
             self.decider = self._shield.decider(opening)
@@ -340,7 +337,8 @@ class SessionState(CallDecisions):
             self._yeses, self._uses = history.yeses, history.uses
             self._requests, self.interrupted, self.asked = _answered(history), history.interrupted, history.asked
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
-            conversation = self._conversation(
+            conversation = self.begin(
+                self.context,
                 [each for decision in history.decisions for each in decision.answered],
                 [each for decision in history.decisions for each in decision.granted],
             )
@@ -352,22 +350,6 @@ class SessionState(CallDecisions):
         self._repeat(conversation)
         self.live = conversation
         return conversation
-
-    def _conversation(self, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()) -> Conversation:
-        answers = self._shield.answers
-        pack = self.decider.pack
-        return Conversation(
-            pack,
-            id=self.id,
-            context=self.context,
-            doubts=is_lost,
-            answers=answers,
-            known=known,
-            requests=self._shield.requests,
-            granted=granted,
-            delegation=self._shield.postures.delegation,
-            handover=self.decider.postures.handover,
-        )
 
     def speak(self, conversation: Conversation) -> None:
         """Whoever is vouched for here speaks, where somebody else may have gone on elsewhere."""

@@ -26,7 +26,7 @@ def decode_json(text: str | Raw) -> Any:
     value: Any = _decode(text)
     if value.__class__ is not dict and value.__class__ is not list:
         return value
-    if text.__class__ is str:
+    if isinstance(text, str):
         # An escaped colon could make up for one that is gone.
         count, may_make_up = text.count(":"), "\\u003" in text
     else:
