@@ -1,6 +1,6 @@
 """How a tool's arguments and result become facts, and what a write makes stale."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -89,8 +89,22 @@ def _is_something(value: Any) -> bool:
 
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
-) -> Iterator[Sighting]:
+) -> Iterable[Sighting]:
     """What a call's result shows. `text` is its content where that is text or an error, else None."""
+    if observation.text is not None or (text is not None and observation.absent is not None):
+        return _sightings(observation, args, value, text, accepted)
+    if not accepted:
+        return ()
+    if observation.each is not None:
+        return _listed(observation, args, value)
+    shown = thing_at(observation, PathScope(value, value, args))
+    return () if shown is None else (shown,)
+
+
+def _sightings(
+    observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
+) -> Iterator[Sighting]:
+    """What a result shows where its words may tell."""
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
         key = _key(observation, scope)
@@ -101,12 +115,17 @@ def sightings(
         if match and (shown := thing_at(observation, PathScope(match.groupdict(), value, args))) is not None:
             yield shown
     elif accepted:
-        whole = PathScope(value, value, args)
-        each = observation.each
-        for scope in (whole,) if each is None else [PathScope(item, value, args, name) for item, name in each(whole)]:
-            shown = thing_at(observation, scope)
-            if shown is not None:
-                yield shown
+        yield from _listed(observation, args, value)
+
+
+def _listed(observation: Observation, args: Mapping[str, Any], value: Any) -> Iterator[Sighting]:
+    """What data shows: one thing, or each that it lists."""
+    whole = PathScope(value, value, args)
+    each = observation.each
+    for scope in (whole,) if each is None else [PathScope(item, value, args, name) for item, name in each(whole)]:
+        shown = thing_at(observation, scope)
+        if shown is not None:
+            yield shown
 
 
 def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:

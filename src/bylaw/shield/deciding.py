@@ -196,8 +196,10 @@ class Decider:
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy, tool, said = evidence.policy, judgement.made.call.tool, evidence.completions
-        outcomes = {said[0].outcome} if len(said) == 1 else {completion.outcome for completion in said}
         permit = self._permits.get((tool, policy.id)) or self._permit(tool, policy)
+        if len(said) == 1 and said[0].outcome == "permit":
+            return permit
+        outcomes = {completion.outcome for completion in said}
         if outcomes == _PERMIT:
             return permit
         posture = permit.posture
@@ -217,11 +219,15 @@ class Decider:
             answer: Answer = self.on_error(tool)
             return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
         lacking = {fact: str(fact) for each in said for fact in each.lacking}
-        asked = _unique([fact for each in said for fact in each.asked])
+        asked = list(dict.fromkeys([fact for each in said for fact in each.asked]))
         wanted, blind, retries = look_ups(self.pack.schema, ledger, lacking, judgement.made)
-        questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
-        questions += [self._question(fact, "person") for fact in blind]
-        objections = judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
+        questions: list[Question] = []
+        objections: Sequence[str] = ()
+        if asked:
+            questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
+            objections = judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
+        if blind:
+            questions += [self._question(fact, "person") for fact in blind]
         answer = "look_up" if wanted else "ask" if questions else self.on_error(judgement.made.call.tool)
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
