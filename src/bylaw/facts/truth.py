@@ -95,6 +95,8 @@ class HindsightFacts:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
+        self._there: dict[tuple[str, Key], Any] = {}
+        """What `_is_there` has found: guards ask for several fields of one thing."""
         self.told = Told(ledger, at, context)
         """What no database knows."""
 
@@ -102,12 +104,17 @@ class HindsightFacts:
         """The value as far as the whole trajectory tells."""
         if field.origin != "system" or entity.origin == "conversation":
             return self.told.read(entity, key, field)
-        if entity.is_always_there:
+        if not entity.key and entity.is_always_there:
             return True
-        key = key_of(key)
+        if len(key) != 1 or key[0].__class__ is not str:
+            key = key_of(key)
         if self._looked_up is not None and (found := self._looked_up.read(entity, key, field)) is not UNSEEN:
             return found
-        there = self._is_there(entity, key)
+        asked = (entity.name, key)
+        if asked in self._there:
+            there = self._there[asked]
+        else:
+            there = self._there[asked] = self._is_there(entity, key)
         if there is None:
             return UNSEEN
         if field.name == "exists":
@@ -131,8 +138,10 @@ class HindsightFacts:
         start = self._at.start
         known = shown_before(shown, start)
         if known and was_there:
-            newest = newest_of(known)
+            newest = known[0] if len(known) == 1 else newest_of(known)
             if self._was_so(entity, key, field.name, newest):
+                if len(known) == 1:
+                    return coerce(field, newest.value)
                 at_once = beside(newest, known)
                 return told_by(field, [each for each in at_once if self._was_so(entity, key, field.name, each)])
         later = shown[len(known) :]
