@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, cast
 
 from bylaw.facts.value import loose
@@ -12,7 +13,7 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 _JOINTS = str.maketrans("", "", " -_/#\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212")
 """What stands around a value, beside it or between its parts, and makes no other one of it."""
 _LONGEST = 64
-"""No longer text is read as a number."""
+"""No longer text is read as a number, nor kept."""
 
 
 def alike(value: Any) -> Any:
@@ -26,7 +27,14 @@ def alike(value: Any) -> Any:
         return sorted([str(name), alike(part)] for name, part in fields.items() if part is not None)
     if isinstance(value, list | tuple):
         return [alike(part) for part in cast("Sequence[Any]", value)]
-    text = _MIDNIGHT.sub("", loose(str(value)).strip(_MARKS)).translate(_JOINTS)
+    text = str(value)
+    return _alike(text) if len(text) <= _LONGEST else _alike.__wrapped__(text)
+
+
+@lru_cache(maxsize=16_384)
+def _alike(written: str) -> str:
+    """The same for one value; a conversation names the same few again and again."""
+    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS)).translate(_JOINTS)
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return text
     try:

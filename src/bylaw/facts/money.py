@@ -120,6 +120,7 @@ def shared_currency(one: Any, other: Any) -> str | None:
     return mine if theirs is None else theirs
 
 
+@lru_cache(maxsize=4096)
 def read_amount(text: str) -> Decimal:
     """An amount of money that can be read in one way only; ValueError for any other text."""
     text = text.strip()

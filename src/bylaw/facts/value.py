@@ -19,6 +19,8 @@ _DIGITS = 100
 """Places before or after the point that an amount may need: exact arithmetic on `1e-999999999` would never end."""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
+_SHORT = 64
+"""No longer text is kept with what it was found to be."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 _BLANKS = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 _BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
@@ -91,6 +93,11 @@ def loose(text: str) -> str:
 
     That is case, forms of letters, blanks and invisible characters, quotes around it, `7.0` for `7`.
     """
+    return _loose(text) if len(text) <= _SHORT else _loose.__wrapped__(text)
+
+
+@lru_cache(maxsize=65_536)
+def _loose(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_BLANKS)
     text = "".join(text.split())
