@@ -85,7 +85,7 @@ def test_words_that_a_thing_may_bear_are_places_where_the_user_said_them_and_wor
 
 
 def test_what_words_mean_counts_only_beside_words():
-    slots = [
+    slots: list[dict[str, Any]] = [
         {"name": "amount", "fill": "said", "quotes": [], "value": 900},
         {"name": "subject", "fill": "free", "value": "ransom"},
     ]

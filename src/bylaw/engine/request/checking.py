@@ -237,7 +237,8 @@ class Check:
             text = " \n ".join(texts).strip()
             is_told = bool(text) and self._follows(number, text)
             return None if is_told else self._objection("not_found", slot, value)
-        if slot.fill == "free" and number is not None and self._is_shown_as_it_is(slot, number):
+        is_one = not any(each.every for each in self._deed.slots)
+        if slot.fill == "free" and is_one and number is not None and self._is_shown_as_it_is(slot, number):
             return self._objection("as_shown", slot, value)
         if self._text and number is not None and not self._follows(number, self._text):
             return self._objection("not_said", slot, value)
@@ -431,16 +432,20 @@ class Check:
     def _stands_out(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from a text: it is all that stands there, or a link, an address or a plain name;
         an id in a running text never, an account only where the text has no other, or its piece alone bears the names
-        that the user gave."""
+        that the user gave; or in a row of its own, where all are meant."""
         if sight.is_whole or kind in ("link", "address"):
             return True
         if "id" in words_of(slot.name):
             return False
         assert sight.step is not None
+        if not is_code(str(value)) and any(each.source == "record" for each in self._sights(value)):
+            # `covers-2026` is a channel that the system knows, and no account.
+            return True
         codes = [each for each in identifiers(self._provenance.text(sight.step)) if is_code(each)]
         return (
             not identifiers(str(value))
             or codes == [str(value)]
+            or (slot.every and self._naming.is_in_a_row(sight, str(value), codes))
             or any(self._naming.alone_bears(source, sight, str(value), codes) for source in slot.sources)
         )
 
@@ -493,7 +498,9 @@ class Check:
             return True
         # A thing may be called by a part of its name ("the channel that begins with External"), an address may not.
         is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
-        return is_name and any(occurs(words.strip(TRIM), bare) >= 0 for words in quotes if len(words) > 2)
+        parts = [words for words in quotes if len(words) > 2 and occurs(words, bare) >= 0] if is_name else []
+        # Where something is called by just these words, nothing else is.
+        return any(kind == "text" or not any(each.is_whole for each in self._sights(words)) for words in parts)
 
     def _is_user_word(self, value: str | float) -> bool:
         if self._provenance.is_said(value, before=self._before):

@@ -294,8 +294,8 @@ def figure(told: str, field: str = "") -> float | None:
     """What is told as a figure: a number, or a moment as one; of a range its end, where the field is the most."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
-    number = next((found[0] for found in (_RANGE.search(told),) if found and _stems(field) & _TOP), None)
-    number = _NUMBER.search(number[number.rindex("-") + 1 :] if number else told)
+    found = _RANGE.search(told) if _stems(field) & _TOP else None
+    number = _NUMBER.search(found[0][found[0].rindex("-") + 1 :] if found else told)
     return float(number[0].replace(",", "")) if number else None
 
 

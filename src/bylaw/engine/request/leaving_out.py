@@ -11,9 +11,10 @@ from typing import Any
 from bylaw.engine.request.allowance import Slot, Span
 from bylaw.engine.request.naming import Naming, about, closeness, is_name, leaves_of, names
 from bylaw.engine.request.stems import telling_stems
+from bylaw.engine.request.values import DAY
 from bylaw.facts.provenance import Provenance
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import is_prose
+from bylaw.text.identifier import is_identifier, is_prose
 
 _ALIKE = 5
 """Letters that two words begin with alike where they are forms of one: caterer, catering."""
@@ -21,6 +22,7 @@ _OWN = 10
 """What a word in a short field counts, beside one in a text."""
 _OF = re.compile(r"(?:\s+(?:of|for|from|about)(?:\s+\w+){1,2})?")
 """What goes on with what is left out: "the confirmation of my order"."""
+_LATEST = telling_stems("newest latest last recent")
 _OTHERS = telling_stems("other others rest one ones")
 _TELLING = 3
 """Letters and figures of a value by which it is known in a text."""
@@ -47,12 +49,18 @@ class LeavingOut:
                 continue
             given = ((name, each) for name, each in (arguments or {}).items() if name != slot.name)
             words = next((fold(str(each)) for name, each in given if telling_stems(name) & mine), words)
+            if is_identifier(words):
+                # One address is not left out because another is like it.
+                if words == fold(str(value)):
+                    return True
+                continue
             if self._is_shown(words, span, value) or names(words, fold(str(value))):
                 return True
             # A name that stands nowhere is of nobody here; a description that nothing bears may be of anybody.
             if (
                 slot.every
                 and not self._judges
+                and not telling_stems(words) & _LATEST
                 and not is_name(self._request[span.start : span.end])
                 and not self._is_borne(words)
             ):
@@ -76,7 +84,7 @@ class LeavingOut:
 
     def _is_shown(self, words: str, span: Span, value: str | float) -> bool:
         """Whether a value is shown where what is left out is: by a tool that was asked for that, or that tells it of
-        the value; else in all records that show it. Flat and garage may be paid to one account."""
+        the value, or in its row of a table; else in all records that show it. Flat and garage may have one account."""
         # "Who is not in the team yet": those whom a tool shows that was asked for the team.
         asked = {
             step
@@ -84,15 +92,23 @@ class LeavingOut:
             if any(names(words, fold(str(each))) for each in leaves_of(call.arguments))
         }
         in_records: list[bool] = []
+        mine = telling_stems(words)
         for sight in self._provenance.sights(value, before=self._before, confirmed=True):
             assert sight.step is not None
             places = self._provenance.places(sight.step)
+            row = "" if sight.is_whole else self._naming.lines(sight.step, fold(str(value)))
+            if names(words, row) and not is_prose(row):
+                return True
             if asked:
                 if sight.is_whole and sight.step in asked:
                     return True
                 continue
             if sight.is_whole and sight.number >= 0:
                 records = [places.fields(each) for each in range(len(places.records))]
+                if mine & _LATEST:
+                    latest = [max((told for told in each.values() if DAY.match(told)), default="") for each in records]
+                    in_records.append(latest[sight.number] == max(latest))
+                    continue
                 close = [closeness((words,), _short(fields), ()) for fields in records]
                 if not any(close):
                     # "The confirmation of my order" is a mail about an order, where none says more.

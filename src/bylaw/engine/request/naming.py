@@ -73,7 +73,7 @@ class Naming:
                 return is_tool
             if not places.records and self.stands_by_its_names(source, sight, value) is not False:
                 return is_tool and not self._is_missing(source, sight.step, given)
-            own = {"": named} if sight.is_whole else {"lines": self._lines(sight.step, named)}
+            own = {"": named} if sight.is_whole else {"lines": self.lines(sight.step, named)}
             if (field := fold(sight.field)) in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
@@ -185,6 +185,14 @@ class Naming:
         own, others = (any(all(names(word, value) for word in words) for value in each.values()) for each in fields)
         return sight.number >= 0 and (mine > rival > 0 or (own and not others))
 
+    def is_in_a_row(self, sight: Traced, value: str, codes: Sequence[str]) -> bool:
+        """Whether a code stands in a line of a text that has no other and is no sentence."""
+        assert sight.step is not None
+        text = self._provenance.places(sight.step).written(sight.number, sight.field)
+        lines = (text or self._provenance.text(sight.step)).splitlines()
+        rows = [line for line in lines if value in line and sum(code in line for code in codes) == 1]
+        return bool(rows) and not any(is_prose(fold(line)) for line in rows)
+
     def alone_bears(self, source: Source, sight: Traced, value: str, rivals: Sequence[str]) -> bool:
         """Whether pieces of a running text that bear any of the names hold a value, and none holds a rival of it:
         whoever adds a line with the name makes two of it."""
@@ -265,7 +273,7 @@ class Naming:
         words = self._telling(source.named, shown)
         return not all(any(names(word, each) >= _WHOLLY for each in shown) for word in words)
 
-    def _lines(self, step: int, value: str) -> str:
+    def lines(self, step: int, value: str) -> str:
         """The lines of a text in which a value stands, folded."""
         lines = (fold(line) for line in self._provenance.text(step).splitlines())
         return " \n ".join(line for line in lines if occurs(value, line) >= 0)
