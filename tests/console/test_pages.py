@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from bylaw.console.index import Wanted, open_index
+from bylaw.console.page import running
 from tests.console.conftest import Reader
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"{{7*7}}\u202egnp\u0000\u001b[31m"
@@ -224,3 +225,9 @@ def test_a_redacted_audit_shows_no_word_of_its_logs(audited_once: Path, tmp_path
         assert "logs.jsonl.gz" not in page
     name = open_index(tmp_path / "out").findings(Wanted(), limit=1)[0].id
     assert "holds no values" in reader.send(f"/finding/{name}/case", status=422, want="deny")
+
+
+def test_a_time_ago_says_when_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_794_960_000.0)
+    assert str(running(3600)) == '<span data-ago="3600" title="2026-11-17 23:00 UTC">60 min</span>'
+    assert str(running(600, down=True)) == '<span data-left="600" title="2026-11-18 00:10 UTC">10 min</span>'

@@ -48,6 +48,7 @@ def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> N
     assert flagged
     assert {(each.conversation, each.step) for each in found.changes} == flagged
     assert {each.after for each in found.changes} == {"compliant"}
+    assert all(each.because and each.is_past for each in found.changes), "what the saved check had against it"
 
 
 def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: View) -> None:
@@ -72,6 +73,13 @@ def test_editing_shows_failing_cases_and_changed_calls(reader: Reader, view: Vie
     assert "gets <bdi>undetermined" in tried
     assert "compliant → violation" in tried
     assert "+    if notice &gt;= hours(600):" in tried
+
+
+def test_a_call_that_the_edited_check_permits_says_what_it_was_flagged_for(reader: Reader, view: View) -> None:
+    tried = reader.send(f"/try/{NOTICE}", text=f"{HEAD}    return permit()")
+    assert '<span class="note">no longer:</span> ' in tried
+    strict = guard_text(view).replace("hours(24)", "hours(600)")
+    assert "no longer:" not in reader.send(f"/try/{NOTICE}", text=strict)
 
 
 def test_saving_writes_the_guard_and_nothing_else(reader: Reader, view: View, pack: Path) -> None:

@@ -50,6 +50,8 @@ class Change(Struct, frozen=True):
     before: str
     after: str
     because: str
+    is_past: bool = False
+    """Whether the reason is that of the saved check, since the edited one has none."""
 
 
 class Backtest(Struct, frozen=True):
@@ -128,8 +130,10 @@ def _changes(before: Words, after: Words) -> Iterator[Change]:
         if was != is_now:
             told = now if now is not None else then
             assert told is not None
-            because = told.because if now is not None else ""
-            yield Change(key[0], key[1], told.tool, was, is_now, because)
+            # What the edited check permits has no reason of its own: then it is what the saved one said.
+            because = now.because if now is not None else ""
+            before_it = then.because if then is not None and not because else ""
+            yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
 
 
 def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")) -> tuple[int, Words]:

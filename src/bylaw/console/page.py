@@ -3,6 +3,8 @@
 
 import hashlib
 import json
+import time
+from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -120,8 +122,10 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """The same, which goes on by itself while the page is open."""
-    return Markup('<span data-{}="{:.0f}">{}</span>').format("left" if down else "ago", seconds, span(seconds))
+    """The same, which goes on by itself while the page is open; with when that is, in UTC."""
+    when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
+    told = ("left" if down else "ago", seconds, when, span(seconds))
+    return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
 
 
 def percent(value: float | None) -> str:

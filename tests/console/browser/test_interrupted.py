@@ -97,6 +97,42 @@ def test_a_comment_is_kept_once_however_often_it_is_clicked_or_the_page_is_reloa
     assert page.locator(".comment").count() == 1
 
 
+def test_what_is_typed_to_waive_a_finding_outlives_a_reload_until_it_is_sent(visit: Open, home: str) -> None:
+    page = visit(home).go("/findings").page
+    page.locator(".reasons a.reason").first.click()
+    page.locator(".members a").first.click()
+    page.wait_for_url("**open=*")
+    page.locator("#detail .headline").first.wait_for()
+    page.keyboard.press("w")
+    why = page.locator("details[data-key=w] input[name=reason]")
+    why.fill("the caller was a test")
+    page.reload()
+    assert why.input_value() == "the caller was a test"
+    assert page.locator("details[data-key=w]").get_attribute("open") is not None
+    page.locator("details[data-key=w] input[name=by]").fill("Mara")
+    page.locator("details[data-key=w] button.do").click()
+    page.locator(".standing", has_text="the caller was a test").wait_for()
+    page.locator("details[data-key=w] summary").click()
+    page.locator("details[data-key=w] input[name=by]").fill("Mara")
+    page.locator("details[data-key=w] button.do").click()
+    page.locator("details[data-key=w] input[name=reason]").wait_for(state="attached")
+    assert why.input_value() == ""
+
+
+def test_who_follows_a_link_to_a_finding_sees_its_row(visit: Open, home: str) -> None:
+    page = visit(home).go("/findings").page
+    page.locator(".reasons a.reason").first.click()
+    page.locator(".members a").last.click()
+    page.wait_for_url("**open=*")
+    link = page.url.removeprefix(home)
+    row = visit(home).go("/findings").page
+    row.set_viewport_size({"width": 1280, "height": 360})
+    row.goto(home + link)
+    row.wait_for_selector("html[data-ready]")
+    place = row.evaluate("document.querySelector('.members a[aria-current]').getBoundingClientRect().toJSON()")
+    assert 0 <= place["top"] < place["bottom"] <= 360
+
+
 def test_what_is_typed_in_a_try_outlives_a_reload(visit: Open, home: str, pack: Path) -> None:
     page = visit(home).go("/try/reschedule-notice").page
     saved = page.locator("#check").input_value()

@@ -114,5 +114,8 @@
   listenToKeys();
   if (location.hash === "#q") seek();
   markOpen();
+  // Who follows a link to a finding sees its row, however long the list.
+  const shown = document.querySelector(".members a[aria-current]");
+  if (shown && !location.hash) shown.scrollIntoView({block: "nearest"});
   root.dataset.ready = "true";
 })();

@@ -89,6 +89,42 @@
     if (document.getElementById("states")) htmx.ajax("GET", location.pathname + location.search, {target: "#states", select: "#states", swap: "outerHTML"});
   });
 
+  // What is typed to settle a finding outlives a reload of its page, in this tab, until it is sent.
+  const kept = (form) => `bylaw-triage ${form.getAttribute("action")}`;
+  const typed = (form) => [...form.querySelectorAll("input:not([type=hidden]):not([type=radio])")];
+
+  function remember(form, values) {
+    try {
+      if (values === undefined) return JSON.parse(sessionStorage.getItem(kept(form)));
+      if (values === null) sessionStorage.removeItem(kept(form));
+      else sessionStorage.setItem(kept(form), JSON.stringify(values));
+    } catch { /* no storage, or nothing of ours */ }
+    return null;
+  }
+
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("#triage form");
+    if (!form) return;
+    const changed = typed(form).filter((field) => field.value !== field.defaultValue);
+    remember(form, changed.length ? Object.fromEntries(changed.map((field) => [field.name, field.value])) : null);
+  });
+
+  function takeUp() {
+    for (const form of document.querySelectorAll("#triage form")) {
+      const values = remember(form);
+      for (const field of values ? typed(form) : []) {
+        if (field.name in values && field.value === field.defaultValue) { field.value = values[field.name]; form.closest("details").open = true; }
+      }
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", takeUp);
+  document.addEventListener("htmx:afterSettle", takeUp);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const {xhr, requestConfig} = event.detail;
+    if (requestConfig.verb !== "get" && xhr.status < 400 && requestConfig.elt.matches("#triage form")) remember(requestConfig.elt, null);
+  });
+
   // An edited check outlives a reload of its page, in this tab.
   const check = () => document.getElementById("check");
   const nameOf = (field) => `bylaw-try ${location.pathname} ${field.form.elements.rule.value}`;
