@@ -169,7 +169,7 @@ def test_one_yes_to_three_alike_is_not_spent_by_the_first() -> None:
     done = transfer("25.00", "AC-22") | {"result": {"done": True}}
     talk = [hello, {"agent": put}, {"user": "Yes."}]
     values = [found(*talk, *[done] * more, transfer("25.00", "AC-22")).value for more in range(1, 4)]
-    assert values == [None, None, False]
+    assert values == [None, None, None], "whether it was to three or to more is for somebody else to say"
     one = [hello, {"agent": "I would transfer 25.00 to AC-22. Shall I transfer it?"}, {"user": "Yes."}, done]
     assert found(*one, transfer("25.00", "AC-22")).reason == "spent"
 

@@ -22,26 +22,13 @@ Kind = Literal["id", "sum", "day", "time", "count", "choice", "flag", "name"]
 
 MOST = 200
 """Of more values than that, some are not read."""
-_MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
-_MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender", "method"))
+_MONEY = frozenset(words_of("amount price cost fee fare sum copay charge refund deposit payment"))
+_MEANS = frozenset(words_of("payment pay card wallet funding tender method"))
 _PERSONS = frozenset(
-    (
-        "user",
-        "customer",
-        "patient",
-        "member",
-        "client",
-        "guest",
-        "student",
-        "caller",
-        "account",
-        "subscriber",
-        "holder",
-        "tenant",
-    )
+    words_of("user customer patient member client guest student caller account subscriber holder tenant")
 )
-_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku", "account", "iban"))
-_REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
+_THING = frozenset(words_of("id ids number code key no ref reference sku account iban"))
+_REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _TIMES = re.compile(r"(\d{1,2})(?::(\d\d))?(?::00)?(?:\s?[-\u2013]\s?(\d{1,2})(?::(\d\d))?(?::00)?)?")

@@ -7,19 +7,20 @@ Everything rests on events before the call's turn, so that no later event change
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 from bylaw.consent.answer import figures, may_take_back
 from bylaw.consent.argument import MOST, Argument, Terms, arguments
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
-from bylaw.consent.finding import Basis, Consent, Quote, Reason, Untold
+from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
 from bylaw.consent.hearing import Hearing, Said
 from bylaw.consent.leave import Leave
 from bylaw.consent.line import Asks, is_later, stated
 from bylaw.consent.passage import Passage
 from bylaw.consent.records import Records, plain_values
-from bylaw.consent.spending import Writes, is_repeated, times
+from bylaw.consent.spending import SEVERAL, Writes, is_repeated
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import untold
 from bylaw.facts.call_record import CallRecord
@@ -38,6 +39,10 @@ _HELD_BACK = re.compile(
 """Words of a request that may hang it on something, take it back or tell it as another's."""
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
+
+
+_CHANGES = ("write", "unknown")
+"""Effects of tools that a user may have to agree to."""
 
 
 class Consents:
@@ -90,12 +95,10 @@ class Consents:
         last = exchanges[-1]
         spent = self._writes.spending(call, last.answered_from)
         if spent:
-            # "Three vouchers of 25 each": one yes may be for several calls that are alike.
-            is_more = len(spent) < times(last.raw, dict(call.call.arguments))
-            sure = _surely(spent, call)
-            if is_more or sure is None:
-                reason = "unread" if is_more else "perhaps_spent"
-                return self._found(None, reason, last, spent_by=spent[0].step)
+            if SEVERAL.search(last.raw):
+                return self._found(None, "unread", last, spent_by=spent[0].step)
+            if (sure := _surely(spent, call)) is None:
+                return self._found(None, "perhaps_spent", last, spent_by=spent[0].step)
             return self._found(False, "spent", last, spent_by=sure.step)
         if has_card and self._cards.is_beside_words(last, self.card_text(call)):
             return self._found(None, "beside_card", last)
@@ -272,6 +275,69 @@ class Consents:
         put = tuple(_quotes(last.told)) if value is None else ()
         answered = tuple(_quotes(last.answer)) if value is None else ()
         return Consent(value, reason, last.told_at, last.answered_at, spent_by, untold, put, answered)
+
+
+class Act(Protocol):
+    """What is known of an act here."""
+
+    @property
+    def effect(self) -> str:
+        """The called tool's effect; empty for a message."""
+        ...
+
+
+class ConsentWitness:
+    """Follows one conversation, and says of its writes whether the user agreed to them.
+
+    Nothing is read until a write asks; then each message and each result is read once.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        basis: Basis = "told",
+        terms: Terms | None = None,
+        words: CardWords | None = None,
+        deeds: Deeds | None = None,
+    ) -> None:
+        self._events: list[Event] = []
+        self.words = words or CardWords()
+        self._basis: Basis = basis
+        self._consents = Consents(self._events, ledger, terms, self.words, deeds)
+        self._found: tuple[CallRecord, int, Consent] | None = None
+        """What was found last, for which call, after how many events: first it is asked whether, and then why."""
+
+    def observe(self, step: int, event: Event) -> None:
+        """Take in the next event; nothing is read yet."""
+        assert step == len(self._events)
+        self._events.append(event)
+
+    def prepare(self) -> None:
+        """Read what has been said, which a write that comes next will ask about."""
+        self._consents.prepare(len(self._events))
+
+    def ask(self, act: Act, record: CallRecord) -> bool | None:
+        """Whether the user agreed to the call about to be observed; of acts that change nothing, no."""
+        return act.effect in _CHANGES and self._find(record).value
+
+    def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
+        """Why this is thought so, as data."""
+        return self._find(record).record() if act.effect in _CHANGES else None
+
+    def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
+        """What is open of it, as a question for a model or a person; None where nothing is."""
+        call = record.call
+        return self._find(record).question(call.tool, call.arguments) if act.effect in _CHANGES else None
+
+    def card_text(self, record: CallRecord) -> str:
+        """The call in plain words, to be put to the user."""
+        return self._consents.card_text(record)
+
+    def _find(self, record: CallRecord) -> Consent:
+        last = self._found
+        if last is None or last[0] is not record or last[1] != len(self._events):
+            last = self._found = (record, len(self._events), self._consents.find(record, self._basis))
+        return last[2]
 
 
 def _names_another(call: CallRecord, last: Exchange) -> bool:

@@ -11,8 +11,6 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.policy.verb import words_of
 from bylaw.text.stem import stem
 
-_SETTING = frozenset(("set", "put", "arrange", "save", "turn"))
-
 
 class Leave:
     """What one message asks leave for, beside a call."""
@@ -47,14 +45,10 @@ class Leave:
         told = [line for line in asked if line.heads] or [line for line in last.put.proposed if line.heads]
         if not told or any(deed.is_asked_in(line.words, line.heads) for line in told):
             return True
-        if not all(is_about_what_was_told(line.words) or self._sets(line) for line in told):
+        if not all(is_about_what_was_told(line.words) for line in told):
             return False
         others = self._deeds.others(deed, self._thing)
         return not any(other.is_called(line.heads) for line in told for other in others)
-
-    def _sets(self, line: Line) -> bool:
-        """Whether a question names the deed as a thing: "shall I set the pause?"."""
-        return line.heads[0] in _SETTING and self._deed.stands_in(line.words)
 
     @property
     def _thing(self) -> str:

@@ -2,28 +2,15 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from bylaw.consent.argument import Terms, arguments
 from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 
-_TIMES = re.compile(
-    r"\b(\d{1,2})\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?(\d{1,2})\b|"
-    r"\b(two|three|four|five|six|seven|eight|nine)\b(?=[^.?!]*\beach\b)|\b(\d{1,2})\b(?=[^.?!]*\beach\b)"
-)
-_SPELT = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-}
+SEVERAL = re.compile(r"\b\d{1,2}\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?\d{1,2}\b|\beach\b")
+"""What may tell in lower case that one yes is for several calls alike: "three vouchers of 25 each"."""
 
 
 class Writes:
@@ -52,15 +39,6 @@ class Writes:
         agreed = self._agreed(call) if made else []
         return [each for each in made if self._agreed(each) == agreed and _may_be_done(each, call.step)]
 
-    def are_made(self, after: int, call: CallRecord) -> bool:
-        """Whether a write of another kind may have been done after a step and before a call."""
-        for write in reversed(self._ledger.writes):
-            if write.step <= after:
-                return False
-            if write.step < call.start and write.counts_at(call.start):
-                return True
-        return False
-
     def _agreed(self, call: CallRecord) -> list[list[Any]]:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
         told = arguments(call.tool, call.call.arguments, self._terms)
@@ -78,24 +56,3 @@ def _may_be_done(write: CallRecord, step: int) -> bool:
 
 def _step(write: CallRecord) -> int:
     return write.step
-
-
-def times(words: str, arguments: Any) -> int:
-    """How often the same call may have been put in a message in lower case: counts that its arguments do not explain.
-
-    1 where nothing speaks of several.
-    """
-    found = {int(match[1] or match[2] or match[4] or _SPELT[match[3]]) for match in _TIMES.finditer(words)}
-    return max(found - set(_counts(arguments)), default=1) if found else 1
-
-
-def _counts(value: Any) -> Iterator[int]:
-    """The whole numbers in a call's arguments, and how long its lists are."""
-    if isinstance(value, dict | list):
-        parts = cast("dict[str, Any] | list[Any]", value)
-        if isinstance(parts, list):
-            yield len(parts)
-        for part in parts.values() if isinstance(parts, dict) else parts:
-            yield from _counts(part)
-    elif isinstance(value, int):
-        yield value
