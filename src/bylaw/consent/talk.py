@@ -64,7 +64,7 @@ class Exchange:
         self.put.read()
         _ = self.said, self.ending, self.figures, self.is_hidden
         heard = self.heard
-        for passage in (heard.answer, heard.asked, heard.put, heard.bracketed):
+        for passage in (heard.answer, heard.asked, heard.put, heard.bracketed, self.unread):
             passage.read()
 
     @once
