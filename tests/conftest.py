@@ -14,6 +14,7 @@ pytest_plugins = [f"tests.{name}" for name in PLUGINS]
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""
+LONGEST = "test_installing.py"
 SPARE = 1
 """Workers beyond the number of cores: tests also wait, for processes, disks and clocks."""
 
@@ -38,6 +39,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest by itself begins first, so that nobody waits for it alone at the end."""
+    items.sort(key=lambda item: item.path.name != LONGEST)
 
 
 class Demo(NamedTuple):

@@ -13,7 +13,10 @@ from bylaw.align.tasks import load_tasks
 from bylaw.align.training.dialect import IGNORED, Dialect
 from bylaw.packs.clinic.tasks import Scenario
 
-TASKS = [task for task in load_tasks("development")[:16] if isinstance(task, Scenario)]
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Scenario]:
+    return [task for task in load_tasks("development")[:16] if isinstance(task, Scenario)]
 
 
 def played(task: Scenario, script: Any) -> tuple[list[str], bool]:
@@ -39,8 +42,9 @@ def again(task: Scenario, outputs: list[str]) -> bool:
     return episode.outcome().success
 
 
-@pytest.mark.parametrize("task", TASKS[:8], ids=lambda task: task.id)
-def test_a_conversation_that_was_right_stays_as_it_is(task: Scenario) -> None:
+@pytest.mark.parametrize("number", range(8))
+def test_a_conversation_that_was_right_stays_as_it_is(tasks: list[Scenario], number: int) -> None:
+    task = tasks[number]
     turns, _ = play_careful(task)
     outputs = [write_call(*each.act.call) if each.act.call else each.act.text for each in turns]
     mended = mend(task, outputs, passed=True)
@@ -51,9 +55,9 @@ def test_a_conversation_that_was_right_stays_as_it_is(task: Scenario) -> None:
 
 
 @pytest.mark.parametrize("script", [comply, refuse])
-def test_the_careful_agent_takes_over_at_the_first_mistake_and_ends_well(script: Any) -> None:
+def test_the_careful_agent_takes_over_at_the_first_mistake_and_ends_well(tasks: list[Scenario], script: Any) -> None:
     wrong = 0
-    for task in TASKS:
+    for task in tasks:
         outputs, passed = played(task, script)
         mended = mend(task, outputs, passed=passed)
         if mended is None or mended.mistake is None:
@@ -68,9 +72,9 @@ def test_the_careful_agent_takes_over_at_the_first_mistake_and_ends_well(script:
     assert wrong >= 8
 
 
-def test_a_mistake_that_stays_is_made_good_after_it_and_is_not_learned() -> None:
+def test_a_mistake_that_stays_is_made_good_after_it_and_is_not_learned(tasks: list[Scenario]) -> None:
     kept = 0
-    for task in TASKS:
+    for task in tasks:
         outputs, passed = played(task, comply)
         mended = mend(task, outputs, passed=passed, keeps_mistake=True)
         if mended is None:
@@ -84,8 +88,8 @@ def test_a_mistake_that_stays_is_made_good_after_it_and_is_not_learned() -> None
     assert kept >= 8
 
 
-def test_a_write_that_cannot_be_undone_is_never_left_in() -> None:
-    task = next(task for task in TASKS if task.errands[0].right is None and not task.errands[0].push)
+def test_a_write_that_cannot_be_undone_is_never_left_in(tasks: list[Scenario]) -> None:
+    task = next(task for task in tasks if task.errands[0].right is None and not task.errands[0].push)
     want = task.errands[0].want
     outputs = [write_call(want.tool, want.arguments), "Done."]
     mended = mend(task, outputs, passed=False)

@@ -1,6 +1,7 @@
 """Episodes under a shield: nothing runs that it stops, and the agent reads why."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,7 +16,11 @@ from bylaw.packs.clinic.tasks import Scenario
 from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 
-TASKS = load_tasks("development")[:16]
+
+@cache
+def some() -> Sequence[Any]:
+    """Tasks to play."""
+    return load_tasks("development")[:16]
 
 
 def shielded(agent: Agent, resolve: Resolve) -> tuple[list[Outcome], list[ShieldedEpisode]]:
@@ -25,14 +30,14 @@ def shielded(agent: Agent, resolve: Resolve) -> tuple[list[Outcome], list[Shield
         episodes.append(ShieldedEpisode(task, policy="none", resolve=resolve))
         return episodes[-1]
 
-    return play(TASKS, agent, policy="none", begin=begin), episodes
+    return play(some(), agent, policy="none", begin=begin), episodes
 
 
 @pytest.mark.parametrize("resolve", ["agent", "live", "show"])
 def test_the_careful_agent_is_never_stopped(resolve: Resolve) -> None:
     outcomes, episodes = shielded(Scripted("careful"), resolve)
     assert all(outcome.success for outcome in outcomes)
-    assert [each.stopped for each in episodes] == [[]] * len(TASKS)
+    assert [each.stopped for each in episodes] == [[]] * len(some())
 
 
 def test_whatever_words_a_scripted_caller_says_yes_in_the_shield_takes_them_for_one() -> None:
@@ -48,7 +53,7 @@ def test_whatever_words_a_scripted_caller_says_yes_in_the_shield_takes_them_for_
 @pytest.mark.parametrize("resolve", ["agent", "live", "show"])
 def test_no_write_that_runs_breaks_a_policy(resolve: Resolve) -> None:
     outcomes, episodes = shielded(Scripted("comply"), resolve)
-    audited = [audit_writes(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
+    audited = [audit_writes(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
     assert sum(len(each.stopped) for each in episodes) >= 8
     assert sum(each.violations for each in audited) == 0
     assert sum(each.writes for each in audited) == sum(
@@ -69,7 +74,7 @@ def reads(outcome: Outcome) -> set[str]:
 def test_what_is_a_near_miss_where_the_shield_looks_up_rests_on_its_look_ups() -> None:
     outcomes, _ = shielded(Scripted("comply"), "live")
     near = looked = 0
-    for task, outcome in zip(TASKS, outcomes, strict=True):
+    for task, outcome in zip(some(), outcomes, strict=True):
         near += audit_writes(task, outcome).near_misses
         looked += sum(isinstance(event, Call) and bool(event.looked_up) for event in outcome.events)
     assert near
@@ -105,7 +110,7 @@ class Insistent:
 
 def test_an_agent_that_is_shown_the_look_ups_makes_the_call_again_and_no_near_miss() -> None:
     outcomes, episodes = shielded(Insistent(), "show")
-    audited = [audit_writes(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
+    audited = [audit_writes(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
     assert sum(each.writes for each in audited) >= 4
     assert sum(each.near_misses + each.violations for each in audited) == 0
     assert sum(each.stopped.count("look_up") for each in episodes) >= 4

@@ -9,6 +9,7 @@ import pytest
 from bylaw.cli.init import init_pack
 from bylaw.cli.logs import trajectories
 from bylaw.scan import Scan, scan
+from bylaw.trace import Call
 
 from .test_init import sound
 
@@ -26,7 +27,11 @@ def airline() -> Scan:
 
 @pytest.fixture(scope="module")
 def dojo() -> Scan:
-    return scan(trajectories([DATA / "agentdojo" / "runs"]))
+    """Of the conversations that the tests below look at: those with one of these writes."""
+    runs = trajectories([DATA / "agentdojo" / "runs"])
+    return scan(
+        run for run in runs if any(isinstance(e, Call) and e.tool in ("send_money", "send_email") for e in run.events)
+    )
 
 
 def benchmark() -> Any:

@@ -66,10 +66,10 @@ class Desk:
 
     def fact(self, fact: Fact) -> Any:
         """The true value of a fact, or None where the thing does not exist."""
-        entity, key, field = fact
-        is_untouched = (entity, key) not in self.changed
+        is_untouched = not self.changed or fact[:2] not in self.changed
         if is_untouched and fact in self.facts:
             return self.facts[fact]
+        entity, key, field = fact
         row = self.row(entity, key)
         value = None if row is None else known(tables()[entity].columns[field].type, row[field])
         if is_untouched:

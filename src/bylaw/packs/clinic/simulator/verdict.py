@@ -87,25 +87,24 @@ class PolicyRun(NamedTuple):
 
 def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: Callable[[Fact], Any]) -> PolicyRun:
     """Run a policy over any source. Raises `Unseen` at the first fact the source does not know."""
-    path: list[tuple[Fact, Any]] = []
+    path: dict[Fact, Any] = {}
 
     def look(entity: str, key: str | Key, field: str) -> Any:
         if entity == "Request":
             return told[field]
         fact: Fact = (entity, (key,) if isinstance(key, str) else key, field)
         try:
-            value = read(fact)
+            value = path[fact] = read(fact)
         except Absent:
-            path.append((fact, None))
+            path[fact] = None
             raise
-        path.append((fact, value))
         return value
 
     try:
         permitted = policy.permits(arguments, look)
     except Absent:
         permitted = False
-    return PolicyRun(permitted, tuple(dict(path).items()))
+    return PolicyRun(permitted, tuple(path.items()))
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
