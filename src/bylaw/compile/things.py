@@ -166,12 +166,14 @@ def tools_file(cards: Mapping[str, Card], things: Things, *, write: Callable[[An
     return write({"tools": tools})
 
 
-def entities_file(things: Things, request: Mapping[str, Any] | None = None) -> str:
+def entities_file(
+    things: Things, request: Mapping[str, Any] | None = None, *, write: Callable[[Any], str] = packed
+) -> str:
     """`entities.yaml`, with the facts that only the user can state."""
     entities = dict(things.entities)
     if request:
         entities["Request"] = {"key": [], "fields": dict(request)}
-    return packed({"entities": entities, "observations": things.observations})
+    return write({"entities": entities, "observations": things.observations})
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
@@ -179,9 +181,9 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # Nobody reads this one: laying it out for people would take most of the time of a compile.
+        # Nobody reads these: laying them out for people would take most of the time of a compile.
         "tools.yaml": tools_file(cards, things, write=dump),
-        "entities.yaml": entities_file(things),
+        "entities.yaml": entities_file(things, write=dump),
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
@@ -36,13 +37,13 @@ _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_a
 
 def dump(data: Any) -> str:
     """Data as a block."""
-    text = _block(data, _Quick)
-    # Signs outside ASCII are written as escapes by the quick one where a reader wants to see them.
-    return text if text.isascii() and "\\" not in text else _block(data, _Plain)
+    return _quickly(lambda dumper: yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE))
 
 
-def _block(data: Any, dumper: Any) -> str:
-    return str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110))
+def _quickly(write: Callable[[Any], str]) -> str:
+    """What the quick one writes, unless it wrote signs outside ASCII as escapes where a reader wants to see them."""
+    text = str(write(_Quick))
+    return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
@@ -53,7 +54,7 @@ def packed(data: Any) -> str:
 
 
 def _serialized(node: yaml.Node, width: int) -> str:
-    return str(cast(Any, yaml).serialize(node, Dumper=_Plain, allow_unicode=True, width=width))
+    return _quickly(lambda dumper: cast(Any, yaml).serialize(node, Dumper=dumper, allow_unicode=True, width=width))
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
