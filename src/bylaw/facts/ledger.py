@@ -298,6 +298,12 @@ class Ledger:
         ):
             # A default counts only where no answer before told the field.
             return NOTHING
+        if len(thing.sightings) == 1:
+            as_of, delivered, who, sighting, _ = thing.sightings[0]
+            value = sighting.show(field) if delivered < at.start and who == at.who else NOTHING
+            if value is NOTHING or self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step) is None:
+                return value
+            return NOTHING
         asked, found = -1, NOTHING
         for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
             if delivered < asked:

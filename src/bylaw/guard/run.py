@@ -404,10 +404,11 @@ class GuardRun(BuiltIns):
         if self.ticks < 0:
             self.spend(0)
         yes, no, answer = parted(current, truth.region)
-        is_system = "system" in variable.needs.values()
+        needs = variable.needs
+        is_system = "system" in needs.values()
         if answer is not None:
             if not is_system:
-                self.asked.update(dict.fromkeys(variable.needs))
+                self.asked.update(dict.fromkeys(needs))
         elif self.hushed is not None:
             raise Hushed
         elif self.looking:
@@ -416,12 +417,13 @@ class GuardRun(BuiltIns):
         elif not is_system:
             raise Split(variable, yes, no)
         else:
-            self.check_counted(variable.needs)
-            if self.position == len(self.decisions):
-                self.decisions.append(ending is None or not self.is_noted(ending))
-            answer = self.decisions[self.position] is not False
-            self.position += 1
-            for fact, origin in variable.needs.items():
+            self.check_counted(needs)
+            decisions, position = self.decisions, self.position
+            if position == len(decisions):
+                decisions.append(ending is None or not self.is_noted(ending))
+            answer = decisions[position] is not False
+            self.position = position + 1
+            for fact, origin in needs.items():
                 (self.lacking if origin == "system" else self.asked)[fact] = None
         self.path[name] = yes if answer else no
         if variable.thing is not None:
