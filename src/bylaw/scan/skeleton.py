@@ -104,6 +104,7 @@ def skeleton(
 def _manifest(name: str, document: Document, clock: Clock | None) -> str:
     title = next((line.lstrip("# ").strip() for line in document.text.splitlines() if line.startswith("# ")), name)
     body = dump({"format": 1, "name": name, "version": "0.1.0", "title": title, "document": "policy.md"})
+    body += "# timezone: Europe/Berlin   # whose clocks the document means; without it, those of UTC\n"
     if clock is not None:
         return body + f"now: {clock.now}   # the logs have no times, and the document says: {remark(clock.sentence)}\n"
     return body + "# now: 2025-01-31T09:00:00   # a fixed clock, where the logs do not say when they happened\n"
