@@ -208,7 +208,11 @@ class TestTables:
         ("call.note > facts.Order(call.note).price", "write `money(call.note)`"),
         ("facts.Order(call.note).price == call.note", "write `money(call.note)`"),
         ('call.note <= "b"', ""),
-        ("call.note == 5", ""),
+        ("call.note == 5", "put the constant in quotes, or write `money(call.note)`"),
+        ("call.note in [5, 6]", "put the constants in quotes, or write `money(call.note)`"),
+        ('date("2025-01-01") != call.note', "write `date(call.note)`"),
+        ('call.note in ["5", "6"]', ""),
+        ("call.note == True", ""),
         ('money(call.note) <= money("5.00")', ""),
     ],
 )

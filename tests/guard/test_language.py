@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -170,6 +171,15 @@ class TestRule4Arithmetic:
                 "max(r.price, money('€5')) == r.price",
                 "abs(-r.price) == money('€1')",
                 "round(r.price, 1) == money('€1')",
+                "round(r.price) == money('€20')",
+                "round(r.price) < money('€500')",
+                "min(r.price, 5) < money('€500')",
+                "max(5, r.price, money('7'), money('€9')) > 0",
+                "min([money('€5'), money('4'), r.price]) == 4",
+                "sorted([r.price, money('4'), money('€5')])[0] == 4",
+                "sum([0, r.price]) == money('€1')",
+                "r.price // 3 == money('€6')",
+                "r.price % 3 == money('€6')",
             ),
         ):
             completion = said(wrapped(condition), pounds)
@@ -241,6 +251,87 @@ class TestRule5BuiltIns:
                 completion = said(wrapped(condition, "due = r.price"), facts, arguments=text)
                 assert (completion.outcome, "go together" in completion.because) == ("failed", True), condition
         assert outcome("call.amount in [r.price, '19.99']", arguments=text) == "permit"
+
+    @pytest.mark.parametrize(
+        ("condition", "listed"),
+        [
+            ("call.note in {}", [4711]),
+            ("call.note not in {}", [4711]),
+            ("call.note in {}", ["A", 4711.0]),
+            ("any(x == call.note for x in {})", [4711]),
+            ("any(x == '4711' for x in {})", [4711]),
+            ("any(x in ['4711', 'A'] for x in {})", [4711]),
+            ("any(x == 4711 for x in {})", ["4711"]),
+            ("any(x in [4711] for x in {})", ["4711"]),
+            ("[call.note] == {}", [4711]),
+            ("money(call.note) in {}", ["4711"]),
+            ("r.due in {}", ["2024-05-05"]),
+            ("r.due not in {}", ["2024-05-05"]),
+            ("any(x == r.due for x in {})", ["2024-05-05"]),
+            ("time('2024-05-05T10:00:00') in {}", ["2024-05-05T10:00:00"]),
+            ("any(x == True for x in {})", ["true"]),
+            ("any(x != False for x in {})", ["no"]),
+            ("len({{x for x in {}}}) == 1", ["4711", 4711]),
+            ("call.note in {}[0]", [{4711: "a"}]),
+            ("get({}[0], 4711, 'none') == 'none'", [{"4711": "a"}]),
+        ],
+    )
+    def test_what_may_be_one_in_two_forms_is_neither_in_a_list_nor_out_of_it(
+        self, condition: str, listed: list[Any]
+    ) -> None:
+        arguments = {**ARGUMENTS, "note": "4711", "codes": listed}
+        completion = said(wrapped(condition.format("call.codes")), order(due=date(2024, 5, 5)), arguments=arguments)
+        assert completion.outcome == "failed", completion
+
+    def test_what_is_surely_in_a_list_or_out_of_it_is_told(self) -> None:
+        arguments = {**ARGUMENTS, "note": "4711", "codes": [4711, "4711", "A"], "rows": [{"a": 1}, {"a": None}]}
+        for condition in (
+            *("call.note in call.codes", "call.note not in ['A', None]", "call.rows == call.rows"),
+            *("'B' not in ['A', None, True]", "not any(x == 'gold' for x in call.codes)", "'a' in call.rows[0]"),
+            *("any(x in ['A', 'gold'] for x in call.codes)", "not any(x == None for x in call.codes)"),
+        ):
+            assert outcome(condition, arguments=arguments) == "permit", condition
+
+    @pytest.mark.parametrize("value", [None, "", " ", "false", "no"])
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            "any(x.blocked for x in call.rows)",
+            "all(not x.blocked for x in call.rows)",
+            "count(x.blocked for x in call.rows) == 0",
+            "call.rows[0].blocked and r.exists",
+            "not call.rows[0]['blocked']",
+            "get(call.rows[0], 'blocked', True)",
+            "r.exists if call.rows[0].blocked else not r.exists",
+            "any(call.codes)",
+            "any(x for x in call.codes)",
+            "count(call.codes) > 0",
+            "any(r.exists for x in call.rows if x.blocked)",
+        ],
+    )
+    def test_null_and_a_text_inside_a_record_are_neither_true_nor_false(self, condition: str, value: Any) -> None:
+        for text in (condition, f"not ({condition})"):
+            arguments = {**ARGUMENTS, "rows": [{"blocked": value}], "codes": [value]}
+            assert outcome(text, arguments=arguments) == "failed", text
+
+    def test_null_inside_a_record_is_none_where_the_guard_asks(self) -> None:
+        arguments = {**ARGUMENTS, "rows": [{"back": None, "on": "2024-05-05"}], "codes": [None, 1], "note": ""}
+        for condition in (
+            *("call.rows[0].back == None", "call.rows[0]['back'] == None", "get(call.rows[0], 'back', 1) == None"),
+            *("any(x.back == None for x in call.rows)", "any(x == None for x in call.codes)", "call.rows[0].on"),
+            "not any(x.back != None and x.back for x in call.rows)",
+            *("get(call.rows[0], 'none', True)", "not call.note", "call.codes[1] == 1"),
+        ):
+            assert outcome(condition, arguments=arguments) == "permit", condition
+        assert outcome("back == None", before="back = call.rows[0].back", arguments=arguments) == "permit"
+        assert outcome("call.rows[0].back == 1", arguments=arguments) == "failed"
+
+    def test_an_unknown_text_among_numbers_fails_as_it_does_once_known(self) -> None:
+        assert outcome("r.owner in call.codes", arguments={**ARGUMENTS, "codes": [4711]}) == "failed"
+        assert outcome("r.owner == call.codes[0]", arguments={**ARGUMENTS, "codes": [date(2024, 5, 5)]}) == "failed"
+        assert outcome("r.owner in call.codes", arguments={**ARGUMENTS, "codes": ["A", 4711]}) == "undetermined"
+        found = "any(x.paid for x in facts.Order.seen(price=call.note))"
+        assert outcome(found, arguments={**ARGUMENTS, "note": "19.99"}) == "failed"
 
     def test_values_that_do_not_go_together_are_named(self) -> None:
         completion = said(wrapped("r.exists and call.amount > 5"), arguments={**ARGUMENTS, "amount": "7"})

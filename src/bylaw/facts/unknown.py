@@ -44,7 +44,17 @@ NEEDS = 64
 TEXT = 500
 
 
-UNLIKE = "a text and a number do not go together; write money(...) around the text"
+_TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
+"""What a text may be to a person and to Python never is, and what makes it so."""
+
+
+def unlike(one: ValueKind, other: ValueKind) -> str:
+    """Why values of two kinds cannot be held against each other, or nothing."""
+    kind = other if one == "text" else one
+    if "text" not in (one, other) or kind not in _TEXTLIKE:
+        return ""
+    name = {"time": "date"}.get(kind, kind)
+    return f"a text and a {name} do not go together; write {_TEXTLIKE[kind]}(...) around the text"
 
 
 class Stuck(Exception):
@@ -267,8 +277,8 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
         return UnknownBool(one.decider, one.variable, word(other, order == "!="))
     if order not in ("==", "!="):
         raise ValueError(f"a {kind} and a {one.kind} do not go together")
-    if {kind, one.kind} == {"text", "number"}:
-        raise ValueError(UNLIKE)
+    if why := unlike(kind, one.kind):
+        raise ValueError(why)
     if kind == one.kind:
         truth = opaque_bool(one.decider, f"{one.text} == {expression_text(other)}", one.needs)
         return truth if order == "==" else truth.denied()
@@ -293,6 +303,11 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     if None in values or one.variable is None:
         return opaque_bool(one.decider, f"{one.text} in {expression_text(values)}", one.needs)
     alike = [value for value in values if kind_of(value) == one.kind]
+    if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
+        if alike:
+            # Whether it is one of those that are alike would settle it.
+            raise Stuck(one)
+        raise ValueError(why)
     if not alike:
         return False
     if one.kind == "text":
@@ -359,8 +374,8 @@ def _compare_line(order: Order, one: Unknown, place: int | Fraction) -> UnknownB
 
 def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
     if one.kind != other.kind and "any" not in (one.kind, other.kind):
-        if {one.kind, other.kind} == {"text", "number"}:
-            raise ValueError(UNLIKE)
+        if why := unlike(one.kind, other.kind):
+            raise ValueError(why)
         if order in ("==", "!="):
             return order == "!="
         raise ValueError(f"a {one.kind} and a {other.kind} do not go together")

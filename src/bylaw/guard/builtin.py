@@ -4,13 +4,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
-from bylaw.facts.money import amount_in, currency_of, read_amount
+from bylaw.facts.money import Amount, amount_in, currency_of, read_amount, shared_currency
 from bylaw.facts.unknown import Stuck, Unknown, derive, expression_text, gathered, kind_of, length, opaque_bool
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
-from bylaw.guard.operation import AMOUNTS, MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
+from bylaw.guard.operation import AMOUNTS, MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, not_alike, weight
+
+
+def one_currency(items: Iterable[Any]) -> str | None:
+    """The currency of the amounts among some: one written without goes with any, and two do not go together."""
+    named = [item for item in items if item.__class__ is Amount]
+    for one, other in pairwise(named):
+        shared_currency(one, other)
+    return currency_of(named[0]) if named else None
 
 
 class BuiltIns(Operations):
@@ -83,6 +92,14 @@ class BuiltIns(Operations):
 
     # Loops.
 
+    def told(self, part: Any, name: str) -> Any:
+        """A part of a record; a guard fails where it is `null`."""
+        return part
+
+    def truth(self, part: Any) -> Any:
+        """A part of a record that is asked whether it is true; a guard fails where it is a text that may say so."""
+        return part
+
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
         """The turns of a loop, each paid for."""
         if values.__class__ not in (list, tuple, range):
@@ -95,7 +112,15 @@ class BuiltIns(Operations):
             self.ticks -= weight
             if self.ticks < 0:
                 self.spend(0)
-            yield value if value.__class__ is dict else admit(value, self.zone)
+            yield value if value.__class__ is dict else self.told(admit(value, self.zone), "item")
+
+    def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
+        """The same, for a list whose items may be none."""
+        if values.__class__ not in (list, tuple) or None not in values:
+            yield from self.turns(values, weight)
+            return
+        self.spend(weight * len(values))
+        yield from (admit(value, self.zone) for value in admit(values, self.zone))
 
     def do_zip(self, *lists: Any) -> Any:
         """The first items of the lists together, then the second ones, to the end of the shortest."""
@@ -127,8 +152,17 @@ class BuiltIns(Operations):
             return all(body(values))
         items = list(body(values))
         if name == "distinct":
-            return len(set(items))
+            return self.distinct(items)
         return getattr(self, f"do_{name}")(items)
+
+    def distinct(self, items: Sequence[Any]) -> int:
+        """How many items differ; a failure where two may be one in two forms."""
+        kinds = {item.__class__: item for item in items if item.__class__ is not str}
+        text = next((item for item in items if item.__class__ is str), None)
+        for item in kinds.values() if text is not None else ():
+            if why := not_alike(text, item):
+                fail(why)
+        return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
         """What a built-in gives for a list that is not known."""
@@ -171,11 +205,15 @@ class BuiltIns(Operations):
 
     def do_any(self, values: Any) -> Any:
         items = self.many("any", values)
-        return items if isinstance(items, Unknown) else any(items)
+        return items if isinstance(items, Unknown) else any(map(self.is_true, items))
 
     def do_all(self, values: Any) -> Any:
         items = self.many("all", values)
-        return items if isinstance(items, Unknown) else all(items)
+        return items if isinstance(items, Unknown) else all(map(self.is_true, items))
+
+    def is_true(self, item: Any) -> Any:
+        """An item of a list that is asked whether it is true."""
+        return self.truth(self.told(item, "item"))
 
     def do_count(self, values: Any) -> Any:
         """How many items are true."""
@@ -184,7 +222,7 @@ class BuiltIns(Operations):
             return items
         if any(isinstance(item, Unknown) for item in items):
             return self.opaque("count", f"count({expression_text(items)})", items)
-        return sum(1 for item in items if item)
+        return sum(1 for item in items if self.is_true(item))
 
     def do_sum(self, values: Any) -> Any:
         items = self.many("sum", values)
@@ -202,6 +240,7 @@ class BuiltIns(Operations):
         if any(isinstance(item, Unknown) for item in items):
             return self.opaque("sorted", f"sorted({expression_text(items)})", items)
         self.spend(len(items))
+        one_currency(items)
         return sorted(items, key=cmp_to_key(self.rank))
 
     def rank(self, one: Any, other: Any) -> int:
@@ -225,7 +264,8 @@ class BuiltIns(Operations):
         best = items[0]
         for item in items[1:]:
             best = item if better(item, best) else best
-        return best
+        currency = one_currency(items)
+        return best if currency is None or best.__class__ is Amount else amount_in(Decimal(str(best)), currency)
 
     def do_abs(self, value: Any) -> Any:
         if isinstance(value, Unknown):
@@ -243,7 +283,8 @@ class BuiltIns(Operations):
             fail("round keeps at most 20 digits")
         if value.__class__ in AMOUNTS:
             rounded = value.quantize(Decimal(1).scaleb(-(digits or 0)), rounding=ROUND_HALF_EVEN, context=MONEY)
-            return int(rounded) if digits is None else amount_in(rounded, currency_of(value))
+            currency = currency_of(value)
+            return int(rounded) if digits is None and currency is None else amount_in(rounded, currency)
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
@@ -318,6 +359,12 @@ class BuiltIns(Operations):
             return derive("strip", (value,), "text")
         return self.method(value, "strip")
 
+    def get_or_none(self, value: Any, key: Any, default: Any = None) -> Any:
+        """A part of a record that may be none."""
+        if value.__class__ is dict and value.get(key, value) is None:
+            return None
+        return self.do_get(value, key, default)
+
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
         """A part of a record, or an item of a list, or the default."""
         if isinstance(key, Unknown):
@@ -329,7 +376,9 @@ class BuiltIns(Operations):
         if value is None:
             return default
         if value.__class__ is dict and key.__class__ in (str, int):
-            return admit(value.get(key, default), self.zone)
+            if key not in value and any(str(name) == str(key) for name in value):
+                fail(f"the key `{key}` is {name_of(key)} here, and another kind of value in the record")
+            return self.told(admit(value[key], self.zone), str(key)) if key in value else default
         if value.__class__ in (list, tuple) and key.__class__ is int:
-            return admit(value[key], self.zone) if -len(value) <= key < len(value) else default
+            return self.told(admit(value[key], self.zone), "item") if -len(value) <= key < len(value) else default
         return fail(f"get needs a record or a list, not {name_of(value)}")

@@ -16,7 +16,7 @@ from bylaw.guard.language import (
 )
 from bylaw.guard.member import any_seen
 from bylaw.guard.operation import Failure
-from bylaw.guard.reading import Reading
+from bylaw.guard.reading import Reading, Translate
 
 FOLDED = ("date", "time", "days", "hours", "money")
 """Built-ins computed when the pack loads where their argument is a constant; a malformed one is found there, too."""
@@ -26,11 +26,12 @@ class Calling:
     """Translates calls. The first list of a comprehension is looked at before the loop, so that one that is not known
     gives an opaque value."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope
         self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
         self.reading = reading
         self.expression = reading.expression
+        self.test = test
 
     def calling(self, node: ast.Call) -> ast.expr:
         for argument in node.args:
@@ -81,7 +82,10 @@ class Calling:
             return self.reading.optional_argument(node)
         if name in FOLDED and isinstance(node.args[0], ast.Constant):
             return self.folded(node, name, node.args[0].value)
-        return self.run(f"do_{name}", *(self.expression(argument) for argument in node.args))
+        made = [self.expression(argument) for argument in node.args]
+        if name == "get" and isinstance(node.args[1], ast.Constant) and node.args[1].value in self.scope.nullable:
+            return self.run("get_or_none", *made)
+        return self.run(f"do_{name}", *made)
 
     def folded(self, node: ast.Call, name: str, value: object) -> ast.expr:
         try:
@@ -168,7 +172,7 @@ class Calling:
         generators = [
             self.generator(one, ast.Name("_it", ast.Load()) if one is first else None, node) for one in node.generators
         ]
-        element = self.expression(node.elt)
+        element = (self.test if name in ("any", "all", "count") else self.expression)(node.elt)
         free = self.free(node, outer)
         self.scope.scopes.pop()
         body = ast.GeneratorExp(element, generators)
@@ -179,14 +183,16 @@ class Calling:
     def generator(self, one: ast.comprehension, source: ast.expr | None, whole: ast.AST) -> ast.comprehension:
         if one.is_async:
             self.fault(whole, "`async` is not part of the language", "use a plain `for`")
-        turns = self.turns(source if source is not None else self.loop_source(one.iter), whole)
+        source = source if source is not None else self.loop_source(one.iter)
         names = self.targets(one.target, one.iter)
+        turns = self.turns(source, whole, names)
         self.scope.scopes[-1].update(dict.fromkeys(names))
-        return ast.comprehension(stored(names), turns, [self.expression(test) for test in one.ifs], 0)
+        return ast.comprehension(stored(names), turns, [self.test(test) for test in one.ifs], 0)
 
-    def turns(self, source: ast.expr, body: ast.AST) -> ast.expr:
+    def turns(self, source: ast.expr, body: ast.AST, names: Sequence[str]) -> ast.expr:
         size = sum(1 for _ in ast.walk(body))
-        return self.run("turns", source, ast.Constant(1 + size // NODES_PER_TICK))
+        may_be_none = not self.scope.nullable_names.isdisjoint(names)
+        return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
         """The names of a loop: one, or as many as there are in each pair."""
@@ -254,9 +260,9 @@ class Calling:
         target = self.target(first.target)
         outer = [set(scope) for scope in self.scope.scopes]
         self.scope.scopes.append({target: entity.name})
-        tests = [self.expression(test) for test in first.ifs]
+        tests = [self.test(test) for test in first.ifs]
         inner = [self.generator(one, None, node) for one in others]
-        element = self.expression(node.elt)
+        element = self.test(node.elt)
         free = self.free(node, outer)
         self.scope.scopes.pop()
         if inner:

@@ -45,8 +45,9 @@ def compile_condition(
         raise _moved(too_large, line)
     ast.increment_lineno(tree, line - 1)
     scope = Scope(file, vocabulary, call="", parameters=parameters)
+    scope.note_nullable(tree.body)
     made = Statements(scope)
-    test = made.values.expression(tree.body)
+    test = made.values.test(tree.body)
     if scope.faults:
         raise scope.faults[0]
     body = ast.If(test, [ast.Return(scope.constant(PERMIT))], [ast.Return(scope.constant(("deny", "")))])

@@ -6,16 +6,21 @@ plain constants, `and`, `or`, `not`, `if` stay Python's own, because an Unknown 
 
 import ast
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from bylaw.facts.entity import Field
 from bylaw.guard.calling import Calling
 from bylaw.guard.language import BINARY, BUILT_INS, LARGEST, LONGEST, ORDER
+from bylaw.guard.operation import may_be_read_otherwise
 from bylaw.guard.reading import Reading
 from bylaw.guard.scope import Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
 """What makes of a text what a field of a type is compared with."""
+
+_PARTS = frozenset(("told", "part", "item", "do_get"))
+"""What gives a part of a record, of which nobody declared what it is."""
 
 
 class Expressions:
@@ -25,7 +30,7 @@ class Expressions:
         self.scope = scope
         self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
         self.reading = Reading(scope, self.expression)
-        self.calls = Calling(self.reading)
+        self.calls = Calling(self.reading, self.test)
 
     def expression(self, node: ast.expr) -> ast.expr:
         match node:
@@ -56,6 +61,15 @@ class Expressions:
             case _:
                 made = self.scope.refuse(node)
         return ast.copy_location(made, node)
+
+    def test(self, node: ast.expr) -> ast.expr:
+        """An expression that is asked whether it is true; a part of a record may be a text that says so."""
+        if isinstance(node, ast.BoolOp):
+            return ast.copy_location(ast.BoolOp(node.op, [self.test(value) for value in node.values]), node)
+        made = self.expression(node)
+        is_part = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _PARTS
+        is_item = isinstance(node, ast.Name) and (node.id in self.scope.looped or self.scope.is_local(node.id))
+        return ast.copy_location(self.run("truth", made), node) if is_part or is_item else made
 
     def literal(self, node: ast.Constant) -> ast.expr:
         value = node.value
@@ -89,7 +103,7 @@ class Expressions:
     def unary(self, node: ast.UnaryOp) -> ast.expr:
         match node.op, node.operand:
             case ast.Not(), operand:
-                return ast.UnaryOp(ast.Not(), self.expression(operand))
+                return ast.UnaryOp(ast.Not(), self.test(operand))
             case ast.USub(), ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return self.literal(ast.copy_location(ast.Constant(-value), node))
             case ast.USub(), operand:
@@ -145,7 +159,9 @@ class Expressions:
                 method = "among" if isinstance(op, ast.In) else "not_among"
             return self.run(method, left, right)
         if (_is_plain(left) or _is_plain(right)) and not (self.scope.cover and (_is_count(left) or _is_count(right))):
-            return ast.Compare(left, [op], [right])
+            is_equality = isinstance(op, (ast.Eq, ast.NotEq))
+            if not is_equality or not any(map(_may_be_read_otherwise, (left, right))):
+                return ast.Compare(left, [op], [right])
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
@@ -154,6 +170,10 @@ class Expressions:
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
                     self.check_text(side, other)
+                elif isinstance(op, (ast.Eq, ast.NotEq)) and not _is_text(other):
+                    self.check_text(side, other, "put the constant in quotes, or ")
+                elif isinstance(op, (ast.In, ast.NotIn)) and side is left and _is_of_no_text(right):
+                    self.check_text(side, right.elts[0], "put the constants in quotes, or ")
                 field = self.reading.field_of(side)
                 if field is None or (isinstance(op, (ast.In, ast.NotIn)) and side is right):
                     continue
@@ -162,18 +182,18 @@ class Expressions:
                     if isinstance(constant, ast.Constant):
                         self.check_word(constant, field)
 
-    def check_text(self, side: ast.expr, other: ast.expr) -> None:
-        """An argument that is text is neither more nor less than a number, an amount or a day."""
+    def check_text(self, side: ast.expr, other: ast.expr, or_else: str = "") -> None:
+        """An argument that is text is neither a number, an amount or a day, nor more or less than one."""
         if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
-        is_number = isinstance(other, ast.Constant) and isinstance(other.value, (int, float))
+        is_number = type(getattr(other, "value", None)) in (int, float)
         field = self.reading.field_of(other)
         made = _MADE.get(field.type, made) if field is not None else made
         is_figure = isinstance(other, ast.Constant) and isinstance(other.value, str) and figure(other.value) is not None
         if side.attr in self.scope.vocabulary.texts and (is_number or is_figure or made in ("money", "date", "time")):
             both = f" and `money({other.value!r})`" if is_figure and isinstance(other, ast.Constant) else ""
-            hint = f"write `{made or 'money'}(call.{side.attr})`{both}"
+            hint = f"{or_else if is_number else ''}write `{made or 'money'}(call.{side.attr})`{both}"
             self.fault(side, f"the argument `{side.attr}` is text", hint)
 
     def check_word(self, node: ast.Constant, field: Field) -> None:
@@ -191,7 +211,7 @@ class Expressions:
 
     def ternary(self, node: ast.IfExp) -> ast.expr:
         yes, no = self.scope.branch(node, "then"), self.scope.branch(node, "else")
-        test, body, orelse = self.expression(node.test), self.expression(node.body), self.expression(node.orelse)
+        test, body, orelse = self.test(node.test), self.expression(node.body), self.expression(node.orelse)
         if self.scope.cover:
             body = ast.BoolOp(ast.And(), [self.run("cover", ast.Constant(yes)), body])
             orelse = ast.BoolOp(ast.And(), [self.run("cover", ast.Constant(no)), orelse])
@@ -216,12 +236,27 @@ class Expressions:
                 for end in (node.slice.lower, node.slice.upper)
             ]
             return self.run("section", value, *ends)
-        return self.run("item", value, self.expression(node.slice))
+        made = self.run("item", value, self.expression(node.slice))
+        name = node.slice.value if isinstance(node.slice, ast.Constant) else "item"
+        return self.reading.told(made, str(name))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
+    return isinstance(node, (ast.Set, ast.List, ast.Tuple)) and bool(node.elts) and not any(map(_is_text, node.elts))
 
 
 def _is_plain(node: ast.expr) -> bool:
     """Whether Python's own comparison with this constant is the language's: not so for floats beside money."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
+
+
+def _may_be_read_otherwise(node: ast.expr) -> bool:
+    """Whether a value of another kind may look the same as a constant, which Python would just take for another."""
+    return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 
 def _is_count(node: ast.expr) -> bool:

@@ -4,10 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bylaw.facts.entity import Entity, Fact, Key
-from bylaw.facts.unknown import Unknown, expression_text, opaque_bool
+from bylaw.facts.unknown import Unknown, expression_text, kind_of, opaque_bool, unlike
+from bylaw.facts.variable import ValueKind
+from bylaw.guard.operation import fail
 from bylaw.guard.reading import Spec
 from bylaw.guard.run import GuardRun
 from bylaw.guard.trial import NOT_SURE, Trial
+
+_KINDS: Mapping[str, ValueKind] = {
+    **dict.fromkeys(("string", "enum"), "text"),
+    **dict.fromkeys(("integer", "number", "money"), "number"),
+    **dict.fromkeys(("date", "datetime"), "time"),
+}
 
 
 def any_seen(
@@ -29,6 +37,9 @@ def any_seen(
     for value in match.values():
         if isinstance(value, Unknown):
             return opaque_bool(run, question, value.needs)
+    for name, value in match.items():
+        if name not in entity.key and (why := unlike(_KINDS.get(entity.fields[name].type, "any"), kind_of(value))):
+            fail(why)
     keys, is_complete = run.once("members", entity.name, match, lambda: run.source.members(entity, match))
     answer = _try_members(run, question, keys, specs, body, weight)
     if answer is None:

@@ -5,14 +5,14 @@ a time is the start of its day; times are compared in UTC, those without an offs
 """
 
 import operator
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Any, NoReturn
 
 from bylaw.facts.money import Amount, amount_in, currency_of, shared_currency
 from bylaw.facts.unknown import (
-    UNLIKE,
     Stuck,
     Unknown,
     UnknownBool,
@@ -23,10 +23,12 @@ from bylaw.facts.unknown import (
     gathered,
     kind_of,
     opaque_bool,
+    unlike,
 )
 from bylaw.facts.variable import ORDERS, Order
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
+from bylaw.text.number import figure
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -51,6 +53,9 @@ FIGURES = frozenset((int, float)) | AMOUNTS
 NUMBERS = FIGURES | {bool}
 PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timedelta))
 TIMES = frozenset((date, datetime))
+_DAY = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
+TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
+"""Texts that a system may write for a boolean."""
 
 
 class Failure(Exception):
@@ -126,10 +131,43 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
     return one, other
 
 
-def _looks_like(one: Any, other: Any) -> bool:
-    """Whether one is a text and the other a number, which may look the same to a person and never are."""
+def not_alike(one: Any, other: Any) -> str:
+    """Why two values may look the same to a person and never are: one is a text, the other a number, a date, or a
+    boolean that the text may stand for. Empty where they can be held against each other."""
     left, right = one.__class__, other.__class__
-    return (left is str and right in FIGURES) or (right is str and left in FIGURES)
+    if left is not str:
+        one, other, left, right = other, one, right, left
+    if left is not str:
+        return ""
+    if right is bool:
+        return f"the text `{one[:40]}` is not a boolean; compare it with a text" if is_truth_word(one) else ""
+    return unlike("text", "number" if right in FIGURES else "time" if right in TIMES else "any")
+
+
+def may_be_read_otherwise(constant: Any) -> bool:
+    """Whether a constant of a guard may be the text of a number, a day or a boolean, or is one of these."""
+    if constant.__class__ is not str:
+        return True
+    return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
+
+
+def is_truth_word(text: str) -> bool:
+    """Whether a text may stand for true or false."""
+    return text.strip().lower() in TRUTHS
+
+
+def parts_not_alike(one: Any, other: Any) -> str:
+    """The same for lists and records, part by part."""
+    pairs = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if left.__class__ in (list, tuple) and right.__class__ in (list, tuple):
+            pairs.extend(zip(left, right, strict=False))
+        elif left.__class__ is dict and right.__class__ is dict:
+            pairs.extend((left[name], right[name]) for name in left.keys() & right.keys())
+        elif why := not_alike(left, right):
+            return why
+    return ""
 
 
 class Operations:
@@ -162,9 +200,9 @@ class Operations:
             self.spend(1)
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
-            if order in ("==", "!=") and _looks_like(one, other):
+            if order in ("==", "!=") and (why := not_alike(one, other)):
                 # "The fee is 25.00, not 25.00."
-                fail(UNLIKE)
+                fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
         elif one.__class__ is datetime and (one.fold or other.fold):
@@ -172,6 +210,8 @@ class Operations:
             one, other = self.instant(one), self.instant(other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
             self.spend(1 + weight(one) // 8)
+            if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
+                fail(why)
         return ORDERS[order](one, other)
 
     def equal(self, one: Any, other: Any) -> Any:
@@ -235,7 +275,9 @@ class Operations:
 
     def among(self, value: Any, constants: tuple[Any, ...]) -> Any:
         """`value in ("a", "b")`."""
-        return among(value, constants) if isinstance(value, Unknown) else value in constants
+        if isinstance(value, Unknown):
+            return among(value, constants)
+        return value in constants or self._is_none_of(value, filter(may_be_read_otherwise, constants))
 
     def not_among(self, value: Any, constants: tuple[Any, ...]) -> Any:
         return negated(self.among(value, constants))
@@ -258,15 +300,23 @@ class Operations:
             parts = (value, *container)
             if any(not isinstance(item, Unknown) and self._is(value, item) for item in container):
                 return True
+            self._is_none_of(value, [item for item in container if not isinstance(item, Unknown)])
             decider = next(item.decider for item in container if isinstance(item, Unknown))
             return opaque_bool(decider, f"{expression_text(value)} in {expression_text(container)}", gathered(parts))
-        if value.__class__ is str:
-            return value in container
-        return any(self._is(value, item) for item in container)
+        if value in container if value.__class__ is str else any(self._is(value, item) for item in container):
+            return True
+        return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
         """Whether a value is an item of a list, which may hold others that are unlike it."""
-        return not _looks_like(one, other) and self.equal(one, other)
+        return not not_alike(one, other) and self.equal(one, other)
+
+    def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
+        """False, where no item can be the value in another form: `"4711"` is not among `[4711]`, and may well be."""
+        for item in items:
+            if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
+                fail(why)
+        return False
 
     def without(self, value: Any, container: Any) -> Any:
         return negated(self.within(value, container))

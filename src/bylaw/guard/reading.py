@@ -201,7 +201,11 @@ class Reading:
                     lacks=f"field {entity.name}.{name}",
                 )
             return self.run("read", self.spec(entity, field), key)
-        return self.run("part", self.expression(node.value), ast.Constant(name))
+        return self.told(self.run("part", self.expression(node.value), ast.Constant(name)), name)
+
+    def told(self, part: ast.expr, name: str) -> ast.expr:
+        """A part of a record that must not be `null`, unless the function asks whether there is one."""
+        return part if name in self.scope.nullable else self.run("told", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
         """A part of a thing's own key is known with the key: reading it takes no look-up."""

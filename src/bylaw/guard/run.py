@@ -31,7 +31,7 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.missing import References, unknown_fact
-from bylaw.guard.operation import Failure, admit, fail, name_of
+from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.trial import Trial
 
@@ -164,6 +164,18 @@ class GuardRun(BuiltIns):
 
     def tool_name(self) -> str:
         return self.tool
+
+    def told(self, part: Any, name: str) -> Any:
+        if part is None:
+            fail(
+                f"`{name}` is null in the record, so it is not known; where it may be none, compare it with None first"
+            )
+        return part
+
+    def truth(self, part: Any) -> Any:
+        if part.__class__ is str and (not part.strip() or is_truth_word(part)):
+            fail(f"`{part[:40]}` is a text, neither true nor false; compare it with a text")
+        return part
 
     # Facts.
 

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from bylaw.errors import GuardError, meant
 from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
+from bylaw.guard.nullable import parts_compared, variables_compared
+from bylaw.guard.syntax import parts_of
 
 
 class Helper(Protocol):
@@ -65,9 +67,19 @@ class Scope:
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
         """Built-ins that have no meaning in this kind of function."""
+        self.nullable: frozenset[str] = frozenset()
+        """Parts of records that are compared with `None`, and so may be none; and names of loops that are."""
+        self.nullable_names: frozenset[str] = frozenset()
+        self.looped: set[str] = set()
+        """Names that loops have given items of a list."""
         self.helpers: Helpers | None = None
         self.label = ""
         """Says which question is asked, where the same words ask another for things of another kind."""
+
+    def note_nullable(self, node: ast.AST) -> None:
+        """Look through a function for what it compares with `None`."""
+        parts = parts_of(node)
+        self.nullable, self.nullable_names = parts_compared(parts), variables_compared(parts)
 
     def fault(self, node: ast.AST, message: str, hint: str, *, lacks: str = "") -> ast.expr:
         place = f"{self.file}:{getattr(node, 'lineno', 1)}"
@@ -105,6 +117,10 @@ class Scope:
             if name in scope:
                 return scope[name]
         return self.kinds.get(name)
+
+    def is_local(self, name: str) -> bool:
+        """Whether a comprehension gives `name` items of a list."""
+        return any(name in scope and scope[name] is None for scope in self.scopes)
 
     def is_root(self, node: ast.expr, name: str) -> bool:
         shadowed = isinstance(node, ast.Name) and any(node.id in scope for scope in self.scopes)

@@ -43,6 +43,7 @@ class Statements:
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
         """The compiled function, or None where there are faults."""
         self.signature(node, parameters)
+        self.scope.note_nullable(node)
         self.collect(node.body)
         body = self.block(node.body, skip_docstring=True)
         if not ends(node.body):
@@ -242,7 +243,7 @@ class Statements:
         return [ast.Assign([ast.Name(node.target.id, ast.Store())], value)]
 
     def branching(self, node: ast.If) -> list[ast.stmt]:
-        test = self.values.expression(node.test)
+        test = self.values.test(node.test)
         yes, no = self.scope.branch(node, "then"), self.scope.branch(node, "else")
         before = set(self.scope.sure)
         body = [*self.covering(yes), *self.block(node.body)]
@@ -258,8 +259,9 @@ class Statements:
     def looping(self, node: ast.For) -> list[ast.stmt]:
         if node.orelse:
             self.fault(node.orelse[0], "`else` after `for` is not part of the language", "set a name before the loop")
-        turns = self.calls.turns(self.calls.loop_source(node.iter), node)
         names = self.calls.targets(node.target, node.iter)
+        turns = self.calls.turns(self.calls.loop_source(node.iter), node, names)
+        self.scope.looped.update(names)
         entered = self.scope.branch(node, "loop")
         before = set(self.scope.sure)
         self.scope.sure.update(names)
