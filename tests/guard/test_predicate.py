@@ -28,10 +28,17 @@ def test_a_predicate_reads_its_records_and_facts() -> None:
     assert judged("facts.Order(act.id).paid", order(paid=True), id="A") is True
 
 
+def test_what_an_act_lacks_is_none_and_null_in_what_it_was_given_is_not_known() -> None:
+    assert judged('act.tool == "refund"', tool=None) is False
+    assert judged("not act.words", words="") is True
+    assert judged('act.arguments["gift"]', arguments={"gift": None}) is None
+    assert judged('not act.arguments["gift"]', arguments={"gift": "no"}) is None
+
+
 def test_a_predicate_that_is_unknown_or_fails_is_none_and_says_why() -> None:
     assert judged("facts.Order(act.id).paid", id="A") is None
     assert judged("act.missing == 1") is None
-    arguments = {"act": {}, "state": {}}
+    arguments: dict[str, Any] = {"act": {}, "state": {}}
     assert judge_predicate(predicate("act.missing == 1"), arguments, Table({})) == (
         None,
         "rules.yaml:7: there is no key `missing`; use get()",

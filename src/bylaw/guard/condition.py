@@ -46,6 +46,7 @@ def compile_condition(
     ast.increment_lineno(tree, line - 1)
     scope = Scope(file, vocabulary, call="", parameters=parameters)
     scope.note_nullable(tree.body)
+    scope.records = frozenset(parameters)
     made = Statements(scope)
     test = made.values.test(tree.body)
     if scope.faults:

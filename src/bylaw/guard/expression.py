@@ -67,6 +67,8 @@ class Expressions:
         if isinstance(node, ast.BoolOp):
             return ast.copy_location(ast.BoolOp(node.op, [self.test(value) for value in node.values]), node)
         made = self.expression(node)
+        if self.scope.is_of_ours(node):
+            return made
         is_part = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _PARTS
         is_item = isinstance(node, ast.Name) and (node.id in self.scope.looped or self.scope.is_local(node.id))
         return ast.copy_location(self.run("truth", made), node) if is_part or is_item else made

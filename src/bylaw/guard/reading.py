@@ -201,7 +201,8 @@ class Reading:
                     lacks=f"field {entity.name}.{name}",
                 )
             return self.run("read", self.spec(entity, field), key)
-        return self.told(self.run("part", self.expression(node.value), ast.Constant(name)), name)
+        part = self.run("part", self.expression(node.value), ast.Constant(name))
+        return part if self.scope.is_of_ours(node) else self.told(part, name)
 
     def told(self, part: ast.expr, name: str) -> ast.expr:
         """A part of a record that must not be `null`, unless the function asks whether there is one."""

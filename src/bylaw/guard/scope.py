@@ -70,6 +70,8 @@ class Scope:
         self.nullable: frozenset[str] = frozenset()
         """Parts of records that are compared with `None`, and so may be none; and names of loops that are."""
         self.nullable_names: frozenset[str] = frozenset()
+        self.records: frozenset[str] = frozenset()
+        """Parameters that stand for records of our own making, in which `None` says that there is none."""
         self.looped: set[str] = set()
         """Names that loops have given items of a list."""
         self.helpers: Helpers | None = None
@@ -117,6 +119,10 @@ class Scope:
             if name in scope:
                 return scope[name]
         return self.kinds.get(name)
+
+    def is_of_ours(self, node: ast.expr) -> bool:
+        """Whether `node` reads a part of a record of our own making."""
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
         """Whether a comprehension gives `name` items of a list."""
