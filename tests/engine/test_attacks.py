@@ -11,6 +11,7 @@ from bylaw.engine.session import Session
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
+from bylaw.policy.pattern import LONGEST
 from bylaw.shield import Shield
 from bylaw.trace import Call, Event, Result
 
@@ -197,8 +198,21 @@ def test_a_rule_for_each_thing_is_open_where_a_tool_may_take_two_values_for_one(
 
 def test_a_short_result_beside_a_long_one_is_read(ruled: Pack) -> None:
     looks: list[Event] = [Call("look", {"account_id": each}, turn=1) for each in "12"]
-    events = [*looks, Result(0, "x" * 20_001), Result(1, "wrong pin"), send("A", 2)]
+    events = [*looks, Result(0, "x" * (LONGEST + 1)), Result(1, "wrong pin"), send("A", 2)]
     assert broken(ruled, events) == ["stop"]
+
+
+def test_what_stands_beyond_what_is_searched_is_not_known(ruled: Pack) -> None:
+    for padding, answer in ((" ", "deny"), ("x " * LONGEST, "ask")):
+        with Shield(ruled).session("c") as live:
+            live.decide("look", {"account_id": "A"}, time=NIGHT + 36_000)
+            live.result(f"{padding}wrong pin")
+            decided = live.decide("send", {"account_id": "A"}, time=NIGHT + 36_001)
+            assert (decided.allowed, decided.answer) == (False, answer)
+    with Shield(ruled).session("c") as live:
+        live.decide("look", {"account_id": "A"}, time=NIGHT + 36_000)
+        live.result("right pin" + " " * LONGEST)
+        assert live.decide("send", {"account_id": "A"}, time=NIGHT + 36_001).allowed
 
 
 def test_a_rule_that_asks_a_guard_asks_it_at_the_time_of_the_call(ruled: Pack) -> None:

@@ -186,3 +186,28 @@ def test_an_id_with_characters_nobody_sees_may_be_the_plain_one(odd: str) -> Non
 )
 def test_a_text_that_only_begins_with_error_is_not_surely_a_refusal(text: str, told: bool | None) -> None:
     assert accepted(None, Result(0, text)) is told
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Errors: 0. Refunded 50.00", None),
+        ("error-free refund of 50.00 done", None),
+        ('{"refund_id": "R1", "error": "none"}', None),
+        ('{"refund_id": "R1", "error": {"code": 0}}', None),
+        ('{"refunded": "50.00", "error": "receipt mail failed"}', None),
+        ('{"refunded": "50.00", "success": false}', None),
+        ('{"error": "no such order", "code": 404, "message": "gone"}', False),
+        ('{"success": false, "message": "no such order"}', False),
+        ("Error: no such order", False),
+        ("Error - no such order", False),
+    ],
+)
+def test_an_error_beside_what_a_write_made_leaves_it_open(answer: str, told: bool | None) -> None:
+    assert accepted(Tool("refund", "write"), Result(0, answer)) is told
+    declared = Tool("refund", "write", refused="receipt mail|no such|none|Errors|error-free|code|false")
+    assert accepted(declared, Result(0, answer)) is False
+
+
+def test_an_error_in_what_a_look_up_shows_is_a_failure_as_before() -> None:
+    assert accepted(Tool("look", "read"), Result(0, '{"order": 1, "error": "gone"}')) is False

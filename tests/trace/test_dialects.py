@@ -167,6 +167,8 @@ def outline(events: Any) -> list[Any]:
                 told.append(("call", event.tool, event.arguments, event.fault))
             case Result():
                 told.append(("result", event.call, event.value(), event.error))
+            case _:
+                raise AssertionError(event)
     return told
 
 

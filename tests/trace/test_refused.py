@@ -7,7 +7,7 @@ import pytest
 from bylaw import Pack
 from bylaw.shield import Shield
 from bylaw.trace import Call
-from bylaw.trace.event import Result, with_note
+from bylaw.trace.event import Result, tells_refusal, with_note
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 from tests.engine.test_conversation import FILES
@@ -39,3 +39,8 @@ def test_advice_below_a_result_leaves_it_readable() -> None:
     assert Result(None, with_note('{"returned": true}', "refund goes ahead, but note: ...")).value() == {
         "returned": True
     }
+
+
+def test_only_what_names_a_tool_is_a_shields_refusal() -> None:
+    assert tells_refusal("Not done yet: ask first (refund). The user has not agreed.")
+    assert not tells_refusal("Not done yet: ask first. Refunded 50.00")

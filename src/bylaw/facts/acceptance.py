@@ -13,7 +13,7 @@ from bylaw.trace.contradicted import Contradicted
 from bylaw.trace.event import HOOK, NOT_DONE, Result
 
 _REFUSAL = re.compile(
-    r"(?:tool )?errors?(?:\s*[:!(-]|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
+    r"(?:tool )?errors?(?:\s*[:!(](?!\s*(?:0|none)\b)|\s*-(?!\w)|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
     r"|(?:an )?error (?:occurred|code)\b"
     r"|\[error\]|unknown (?:action|tool|function)\b",
     re.IGNORECASE,
@@ -31,6 +31,22 @@ _TURNED_DOWN = {"rejected": "reject", "declined": "decline", "denied": "deny", "
 """Words of a `status`: that a call failed; and that it, or the thing that it made, was turned down, with the verb."""
 _ACCOUNT = frozenset(("status", "message", "reason", "reasons", "detail", "details", "code", "description", "errors"))
 """What a record has that tells of the call alone, and shows no thing that it made."""
+
+_ACCOUNT_OF_FAILURE = _ACCOUNT.union(
+    ("error", "isError", "success", "ok", "type", "title", "traceback", "exception", "request_id", "timestamp"),
+    (
+        "error_code",
+        "error_message",
+        "errorCode",
+        "errorMessage",
+        "error_type",
+        "errorType",
+        "statusCode",
+        "status_code",
+    ),
+    ("hint", "data", "result", "content", "path", "retryable", "msg", "instance"),
+)
+"""The same of one that failed."""
 
 _PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
 """The same, in what Python printed of a record."""
@@ -112,7 +128,11 @@ def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
         if value.__class__ is Contradicted:
             told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
             return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
-    told = False if _is_refusal(record) else _by_status(tool, record)
+    told = _by_status(tool, record)
+    if _is_refusal(record):
+        # Beside what shows a thing that a write made, an error may be of what came after, or say that there was none.
+        is_write = tool is not None and tool.effect == "write"
+        told = None if is_write and not record.keys() <= _ACCOUNT_OF_FAILURE else False
     return None if told is True and _looks_failed(tool, record) else told
 
 

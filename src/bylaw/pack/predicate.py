@@ -13,7 +13,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
-from bylaw.policy.pattern import PatternError, any_of, compile_pattern
+from bylaw.policy.pattern import PatternError, any_of, compile_pattern, is_cut
 from bylaw.policy.reading import Scalar
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
@@ -335,8 +335,15 @@ class PredicateReader:
             self.faults.append(PatternError(error.message, place=self._source.place(*at), hint=error.hint))
             return None
 
-        def found(text: str) -> bool:
-            return occurs(text) and (never is None or not never.occurs(text))
+        may_not = never is not None or any(each.but_not for each in records)
+
+        def found(text: str) -> bool | None:
+            # What was not searched may hold a match, or what rules one out: then nobody can say.
+            if never is not None and never.occurs(text):
+                return False
+            if occurs(text):
+                return None if may_not and is_cut(text) else True
+            return None if is_cut(text) else False
 
         match way:
             case "said":
@@ -362,8 +369,11 @@ class PredicateReader:
         self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
 
 
-def _found(matches: Callable[[str], bool], texts: Sequence[str], sources: Sequence[Message | Result]) -> bool | None:
-    """Whether any of the texts matches; where none does and one was not recorded, nobody can say."""
-    if any(matches(text) for text in texts if text):
+def _found(
+    matches: Callable[[str], bool | None], texts: Sequence[str], sources: Sequence[Message | Result]
+) -> bool | None:
+    """Whether any of the texts matches; where none does and one was not recorded or read to its end, nobody can say."""
+    told = {matches(text) for text in texts if text}
+    if True in told:
         return True
-    return False if all(source.captured for source in sources) else None
+    return False if None not in told and all(source.captured for source in sources) else None

@@ -14,7 +14,7 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from bylaw.errors import BylawError
 
-LONGEST = 20_000
+LONGEST = 100_000
 """How many characters of a text are searched, at most."""
 _RE2: Any = re2
 
@@ -71,6 +71,11 @@ def _bytes(text: str) -> bytes:
     Half of a character, as a log may hold it, is not UTF-8; a question mark stands in for it.
     """
     return text[:LONGEST].encode("utf-8", "replace")
+
+
+def is_cut(text: str) -> bool:
+    """Whether something stands in a text beyond what is searched of it."""
+    return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:

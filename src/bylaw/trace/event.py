@@ -19,6 +19,8 @@ NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "No
 HOOK = r"PreToolUse:\S+ hook error: "
 """What Claude's agent puts before the words of a hook that did not let a call run."""
 _HOOK = re.compile(HOOK)
+_NOT_DONE = tuple(f"{each} (" for each in NOT_DONE)
+"""The tool that was refused follows: what else begins so is a tool's own answer."""
 REFUSALS = (*NOT_DONE, "PreToolUse:")
 """How a result begins that may be what a shield told in its place."""
 
@@ -29,7 +31,7 @@ def tells_refusal(text: str) -> bool:
         return False
     if hook := _HOOK.match(text):
         text = text[hook.end() :]
-    return text.startswith(NOT_DONE)
+    return text.startswith(_NOT_DONE)
 
 
 @final
