@@ -13,7 +13,8 @@ from bylaw.trace.contradicted import Contradicted
 from bylaw.trace.event import HOOK, NOT_DONE, Result
 
 _REFUSAL = re.compile(
-    r"(?:tool )?errors?(?:\s*[:!(](?!\s*(?:0|none)\b)|\s*-(?!\w)|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
+    r"(?:tool )?errors?(?:\s*[:!(](?!\s*(?:0|none)\b)|\s*-(?!\w)|\s*$"
+    r"|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
     r"|(?:an )?error (?:occurred|code)\b"
     r"|\[error\]|unknown (?:action|tool|function)\b",
     re.IGNORECASE,
