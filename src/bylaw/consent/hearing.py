@@ -88,6 +88,7 @@ class Hearing:
         """What was found of its values so far."""
         self._counts: dict[Passage, int] = {}
         self._found_kin: dict[tuple[str, str], tuple[frozenset[str], list[str]]] = {}
+        self._found_marks: dict[tuple[str, str], tuple[list[frozenset[str]], frozenset[str]]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
 
     def regions(self, each: Argument) -> Iterator[Passage]:
@@ -225,11 +226,19 @@ class Hearing:
         if not passage.marks:
             return "never"
         own = self.records.marks_of(each.key, self.before) & passage.marks
-        names, beside = self._kin(each)
-        others = [self.records.marks_of(key, self.before, names) & passage.marks for key in beside]
-        if not all(other <= own for other in others):
+        others, every = self._marks_beside(each)
+        if not every.isdisjoint(passage.marks - own):
             return "beside" if own else "another"
-        return None if own and own not in others else "never"
+        return None if own and not any(own <= other for other in others) else "never"
+
+    def _marks_beside(self, each: Argument) -> tuple[list[frozenset[str]], frozenset[str]]:
+        """The marks of each other value that stands in fields of the same names, and those of all together."""
+        known = self._found_marks.get((each.name, each.key))
+        if known is None:
+            names, beside = self._kin(each)
+            marks = [self.records.marks_of(key, self.before, names) for key in beside]
+            known = self._found_marks[each.name, each.key] = (marks, frozenset[str]().union(*marks))
+        return known
 
     def in_order(self, each: Argument, passage: Passage) -> Why | None:
         """Where a call gives several values of a kind, each must stand where its argument says."""
