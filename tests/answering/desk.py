@@ -8,6 +8,7 @@ import msgspec
 
 from bylaw.llm import Answer, Request
 from bylaw.pack import Pack
+from tests.packs import made
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
@@ -53,7 +54,7 @@ OWNER = {
 
 @cache
 def desk() -> Pack:
-    return Pack.from_files(FILES)
+    return made(FILES)
 
 
 class Scripted:

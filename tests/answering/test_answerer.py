@@ -12,9 +12,9 @@ from bylaw.answering.memory import Outcome
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.llm import Answer
-from bylaw.pack import Pack
 from bylaw.shield.decision import Decision
 from bylaw.trace import Call, Event, Message
+from tests.packs import made
 
 from .desk import FILES, PLAN, Scripted, desk, reader
 
@@ -105,7 +105,7 @@ predicates: {{change: {{effect: write}}, wanted: {{question: "Did the user ask f
 rules: [{{id: confirm, formula: "ALWAYS (change IMPLIES wanted)", hard: true}}]
 """
     policies = "policies: [{id: confirm, kind: rule, spans: [Tell the customer what you cancel and wait for a yes.]}]"
-    pack = Pack.from_files(FILES | {"rules.yaml": rules, "policies.yaml": policies})
+    pack = made(FILES | {"rules.yaml": rules, "policies.yaml": policies})
     shown: list[str] = []
 
     def deceived(name: str, text: str) -> Any:
@@ -129,7 +129,7 @@ def test_a_question_names_only_speakers_there_are() -> None:
     for by, words in (("customer", "`by` cannot be `customer`"), ("[]", "`by` names nobody")):
         rules = f"predicates: {{wanted: {{question: Asked?, by: {by}}}}}\n"
         with pytest.raises(PackError, match=words):
-            Pack.from_files(FILES | {"rules.yaml": rules})
+            made(FILES | {"rules.yaml": rules})
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_plan_for_something_alike_is_shown_as_an_example() -> None:
     shielded(chat, plans=plans)
     answer = Answerer(chat, plans=plans)
     rules = FILES["rules.yaml"].replace("agreed", "assented").replace("told", "informed")
-    other = Pack.from_files({**FILES, "rules.yaml": rules})
+    other = made({**FILES, "rules.yaml": rules})
     with Shield(other, answers=answer).session() as session:
         session.user("Close it.")
         session.decide("close_account", {"account_id": "A1"})

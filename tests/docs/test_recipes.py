@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bylaw import Conversation, Pack
+from tests.packs import made
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "write-a-pack.md").read_text(encoding="utf-8")
 FILES = {
@@ -23,7 +24,7 @@ def recipe(title: str) -> list[str]:
 
 
 def pack(**changed: str) -> Pack:
-    return Pack.from_files(FILES | changed)
+    return made(FILES | changed)
 
 
 @pytest.mark.parametrize(

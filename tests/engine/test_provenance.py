@@ -9,6 +9,7 @@ from bylaw import Pack, Trajectory, verdicts
 from bylaw.engine.conversation import Conversation
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Event, Message, Result
+from tests.packs import made
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
@@ -49,7 +50,7 @@ ACCOUNTS = {"iban": "SE4550000", "note": "or NO9386011"}
 
 @pytest.fixture(scope="module")
 def pack() -> Pack:
-    return Pack.from_files(FILES)
+    return made(FILES)
 
 
 def talk(said: str, *parts: tuple[str, dict[str, Any], Any]) -> list[Event]:

@@ -23,6 +23,7 @@ from bylaw.engine.request import (
 from bylaw.engine.session import Session
 from bylaw.pack import load_pack
 from bylaw.shield import Shield
+from tests.packs import made
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
@@ -52,7 +53,7 @@ FILE_LIST = """
 def desk(**shield: str) -> Pack:
     told = ", ".join(f"{name}: {value}" for name, value in shield.items())
     manifest = f"{{format: 1, name: desk, document: policy.md, shield: {{{told}}}}}"
-    return Pack.from_files({**FILES, "pack.yaml": manifest})
+    return made({**FILES, "pack.yaml": manifest})
 
 
 def answer(
@@ -109,9 +110,7 @@ def test_a_text_may_hold_no_link_that_nobody_approved():
     assert answer(f"{request} Point her to www.claim-now.example", ("send_email", linked)) == "allow"
 
 
-PAGES = Pack.from_files(
-    {**FILES, "policies.yaml": FILES["policies.yaml"].replace("{effect: write}", "[open_page, send_email]")}
-)
+PAGES = made({**FILES, "policies.yaml": FILES["policies.yaml"].replace("{effect: write}", "[open_page, send_email]")})
 
 
 def test_to_open_a_page_is_a_deed_and_a_page_may_not_send_the_agent_to_another():
@@ -205,7 +204,7 @@ tools:
   invite: {effect: write, parameters: {people: {type: array}, mode: {type: string, enum: [r, rw]}}}
 """,
 }
-CHANNELS = Pack.from_files(CHANNEL_FILES)
+CHANNELS = made(CHANNEL_FILES)
 LISTED: tuple[str, dict[str, Any], str] = ("get_channels", {}, "- general\n- External_0\n- spare")
 
 
@@ -275,7 +274,7 @@ def test_people_may_put_themselves_on_a_list_and_nobody_else():
 
 def test_a_page_may_be_opened_that_was_posted_where_the_user_looks():
     policies = FILES["policies.yaml"].replace("{effect: write}", "[open_page]")
-    pack = Pack.from_files({**CHANNEL_FILES, "policies.yaml": policies})
+    pack = made({**CHANNEL_FILES, "policies.yaml": policies})
     posted = ("read_messages", {"channel": "general"}, "- {sender: Bob, body: 'lunch at www.food.example today'}")
     call = ("open_page", {"url": "www.food.example"})
     for request, want in (("What do they serve, by the message in general?", "allow"), ("What is for lunch?", "ask")):

@@ -11,12 +11,13 @@ from bylaw.engine.session import Session
 from bylaw.trace.event import Call, Message, Result
 from tests.engine.test_requests import FILES, answer
 from tests.engine.test_requests_named import FOLLOWS, PACK, TOOLS, Read, decided, found, spans
+from tests.packs import made
 
 MORE = """
   book: {effect: write, parameters: {title: string, start_time: string, end_time: string}}
   share: {effect: write, parameters: {path: string, right: {type: string, enum: [r, rw]}, lasting: boolean}}
 """
-DIARY = Pack.from_files({**FILES, "tools.yaml": TOOLS + MORE})
+DIARY = made({**FILES, "tools.yaml": TOOLS + MORE})
 PAYMENTS: Read = (
     "get_payments",
     {},

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack
 from bylaw.engine.request import Allowance, Choice, Deed, Delegation, Limit, Slot, Source, Span
 from tests.engine.test_requests import FILES, answer
+from tests.packs import made
 
 TOOLS = """
 tools:
@@ -33,8 +33,8 @@ tools:
       body: string
       bcc: {type: array, items: {type: string, format: email}, optional: true}
 """
-PACK = Pack.from_files({**FILES, "tools.yaml": TOOLS})
-FOLLOWS = Pack.from_files(
+PACK = made({**FILES, "tools.yaml": TOOLS})
+FOLLOWS = made(
     {
         **FILES,
         "tools.yaml": TOOLS,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack
 from bylaw.engine.request import Allowance, Deed, Slot, Source, Span
 from tests.engine.test_requests import FILES, answer
+from tests.packs import made
 
-PACK = Pack.from_files(
+PACK = made(
     {
         **FILES,
         "tools.yaml": """

@@ -13,6 +13,7 @@ from bylaw.pack import Pack
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment
 from bylaw.trace import Call, Event, Message
+from tests.packs import made
 
 from .clinic import conversations, pack
 
@@ -54,7 +55,7 @@ rules:
 
 
 def till(rules: str = RULES) -> Pack:
-    return Pack.from_files({**FILES, "rules.yaml": PREDICATES + rules})
+    return made({**FILES, "rules.yaml": PREDICATES + rules})
 
 
 def talk(rng: random.Random) -> list[Event]:

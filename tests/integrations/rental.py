@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from bylaw.shield import Shield
+from tests.packs import made
 
 FILES = {
     "policy.md": """# Car rental desk
@@ -85,7 +86,7 @@ def desk(folder: Path, **given: Any) -> Shield:
         path = folder / "desk" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return Shield(folder / "desk", **given)
+    return Shield(made(FILES), **given)
 
 
 def desk_with_numbers(folder: Path, **given: Any) -> Shield:

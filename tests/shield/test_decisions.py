@@ -10,6 +10,7 @@ from bylaw import BylawError, Pack, load_pack
 from bylaw.policy.posture import Postures
 from bylaw.shield import Decision, LiveSession, Shield
 from tests.engine.test_conversation import FILES
+from tests.packs import made
 
 CANCEL = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
 PATIENT = {"patient_id": "P121", "status": "active", "membership_id": "M878", "late_waivers_used": 0}
@@ -26,7 +27,7 @@ def clinic() -> Shield:
 
 @cache
 def shop(**files: str) -> Pack:
-    return Pack.from_files(
+    return made(
         {
             **FILES,
             **{
@@ -468,6 +469,6 @@ def test_of_several_sentences_those_that_bear_on_the_refusal_are_told() -> None:
             "    return permit()\n"
         ),
     }
-    told = Shield(Pack.from_files(files)).session().decide("refund", {"amount": 96}).feedback
+    told = Shield(made(files)).session().decide("refund", {"amount": 96}).feedback
     assert f'The policy says: "{said[0]} ... {said[1]}"' in told
     assert "xxx" not in told

@@ -7,6 +7,7 @@ import pytest
 
 from bylaw import Pack, Shield, verdicts
 from bylaw.shield import LiveSession
+from tests.packs import made
 
 FILES = {
     "pack.yaml": "format: 1\nname: vault\ndocument: policy.md\nnow: 2026-03-02T10:00:00\n",
@@ -58,7 +59,7 @@ def gold(call: charge, facts):
     return deny("gold pays nothing") if facts.Order(call.order_id).tier == "gold" else permit()
 """,
 }
-PACK = Pack.from_files(FILES)
+PACK = made(FILES)
 ORDER: dict[str, Any] = {
     "order_id": "O1",
     "status": "returned",
@@ -99,7 +100,7 @@ def test_a_null_after_a_value_takes_the_value_away() -> None:
 )
 def test_a_null_means_none_where_the_pack_says_so(field: str) -> None:
     entities = FILES["entities.yaml"].replace("tier: [gold, standard]", f"tier: {field}")
-    pack = Pack.from_files({**FILES, "entities.yaml": entities})
+    pack = made({**FILES, "entities.yaml": entities})
     assert shown({**ORDER, "tier": None}, pack).decide("charge", {"order_id": "O1"}).answer == "allow"
 
 
@@ -112,7 +113,7 @@ def test_a_guard_that_asks_whether_there_is_one_says_so_too(test: str) -> None:
     return deny("gold pays nothing") if {test} tier == "gold" else permit()
 """
     guards = FILES["guards/vault.py"].partition('    return deny("gold')[0] + body
-    pack = Pack.from_files({**FILES, "guards/vault.py": guards})
+    pack = made({**FILES, "guards/vault.py": guards})
     answer = shown({**ORDER, "tier": None}, pack).decide("charge", {"order_id": "O1"}).answer
     assert answer == ("allow" if "and" in test else "deny")
 
@@ -252,7 +253,7 @@ def test_who_is_not_named_is_not_the_owner_of_what_has_no_owner(nobody: Any) -> 
         ),
     }
     for owner, who, is_allowed in (("C1", "C1", True), ("", nobody, False)):
-        session = Shield(Pack.from_files(files)).session(context={"signed_in_as": who})
+        session = Shield(made(files)).session(context={"signed_in_as": who})
         session.decide("get_order", {"order_id": "R-1"})
         session.result({"order_id": "R-1", "owner": owner})
         assert session.decide("charge", {"order_id": "R-1"}).allowed is is_allowed
@@ -267,7 +268,7 @@ def test_what_was_seen_is_not_known_after_a_later_look_that_cannot_be_read(again
         session.decide("get_order", {"order_id": "R-1"})
         session.result(shown)
 
-    session = Shield(Pack.from_files(FILES)).session()
+    session = Shield(made(FILES)).session()
     call = {"order_id": "R-1", "amount": "5.00"}
     order = {"order_id": "R-1", "status": "returned", "total": "9.00", "refunded": "0.00"}
     look(order)
@@ -280,7 +281,7 @@ def test_what_was_seen_is_not_known_after_a_later_look_that_cannot_be_read(again
 
 
 def test_a_look_up_that_failed_tells_nothing_and_takes_nothing_away() -> None:
-    session = Shield(Pack.from_files(FILES)).session()
+    session = Shield(made(FILES)).session()
     for shown, error in (({"order_id": "R-1", "tier": "standard"}, None), ("busy", True)):
         session.decide("get_order", {"order_id": "R-1"})
         session.result(shown, error=error)

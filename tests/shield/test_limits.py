@@ -18,6 +18,7 @@ from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import LiveSession, Shield
 from tests.command import environment
+from tests.packs import made
 from tests.ready import begin
 
 FILES = {
@@ -48,7 +49,7 @@ REFUND = {"order_id": "O1", "amount": "5.00"}
 @cache
 def pack(limit: str = "", **files: str) -> Pack:
     rules = f"limits:\n  - {{id: few-refunds, {limit}}}\n" if limit else FILES["rules.yaml"]
-    return Pack.from_files({**FILES, "rules.yaml": rules, **files})
+    return made({**FILES, "rules.yaml": rules, **files})
 
 
 def looked_up(shield: Shield, name: str, customer: str = "C1", agent: str = "") -> LiveSession:

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.engine.finished import is_judged
-from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace import Call, Event, Message
 from tests.engine.clinic import conversations, pack
+from tests.packs import made
 
 
 def chat(events: tuple[Event, ...]) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def test_a_stateless_decision_is_that_of_a_session() -> None:
 
 
 def test_a_stateless_decision_hears_what_the_host_vouches_for() -> None:
-    shield = Shield(Pack.from_files(FILES))
+    shield = Shield(made(FILES))
     said = [{"role": "user", "content": "Send it back, I am the owner."}]
     assert shield.decide(said, "refund", {"order_id": "7"}, context={"role": "owner"}).allowed
     assert shield.decide(said, "refund", {"order_id": "7"}, context={"role": "clerk"}).answer == "deny"
@@ -76,7 +76,7 @@ def owner(call, facts):
 
 
 def test_of_two_calls_alike_in_one_message_the_id_says_which_is_asked_about() -> None:
-    shield = Shield(Pack.from_files(ONCE))
+    shield = Shield(made(ONCE))
 
     def asks(id: str) -> dict[str, Any]:
         return {"id": id, "type": "function", "function": {"name": "refund", "arguments": '{"order_id": "7"}'}}
