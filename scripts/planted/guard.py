@@ -3,6 +3,12 @@
 from planted.bug import Bug
 
 BUGS = (
+    Bug("the clocks of a handbook are those of UTC", "guard/operation.py",
+        "value.astimezone(zone or UTC)", "value.astimezone(UTC)",
+        "engine/test_timezone.py"),
+    Bug("durations are what clocks show", "guard/operation.py",
+        "return self.instant(one) - self.instant(other)", "return one - other",
+        "engine/test_timezone.py"),
     Bug("only the first path is looked at", "guard/evaluate.py",
         "len(outcomes) == 1 and _turn(run.decisions, run.position)",
         "False",
