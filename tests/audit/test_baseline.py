@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw.audit.baseline import compare_audits, is_graver, read_baseline
-from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.finding import Charge, Finding, former_ids, read_findings
 from bylaw.errors import UsageError
 
 from .desk import bylaw, looked_up, talk, write_desk, write_logs
@@ -136,3 +136,45 @@ def test_what_was_refused_and_is_now_done_is_new(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs.jsonl", [refused])
     _, found = again(tmp_path, "--fail-on", "violation")
     assert [each["tool"] for each in found["still"] if "tool" in each] == ["close_account"]
+
+
+def paying(account: str, amount: str, **about: str) -> dict[str, Any]:
+    record = talk("x", "Close it.", ("close_account", {"customer_id": account, "note": amount}, "ok"))
+    if "id" in about:
+        return record
+    record.pop("id")
+    return record
+
+
+@pytest.mark.parametrize("named", [{"id": "x"}, {}])
+def test_another_call_under_the_same_name_is_new(tmp_path: Path, named: dict[str, str]) -> None:
+    write_desk(tmp_path, [paying("C1", "150.00", **named)])
+    bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", "--out", "old")
+    _, same = again(tmp_path, "--fail-on", "near_miss", "--fail-on", "rule")
+    assert not same["new"]
+    write_logs(tmp_path / "logs.jsonl", [paying("C2", "9000000.00", **named)])
+    _, other = again(tmp_path, "--fail-on", "near_miss", status=1)
+    assert not other["still"]
+    assert len(other["new"]) == 2
+
+
+def former(folder: Path) -> None:
+    """An audit as earlier versions wrote it."""
+    ids = former_ids(folder)
+    for name in ("calls.jsonl", "findings.jsonl"):
+        text = (folder / name).read_text()
+        for now, then in ids.items():
+            text = text.replace(now, then)
+        (folder / name).write_text(text)
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary["finding_ids"]
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def test_a_baseline_of_an_earlier_version_compares_and_says_so(desk: Path) -> None:
+    former(desk / "old")
+    said, found = again(desk)
+    assert names(found["new"]) == ["comes"]
+    assert names(found["still"]) == ["stays"]
+    assert names(found["fixed"]) == ["gets-better", "stops"]
+    assert "may stand for another call" in " ".join(said.split())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.finding import Charge, Finding, former_ids, read_findings
 from bylaw.audit.waiver import WaiverError, Waivers, read_waivers
 
 from .desk import bylaw, write_desk
@@ -57,6 +57,14 @@ def test_one_finding_is_waived_by_its_id(desk: Path) -> None:
     _, found = audited(desk, f"finding: {first.id}, {SIGNED}")
     assert [finding["finding"] for finding in found["waived"]] == [first.id]
     assert len(found["new"]) == len(rest)
+
+
+def test_a_waiver_of_an_earlier_version_waives_nothing_and_is_told_the_new_id(desk: Path) -> None:
+    bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
+    first = next(read_findings(desk / "out"))
+    said, found = audited(desk, f"finding: {former_ids(desk / 'out')[first.id]}, {SIGNED}")
+    assert found["waived"] == []
+    assert f"write `{first.id}`" in " ".join(said.split())
 
 
 def test_waived_findings_do_not_count_for_fail_on(desk: Path) -> None:

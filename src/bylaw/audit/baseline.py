@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import Charge, Finding, read_criterion, read_findings
+from bylaw.audit.finding import Charge, Finding, former_ids, names_calls, read_criterion, read_findings
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
@@ -35,6 +35,10 @@ class Comparison(Struct, frozen=True):
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
     """Ids of the findings that stood as gravely in the earlier audit, waived ones included."""
+    is_former: bool = False
+    """Whether the earlier audit names findings without their arguments: then one may stand for another call."""
+    renamed: dict[str, str] = {}
+    """By the ids that unused waivers name, those that their findings have now."""
 
     def standings(self) -> "Standings":
         """The same, by finding."""
@@ -71,12 +75,17 @@ class Baseline(Struct, frozen=True):
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
+    is_former: bool = False
+    """Whether an earlier version named them, without the arguments of the calls."""
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     """The findings of the audit in `folder`; `redacted` marks the key under which the new ones will be named."""
     check_baseline(folder, redacted=redacted)
-    return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
+    findings: dict[Criterion, dict[str, Finding]] = {
+        each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA
+    }
+    return Baseline(folder, findings, not names_calls(folder))
 
 
 def check_baseline(folder: Path, *, redacted: str | None = None) -> None:
@@ -98,12 +107,14 @@ def compare_audits(
     waivers = waivers or Waivers(today=date.today())
     criterion = read_criterion(out)
     before = dict(baseline.findings[criterion]) if baseline is not None else {}
+    is_former = baseline is not None and baseline.is_former
+    former = former_ids(out) if is_former or any(each.finding for each in waivers.in_force) else {}
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
     for finding in read_findings(out, criterion):
-        then = before.pop(finding.id, None)
+        then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)
         if covering := waivers.waive(finding):
@@ -115,7 +126,10 @@ def compare_audits(
     fixed = [finding for finding in before.values() if finding.trajectory in names]
     gone = [finding for finding in before.values() if finding.trajectory not in names]
     folder = baseline.folder if baseline is not None else None
-    return Comparison(folder, new, still, waived, fixed, gone, waivers.expired, waivers.unused, frozenset(known))
+    now = {old: id for id, old in former.items() if old != id}
+    renamed = {each.finding: now[each.finding] for each in waivers.unused if each.finding in now}
+    told = (waivers.expired, waivers.unused, frozenset(known), is_former, renamed)
+    return Comparison(folder, new, still, waived, fixed, gone, *told)
 
 
 def is_graver(now: Finding, then: Finding) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.head import Head, head_of
-from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, limit_line, rule_line, writable
+from bylaw.audit.line import FLAGGED, call_line, conversation_line, deed_of, encode, limit_line, rule_line, writable
 from bylaw.audit.open_rule import open_reason
 from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request, told_apart
@@ -40,10 +40,10 @@ class Examined(Struct):
 
     id: str
     calls: list[tuple[int, str, bool, bytes]]
-    """Step, tool, whether flagged, and the rest of its line."""
+    """Step, what was called (with what, where it is flagged), whether flagged, and the rest of its line."""
     conversation: bytes | None
     findings: list[tuple[str, bytes]]
-    """Rules that were broken, each with its line."""
+    """Rules that were broken (by what call), each with its line."""
     limited: list[tuple[LimitedCall, bytes]] = []
     """Calls that count under limits, each with the line of a finding should it be one too many."""
     head: Head | None = None
@@ -277,15 +277,21 @@ def _written(
 ) -> Examined:
     """The lines about one conversation, with what must not be told covered."""
     calls: list[tuple[int, str, bool, bytes]] = []
+    scrubbed = cover.scrubbed if cover is not None else None
     for verdict in verdicts:
         record = call_line(pack, agent, verdict, [each for each in answered if each.step == verdict.made.step])
         flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
         shown = record if cover is None else cover.call(record)
-        calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(shown)))
+        call = verdict.made.call
+        deed = deed_of(call, call.tool, scrubbed) if flagged else call.tool
+        calls.append((verdict.made.step, deed, flagged, encode(shown)))
     findings: list[tuple[str, bytes]] = []
     for finding in broken:
         line = rule_line(pack, agent, finding)
-        findings.append((finding.rule.name, encode(line if cover is None else cover.rule(line))))
+        broke = trajectory.events[finding.step] if 0 <= finding.step < len(trajectory.events) else None
+        name = finding.rule.name
+        deed = deed_of(broke, name, scrubbed) if isinstance(broke, Call) else name
+        findings.append((deed, encode(line if cover is None else cover.rule(line))))
     conversation = None
     if findings or any(flagged for _, _, flagged, _ in calls):
         told = conversation_line(trajectory, agent, outcome)

@@ -1,13 +1,15 @@
 """The findings of an audit, read back from its folder: flagged calls and broken rules, each under a stable id."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.line import FLAGGED
+from bylaw.audit.line import FINDING_IDS, FLAGGED, finding_id
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
@@ -181,6 +183,26 @@ def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Fin
         yield from read_broken_rules(out)
     except msgspec.DecodeError as error:
         raise UsageError(f"a line of its files cannot be read: {error}", place=str(out), hint="audit again") from None
+
+
+def former_ids(out: Path) -> dict[str, str]:
+    """What findings of an audit were called by earlier versions, which named no arguments, by what they are called."""
+    made: Counter[tuple[str, str]] = Counter()
+    former: dict[str, str] = {}
+    for name, decoder in (("calls.jsonl", _calls), ("findings.jsonl", _rules)):
+        path = out / name
+        with path.open("rb") if path.is_file() else BytesIO() as lines:
+            for each in map(decoder.decode, lines):
+                told = each.tool if isinstance(each, CallLine) else f"rule {each.rule}"
+                made[each.trajectory, told] += 1
+                if each.finding:
+                    former[each.finding] = finding_id(each.trajectory, told, made[each.trajectory, told])
+    return former
+
+
+def names_calls(out: Path) -> bool:
+    """Whether the findings of the audit in a folder are named by their calls' arguments, too."""
+    return msgspec.json.decode((out / "summary.json").read_bytes()).get("finding_ids", 1) >= FINDING_IDS
 
 
 def read_inconclusive(out: Path) -> Iterator[Finding]:

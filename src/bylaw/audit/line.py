@@ -1,7 +1,7 @@
 """What an audit writes of a conversation: lines of `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,14 +25,30 @@ from bylaw.trace.trajectory import TaskOutcome, Trajectory
 FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+_sorted = msgspec.json.Encoder(enc_hook=str, decimal_format="string", order="sorted").encode
 
 
-def finding_id(trajectory: str, tool: str, number: int) -> str:
-    """A finding's name: the `number`th call of a tool (or breach of a rule) in a conversation.
+FINDING_IDS = 2
+"""Which way findings are named, for `summary.json`: a finding's name used to say nothing of the call's arguments."""
 
-    Steps are no part of it: a run made anew keeps its findings where only talk or look-ups moved.
+
+def finding_id(trajectory: str, deed: str, number: int) -> str:
+    """A finding's name: the `number`th such call (or breach of a rule by one) in a conversation.
+
+    Steps are no part of it: a run made anew keeps its findings where only talk or look-ups moved. What was called with
+    what is: who waives 150.00 to A has not waived 9,000,000.00 to B.
     """
-    return hashlib.blake2b(f"{trajectory}\0{tool}\0{number}".encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return hashlib.blake2b(f"{trajectory}\0{deed}\0{number}".encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def deed_of(call: Call, told: str, scrubbed: Callable[[str], str] | None = None) -> str:
+    """What names a call among those of a conversation: its tool, or the rule it breaks, and its arguments.
+
+    Where something is private, arguments are `scrubbed` first: a hash of few possible values would tell which it was.
+    """
+    text = _sorted(call.arguments).decode() + call.fault
+    text = text if scrubbed is None else scrubbed(text)
+    return f"{told}\0{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
 
 
 def writable(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bylaw.audit.examine import Examiner
 from bylaw.audit.limited import limits_record
-from bylaw.audit.line import FLAGGED, whole_sentence, writable
+from bylaw.audit.line import FINDING_IDS, FLAGGED, whole_sentence, writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.predicate_values import TellsUnanswered
@@ -38,6 +38,7 @@ def summarise(
             "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
         },
         "criterion": criterion,
+        "finding_ids": FINDING_IDS,
         "date": datetime.now(UTC).date().isoformat(),
         "files": [writable(names[file]) for file in request.files],
         "repeated_ids": repeated,

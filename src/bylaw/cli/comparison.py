@@ -27,6 +27,14 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.baseline is not None:
         _list("new", comparison.new, console)
         _list("fixed", comparison.fixed, console)
+    if comparison.is_former:
+        console.print(
+            Text(
+                "The baseline was written by an earlier version, whose ids say nothing of a call's arguments: "
+                "one of its findings may stand for another call. Audit it again.",
+                style="yellow",
+            )
+        )
     _waived(comparison, console)
     for line in _of_waivers(comparison):
         console.print(Text(line, style="yellow"))
@@ -54,6 +62,12 @@ def _of_waivers(comparison: Comparison) -> Iterator[str]:
         when = waiver.expires.isoformat()
         yield f"{waiver.place}: expired on {when} and waives nothing: {_what(waiver)} ({clean(waiver.owner, 60)})"
     for waiver in comparison.unused:
+        if now := comparison.renamed.get(waiver.finding):
+            now_named = (
+                f"a finding's id now says what was called with what. If you mean the call of today, write `{now}`"
+            )
+            yield f"{waiver.place}: waives nothing: {_what(waiver)} is an id of an earlier version; {now_named}"
+            continue
         yield f"{waiver.place}: waives nothing: {_what(waiver)} was not found"
 
 

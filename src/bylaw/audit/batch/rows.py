@@ -219,7 +219,7 @@ class Rows:
                 "_name": key,
                 "_number": number,
                 "kind": "rule",
-                "name": rule,
+                "name": found.rule,
                 "step": found.step,
                 "strict": "violation",
                 "determined": "violation",
