@@ -13,8 +13,8 @@ from bylaw.shield import Shield
 from bylaw.trace import read
 from tests.command import bylaw
 from tests.integrations.shop import write_pack
+from tests.shield.scenes import looked_up, shop
 from tests.shield.test_approvals import ask, blind
-from tests.shield.test_decisions import looked_up, shop
 
 ORDER_7 = '{"order_id": "7"}'
 

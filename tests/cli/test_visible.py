@@ -16,7 +16,7 @@ from tests import command
 from tests.audit.logs import HASTY, Shop, record
 from tests.engine.test_conversation import FILES
 from tests.ready import begin
-from tests.shield.test_decisions import shop as shop_pack
+from tests.shield.scenes import shop as shop_pack
 
 
 def no_look() -> Pack:

@@ -18,8 +18,8 @@ from tests.console.conftest import HOME, Reader
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
 from tests.service.test_confirming import confirm, decide
-from tests.shield.test_cards import write
-from tests.shield.test_decisions import shop
+from tests.shield.cards import write
+from tests.shield.scenes import shop
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 

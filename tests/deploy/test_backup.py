@@ -16,7 +16,7 @@ from bylaw.record.anchor import read_anchors
 from bylaw.record.verify import verify
 from bylaw.shield import Shield
 from tests.command import bylaw
-from tests.shield.test_decisions import looked_up, shop
+from tests.shield.scenes import looked_up, shop
 from tests.stores import server_module
 
 

@@ -23,7 +23,7 @@ from bylaw.record.last_writer import LastWriter
 from bylaw.record.verify import verify
 from bylaw.shield import Shield
 from bylaw.shield.history import Named
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 from tests.stores import server_module
 
 pytestmark = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw.record import Log
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.keys import hash_of, key_line, new_key, read_keys
 from bylaw.service.webhook import SIGNATURE, Webhook
 from tests.service.asgi import get, post
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 TOLD: list[dict[str, Any]] = [
     {"role": "user", "content": "Refund 7."},

@@ -17,7 +17,7 @@ from bylaw.service.keys import Key, hash_of, new_key
 from bylaw.shield.history import read_history
 from tests.command import bylaw
 from tests.service.asgi import get, post
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 ALL = "/access/v1/evaluations"
 RETURNED = {"result": {"order_id": "7", "returned": True}, "call": "a"}

@@ -17,7 +17,7 @@ from bylaw.service.keys import Key, hash_of
 from bylaw.shield.history import read_history
 from bylaw.trace.event import Confirmation, Message
 from tests.service.asgi import post
-from tests.shield.test_cards import TEXT, WANTED, write
+from tests.shield.cards import TEXT, WANTED, write
 
 CALL = {"tool": "transfer", "arguments": WANTED}
 

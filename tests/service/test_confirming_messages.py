@@ -15,7 +15,7 @@ from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from tests.service.asgi import post
-from tests.shield.test_cards import WANTED, write
+from tests.shield.cards import WANTED, write
 
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Send 250 to AC-22."}]
 CUSTOMER = {"signed_in_as": "C1"}

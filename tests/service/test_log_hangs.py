@@ -16,7 +16,7 @@ from bylaw.service.desk import Desk
 from tests.record.test_server import hanging, held
 from tests.service.asgi import ask
 from tests.service.malformed import LOOK, REFUND
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 pytestmark = pytest.mark.parametrize("where", ["postgres"], indirect=True)
 

@@ -22,7 +22,7 @@ from bylaw.shield.history import read_history
 from tests.command import bylaw
 from tests.service.asgi import ask, get, post
 from tests.service.malformed import LOOK, REFUND, allowed_writes, malformed
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 RETURNED = {"result": {"order_id": "7", "returned": True}, "call": "a"}
 

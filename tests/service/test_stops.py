@@ -10,7 +10,7 @@ from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from bylaw.service.keys import key_line, new_key, read_keys
 from tests.service.asgi import get, post
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 REFUND = {"conversation": "c", "tool": "refund", "arguments": {"order_id": "7"}, "context": {"signed_in_as": "C1"}}
 STOP = {"what": "tool", "name": "refund", "seconds": 600, "reason": "paid twice"}

@@ -21,7 +21,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from tests.service.asgi import ask
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 KEYS = {"ann": "bylaw_ann", "bob": "bylaw_bob"}
 SECRET = "ann-only"

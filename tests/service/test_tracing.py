@@ -18,7 +18,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.tracing import Tracing
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 
 def spans(folder: Path, *requests: tuple[str, Any], close: bool = False, **more: Any) -> Any:

@@ -20,7 +20,7 @@ from bylaw.service.run import check_address
 from tests.command import bylaw
 from tests.service.asgi import ask, get, post
 from tests.service.malformed import LOOK, REFUND
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 
 @pytest.mark.parametrize(

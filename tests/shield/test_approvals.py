@@ -17,7 +17,7 @@ from bylaw.shield.history import read_history
 from bylaw.trace.event import Call
 from tests.engine.test_conversation import FILES
 from tests.integrations.rental import EXTEND, PUT_EXTEND, Rentals, desk
-from tests.shield.test_decisions import looked_up, shop
+from tests.shield.scenes import looked_up, shop
 from tests.shield.test_history import event_of
 
 REFUND = {"order_id": "7"}

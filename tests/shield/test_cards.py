@@ -1,94 +1,23 @@
 """Cards: an open consent is put to the user in plain words, and nothing but the answer to it lets the call run."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from bylaw import Shield, load_pack
+from bylaw import Shield
 from bylaw.consent import digest
 from bylaw.engine.finished import verdicts
 from bylaw.errors import UsageError
-from bylaw.pack import Pack
-from bylaw.shield import LiveSession
-from bylaw.shield.decision import Decision
 from bylaw.shield.feedback import SHOW
 from bylaw.trace.chat_record import chat_line
-from bylaw.trace.event import Call, Card, Event
+from bylaw.trace.event import Call, Event
 from bylaw.trace.reader import read
 from bylaw.trace.trajectory import Trajectory
+from tests.shield.cards import TEXT, WANTED, ask, begun, card_of, open_shield, still, write
 
-FILES = {
-    "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\n",
-    "policy.md": "Ask before money is moved.\n",
-    "policies.yaml": "policies:\n  - {id: ask, kind: rule, spans: [{quote: Ask before money is moved.}]}\n",
-    "tools.yaml": (
-        "tools:\n"
-        "  transfer:\n"
-        "    effect: write\n"
-        "    title: transfer money\n"
-        "    parameters: {to: {type: string, title: recipient}, amount: number, note: {type: string, optional: true}}\n"
-        "    changes: []\n"
-    ),
-    "rules.yaml": (
-        "predicates:\n"
-        "  change: {effect: write}\n"
-        "  agreed: {consented: card}\n"
-        "rules:\n"
-        "  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
-    ),
-}
-WANTED = {"to": "AC-22", "amount": 250}
-TEXT = """Please confirm: transfer money
-- recipient: AC-22
-- amount: 250
-Shall I do this? Please answer yes or no."""
-
-
-def write(folder: Path, agreed: str = "{consented: card}") -> Pack:
-    for name, text in FILES.items():
-        (folder / name).write_text(text.replace("{consented: card}", agreed), encoding="utf-8")
-    return load_pack(folder)
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(name="clock")
-def still() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(name="shield", params=["no log", "log"])
-def open_shield(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Shield]:
-    (tmp_path / "pack").mkdir()
-    log = tmp_path / "log.db" if request.param == "log" else None
-    with Shield(write(tmp_path / "pack"), log=log, clock=clock) as shield:
-        yield shield
-
-
-def card_of(decision: Decision) -> Card:
-    assert (decision.answer, decision.allowed) == ("ask", False)
-    assert decision.card is not None
-    return decision.card
-
-
-def ask(session: LiveSession, arguments: dict[str, Any] = WANTED) -> Decision:
-    return session.decide("transfer", arguments)
-
-
-def begun(shield: Shield, name: str = "c") -> tuple[LiveSession, Card]:
-    session = shield.session(name)
-    session.user("Send 250 to AC-22.")
-    return session, card_of(ask(session))
+__all__ = ["open_shield", "still"]
 
 
 def test_the_card_tells_the_call_in_plain_words_and_the_agent_is_told_to_show_it(shield: Shield) -> None:
@@ -180,151 +109,6 @@ def test_two_cards_in_one_message_are_answered_together_and_one_after_the_other(
         session.user("Yes.")
     assert ask(session, third).allowed
     assert ask(session, fourth).allowed
-
-
-def test_the_host_reports_the_answer(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.confirm(card, True, by="button")
-    assert ask(session).allowed
-    session.result({"done": True})
-    assert not ask(session).allowed
-
-
-def test_a_no_that_the_host_reports_refuses_the_call(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.confirm(card.id, False)
-    decision = ask(session)
-    assert (decision.answer, decision.allowed, decision.card) == ("deny", False, None)
-
-
-def test_a_card_is_good_for_its_arguments_alone(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.confirm(card, True)
-    assert not ask(session, {"to": "AC-22", "amount": 251}).allowed
-    assert not ask(session, {"to": "AC-22", "amount": 250, "note": "x"}).allowed
-    assert ask(session, {"amount": 250, "to": "AC-22"}).allowed
-
-
-def test_a_card_that_waits_is_put_again_not_another(shield: Shield) -> None:
-    session, card = begun(shield)
-    assert card_of(ask(session)) == card
-
-
-def test_cards_expire(shield: Shield, clock: Clock) -> None:
-    session, card = begun(shield)
-    session.confirm(card, True)
-    clock.now += 3601
-    assert card_of(ask(session)).id != card.id
-    session.agent(TEXT)
-    session.user("Yes.")
-    clock.now += 3601
-    assert not ask(session).allowed
-    with pytest.raises(UsageError, match="has expired"):
-        session.confirm(card, False)
-
-
-def test_wrong_used_and_contradicted_cards_are_refused(shield: Shield) -> None:
-    session, card = begun(shield)
-    with pytest.raises(UsageError, match="there is no card `c/99` here"):
-        session.confirm("c/99", True)
-    session.confirm(card, True)
-    length = session.length
-    session.confirm(card, True)
-    assert session.length == length
-    assert ask(session).allowed
-    with pytest.raises(UsageError, match=r"card `c/1` was used by the call at step \d"):
-        session.confirm(card, True)
-    other = card_of(ask(session, {"to": "AC-30", "amount": 5}))
-    session.confirm(other, False)
-    with pytest.raises(UsageError, match="was answered with no"):
-        session.confirm(other, True)
-
-
-def test_a_yes_may_be_taken_back_before_it_is_used(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.confirm(card, True)
-    session.confirm(card, False)
-    assert not ask(session).allowed
-
-
-def test_a_no_after_the_tool_failed_is_heard(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.confirm(card, True)
-    assert ask(session).allowed
-    session.result("busy", error=True)
-    session.confirm(card, False)
-    assert not ask(session).allowed
-
-
-def test_an_answer_that_is_older_than_the_users_words_is_refused(shield: Shield) -> None:
-    session, card = begun(shield)
-    assert card.expires is not None
-    session.user("No, forget it.", time=card.expires - 1)
-    with pytest.raises(UsageError, match="was answered before the user's last words"):
-        session.confirm(card, True, time=card.expires - 5)
-    assert not ask(session).allowed
-
-
-@pytest.mark.parametrize("said", ["No", "No, forget it.", "Please don't.", "Never mind"])
-def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: str) -> None:
-    session, card = begun(shield)
-    session.agent(card.text)
-    session.user(said)
-    with pytest.raises(UsageError, match="the user has said no since"):
-        session.confirm(card, True)
-    assert not ask(session).allowed
-
-
-def test_who_wants_it_after_all_gets_a_card_that_can_be_pressed(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.agent(card.text)
-    session.user("No")
-    assert ask(session).card is None
-    session.user("I want the transfer after all.")
-    session.confirm(card_of(ask(session)), True)
-    assert ask(session).allowed
-
-
-def test_after_a_no_in_words_the_card_is_another_and_a_late_press_on_the_first_is_none(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.user("No, don't!")
-    session.user("I want the transfer after all.")
-    other = card_of(ask(session))
-    assert other.id != card.id
-    with pytest.raises(UsageError, match="the user has said no since"):
-        session.confirm(card, True)
-    assert not ask(session).allowed
-    session.confirm(other, True)
-    assert ask(session).allowed
-
-
-def test_a_question_leaves_a_card_as_it_is(shield: Shield) -> None:
-    session, card = begun(shield)
-    session.user("What is the fee?")
-    session.confirm(card, True)
-    assert ask(session).allowed
-
-
-@pytest.mark.parametrize("by_host", [True, False], ids=["button", "words"])
-def test_another_spelling_of_what_the_user_declined_is_told_as_declined(shield: Shield, by_host: bool) -> None:
-    session, card = begun(shield)
-    if by_host:
-        session.confirm(card, False)
-    else:
-        session.agent(card.text)
-        session.user("No.")
-    again = ask(session, {"to": "ac 22", "amount": 250})
-    assert again.card is None
-    assert "the user said no to it" in again.feedback
-    assert "not asked" not in again.feedback
-
-
-def test_a_later_no_to_another_spelling_takes_a_yes_back(shield: Shield) -> None:
-    session, card = begun(shield)
-    other = card_of(ask(session, {"to": "ac 22", "amount": 250}))
-    session.confirm(card, True)
-    session.confirm(other, False)
-    assert not ask(session).allowed
 
 
 def test_what_the_agent_says_of_a_confirmation_confirms_nothing(shield: Shield) -> None:

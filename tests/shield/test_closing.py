@@ -10,7 +10,7 @@ from bylaw import BylawError, Conversation, Pack, Shield
 from bylaw.shield.history import read_history
 from bylaw.trace.event import Message, Result
 from tests.engine.test_conversation import FILES
-from tests.shield.test_decisions import looked_up, shop
+from tests.shield.scenes import looked_up, shop
 
 ORDER = {"order_id": "7", "returned": True}
 REFUND = {"order_id": "7"}

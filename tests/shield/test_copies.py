@@ -12,7 +12,7 @@ import pytest
 from bylaw import BylawError, Pack, load_pack
 from bylaw.policy.folder import find_folder
 from bylaw.shield import Shield
-from tests.shield.test_decisions import CANCEL, asked, shop
+from tests.shield.scenes import CANCEL, asked, shop
 
 
 def decide(pack: Pack) -> str:

@@ -11,7 +11,7 @@ from bylaw import Shield
 from bylaw.errors import BylawError, UsageError
 from bylaw.shield import LiveSession, Postures
 from bylaw.shield.history import read_history
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 ORDER = {"order_id": "7"}
 SHOWN = {"order_id": "7", "returned": True}

@@ -21,8 +21,8 @@ from bylaw.trace.chat_record import chat_line
 from bylaw.trace.transcript import repeated_key
 from tests.command import bylaw
 from tests.engine.test_conversation import FILES
+from tests.shield.scenes import looked_up, shop
 from tests.shield.test_approvals import REFUND, blind, shield
-from tests.shield.test_decisions import looked_up, shop
 
 DESK = {
     **FILES,

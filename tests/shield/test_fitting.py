@@ -7,7 +7,7 @@ import pytest
 from bylaw import Shield
 from bylaw.policy.tool import Tool, misfit
 from tests.engine.test_conversation import FILES
-from tests.shield.test_decisions import looked_up, shop
+from tests.shield.scenes import looked_up, shop
 
 TOOLS = FILES["tools.yaml"].replace(
     "{order_id: string}, changes", '{order_id: string, amount: "number?", nights: "integer?"}, changes'

@@ -20,7 +20,7 @@ from bylaw.trace.event import Call, Confirmation, Event, Message, Result
 from bylaw.trace.reader import read
 from bylaw.trace.trajectory import Trajectory
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, desk
-from tests.shield.test_decisions import looked_up, shop
+from tests.shield.scenes import looked_up, shop
 
 OTHER = {"signed_in_as": "C2"}
 ALLOWED = Postures(handover=True)

@@ -21,7 +21,7 @@ from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Event
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
-from tests.shield.test_decisions import CANCEL, asked, looked_up, shop
+from tests.shield.scenes import CANCEL, asked, looked_up, shop
 
 MEMBERSHIP = {"membership_id": "M878", "tier": "gold"}
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bylaw.shield.decision import Answer, Ground, LookUp, Question, gravest
 from bylaw.shield.feedback import SHOW, feedback
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 REFUSING: tuple[Answer, ...] = ("deny", "look_up", "ask")
 CARD = "Please confirm: refund\nShall I do this? Please answer yes or no."

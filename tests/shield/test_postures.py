@@ -8,7 +8,7 @@ from bylaw import BylawError
 from bylaw.policy.posture import Postures
 from bylaw.shield import Decision, Shield
 from tests.engine.test_conversation import FILES
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 
 def ask_for_refund(postures: Postures) -> Decision:

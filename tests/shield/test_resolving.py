@@ -25,7 +25,7 @@ from bylaw.trace.event import Event
 from tests.command import bylaw
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
-from tests.shield.test_decisions import APPOINTMENT, CANCEL, PATIENT, asked, shop
+from tests.shield.scenes import APPOINTMENT, CANCEL, PATIENT, asked, shop
 from tests.shield.test_history import SAYS, follow
 
 LIVE, SHOW = Postures(resolve="live"), Postures(resolve="show")

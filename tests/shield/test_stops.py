@@ -15,7 +15,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from tests.command import environment
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.ready import begin
-from tests.shield.test_decisions import looked_up
+from tests.shield.scenes import looked_up
 
 HOUR = 3600.0
 

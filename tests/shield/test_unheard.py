@@ -9,7 +9,7 @@ from bylaw.shield import LiveSession, Shield
 from bylaw.shield.history import read_history
 from bylaw.trace.event import Call
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, REFUND, Rentals, desk
-from tests.shield.test_decisions import looked_up
+from tests.shield.scenes import looked_up
 
 STANDS_IN = Postures(approval=ApprovalTerms(stands_in=("confirm",)))
 

@@ -28,7 +28,7 @@ from bylaw.service.app import Service
 from bylaw.service.desk import Desk
 from tests.console.browser.worlds import World, airline_audit, card_pack, of_audit, of_service
 from tests.console.test_inbox import waiting
-from tests.shield.test_decisions import shop
+from tests.shield.scenes import shop
 
 Open = Callable[..., Any]
 Serve = Callable[[Any], str]

@@ -19,7 +19,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
 from tests.engine.recorded import DATA as AIRLINE
 from tests.service.asgi import post
-from tests.shield.test_decisions import APPOINTMENT, CANCEL, PATIENT
+from tests.shield.scenes import APPOINTMENT, CANCEL, PATIENT
 
 RUN = AIRLINE / "tau2" / "runs" / "grok-3.stock.2.json.gz"
 
