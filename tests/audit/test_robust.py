@@ -13,6 +13,7 @@ from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.session import Session
 from bylaw.facts.evidence import EvidenceCount
 from bylaw.trace.event import Result
+from tests.audit.desk import bylaw, talk, write_desk
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, call, look, record, ship, user
 
 OUTPUTS = ("summary.json", "calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json")
@@ -248,3 +249,14 @@ def test_private_parts_of_the_pack_do_not_leak_into_calls(shop: Shop) -> None:
     entities.write_text(entities.read_text().replace("paid: boolean", "paid: {type: boolean, private: true}"))
     (line,) = shop.calls(record(look("PAID", paid=False), ship("PAID")))
     assert all("value" not in seen for policy in line["policies"] for seen in policy.get("seen", []))
+
+
+def test_a_log_whose_calls_stand_in_an_unknown_shape_is_no_clean_audit(tmp_path: Path) -> None:
+    hidden = {"role": "assistant", "content": "", "actions": [{"tool": "close_account", "with": {"customer_id": "C1"}}]}
+    good = talk("good", "Hello.", "Hello!")
+    odd = {"id": "odd", "messages": [{"role": "user", "content": "Close C1."}, hidden]}
+    write_desk(tmp_path, [good, odd])
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--fail-on", "violation", status=3)
+    assert "message 1 has a field that cannot be read: `actions`" in " ".join(said.split())
+    (skipped,) = json.loads((tmp_path / "out/summary.json").read_text())["skipped"]
+    assert "logs.jsonl:2" in skipped["place"]

@@ -114,3 +114,12 @@ def test_messages_vouch_for_nothing(app: Any) -> None:
     assert not answer.json["decisions"][0]["allowed"]
     answer = post(app, "/v1/decide", {"messages": messages, **CALL, "context": CUSTOMER})
     assert answer.json["decisions"][0]["allowed"]
+
+
+def test_messages_in_a_shape_that_cannot_be_read_are_refused(app: Any) -> None:
+    hidden = {"role": "assistant", "content": "", "actions": [{"tool": CALL["tool"], "with": {"rental_id": "R1"}}]}
+    messages = [{"role": "user", "content": "Refund it."}, hidden]
+    answer = post(app, "/v1/decide", {"messages": messages, **CALL, "context": CUSTOMER})
+    assert answer.status == 422, answer.body
+    assert "message 1" in answer.body.decode()
+    assert "actions" in answer.body.decode()
