@@ -142,7 +142,7 @@ def test_only_what_decides_is_decisive() -> None:
     listed = [f'{{"patients": [{{"patient_id": "P001", "payment_plan": {plan}}}]}}' for plan in ("true", "false")]
     for tool, shown in (*(("find_patient", each) for each in listed), ("get_patient", patient)):
         session = Session(pack(), world=world())
-        session.observe(Call(tool, {"patient_id": "P001"}, turn=1))
+        session.observe(Call(tool, {"patient_id": "P001"} if tool == "get_patient" else {"name": "Ann"}, turn=1))
         session.observe(Result(0, shown))
         session.judge(booking)
         (verdict,) = session.settle()

@@ -261,3 +261,14 @@ def test_a_value_of_the_wrong_type_raises_where_it_is_read() -> None:
     ask = seen("[{as: Flight}]", '{"seats": "plenty"}')
     with pytest.raises(ValueError, match="plenty"):
         ask("Flight", ("F1", "2024-05-15"), "seats")
+
+
+def test_a_look_up_with_an_argument_that_nobody_declared_shows_nothing() -> None:
+    shown = '{"status": "late", "seats": 4}'
+    given = {"flight": "F1", "day": "2024-05-15"}
+    key = ("F1", "2024-05-15")
+    assert seen("[{as: Flight}]", shown, arguments=given)("Flight", key, "seats") == 4
+    for extra in ({"sandbox": True}, {"as_of": "2001-01-01"}):
+        ask = seen("[{as: Flight}]", shown, arguments={**given, **extra})
+        assert ask("Flight", key, "seats") is UNSEEN
+        assert ask("Flight", key, "exists") is UNSEEN

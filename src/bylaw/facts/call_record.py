@@ -36,6 +36,11 @@ class CallRecord(Struct, eq=False):
         """Whether, for all that is known just before `step`, the call may have taken effect."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
+    def is_another_view(self) -> bool:
+        """Whether it is a look-up with an argument that nobody declared: what that made of the answer nobody knows."""
+        tool = self.tool
+        return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
+
     def is_surely_refused(self) -> bool:
         """Whether the call was not carried out by the word of a shield or of the pack, or failed before the tool ran.
 

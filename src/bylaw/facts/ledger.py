@@ -400,7 +400,7 @@ class Ledger:
         observations = [each for each in listed if not each.only or each.fields]
         if not observations or record.result is None:
             return False
-        if not record.result.captured:
+        if not record.result.captured or record.is_another_view():
             return True
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
@@ -454,6 +454,9 @@ class Ledger:
             made.value = result.value()
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
+        if made.is_another_view():
+            # `sandbox`, `as_of`: the agent would choose the world that its guards are shown.
+            return
         delivered = made.delivered if made.delivered is not None else made.step
         value: Any = made.value
         if isinstance(value, str):

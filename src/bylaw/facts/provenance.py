@@ -358,6 +358,8 @@ class Provenance:
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
         # What is told in place of a refused call's result is a text of the shield's, and may quote any tool.
         is_record = is_record and not (call is not None and call.refused)
+        # Nor is a view that the agent made with an argument which nobody declared.
+        is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
         # A labelled line inside of a field is not that field.
         is_record = is_record and not (place.top and place.is_labelled)
         arguments = call.arguments if call is not None else {}

@@ -116,6 +116,12 @@ class Tool(Struct, frozen=True):
         """Whether the system vouches for what stands in a field, inside of these further ones."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
+    def undeclared(self, arguments: Mapping[str, Any]) -> str:
+        """The first argument that the tool is not declared to take; empty where there is none, or it declares none."""
+        if not self.parameters or self.others is not False:
+            return ""
+        return next((name for name in arguments if name not in self.parameters), "")
+
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as guards read them, with a `Misfit` for each that is not of its declared words or shape.
 
