@@ -90,6 +90,28 @@ def test_whose_count_it_is(per: str, others: bool, tmp_path: Path) -> None:
         assert refunds(shield, "b", "C1", "day") is others
 
 
+@pytest.mark.parametrize(("one", "other"), [("AC-22", "AC22"), ("AC22", "AC_22"), ("AC-22", "AC_22")])
+def test_who_may_be_the_same_is_counted_apart_and_asked_about(one: str, other: str, tmp_path: Path) -> None:
+    with Shield(pack(), log=str(tmp_path / "d.db")) as shield:
+        assert refunds(shield, "a", one)
+        assert refunds(shield, "b", other)
+        assert refunds(shield, "c", one)
+        asked = looked_up(shield, "d", other).decide("refund", REFUND)
+        assert (asked.answer, "may be for the same signed in as" in asked.grounds[0].because) == ("ask", True)
+        assert refunds(shield, "e", "AC23")
+
+
+def test_a_place_that_was_given_back_is_given_back_to_who_may_be_the_same(tmp_path: Path) -> None:
+    with Shield(pack(), log=str(tmp_path / "d.db")) as shield:
+        for number in range(3):
+            session = looked_up(shield, f"a{number}", "AC-22")
+            assert session.decide("refund", REFUND).allowed
+            session.result({"error": "no"}, refused=True) if number == 0 else session.result({"refunded": "5.00"})
+            session.flush()
+        assert refunds(shield, "b", "AC22")
+        assert not refunds(shield, "c", "AC22")
+
+
 def test_a_place_is_free_again_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = pack("tool: refund, most: 1, within: 1h")
     now = [time.time()]

@@ -6,12 +6,10 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, cast
 
-from bylaw.facts.value import loose
+from bylaw.facts.value import JOINTS, loose
 
 _MARKS = " $\u20ac\u00a3\u00a5\u20b9.,;:!?'\"+"
 _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
-_JOINTS = str.maketrans("", "", " -_/#\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212")
-"""What stands around a value, beside it or between its parts, and makes no other one of it."""
 _LONGEST = 64
 """No longer text is read as a number, nor kept."""
 
@@ -34,7 +32,7 @@ def alike(value: Any) -> Any:
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
     """The same for one value; a conversation names the same few again and again."""
-    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS)).translate(_JOINTS)
+    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS)).translate(JOINTS)
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return text
     try:

@@ -9,7 +9,7 @@ from bylaw.facts.entity import Key
 from bylaw.facts.path import Finder
 from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
-from bylaw.facts.value import loose_key
+from bylaw.facts.value import near_key
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Result
 
@@ -163,7 +163,7 @@ class Changes:
         return None
 
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
-        kind, name = self._touches.setdefault(entity, {}), None if key is None else loose_key(key)
+        kind, name = self._touches.setdefault(entity, {}), None if key is None else near_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
             # A result may come after other writes: the order of the calls is kept.
@@ -175,7 +175,7 @@ class Changes:
 
 def _lists(touches: Mapping[tuple[Key | None, str | None], list[Touch]], key: Key, field: str) -> Iterator[list[Touch]]:
     """The writes that may change a field of a thing: by its key or by none, by its name or all fields."""
-    name = loose_key(key)
+    name = near_key(key)
     for index in ((name, field), (name, None), (None, field), (None, None)):
         if index in touches:
             yield touches[index]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from bylaw.facts.entity import Key
-from bylaw.facts.value import key_of, loose, loose_key
+from bylaw.facts.value import key_of, loose, loose_key, near, near_key
 from bylaw.trace.event import Call
 
 
@@ -22,7 +22,10 @@ class UndeclaredCall:
     def may_touch(self, key: Key) -> bool:
         """Whether every part of the key stands somewhere in the arguments; what has no key is never named."""
         text = self._text
-        return bool(key) and (text is None or all(_stands(part, text) for part in loose_key(key)))
+        return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), near_key(key)}))
+
+    def _names(self, text: str, key: Key) -> bool:
+        return all(_stands(part, text) for part in key)
 
 
 _BREAKS = re.compile(r"[\s,;:()]+")
@@ -40,7 +43,9 @@ def _texts(value: Any) -> Iterator[str]:
         (text,) = key_of((value,))
         yield loose(text)
         # Word by word too: in a sentence or a query blanks keep names apart.
-        yield " ".join(map(loose, _BREAKS.split(text)))
+        words = _BREAKS.split(text)
+        yield " ".join(map(loose, words))
+        yield " ".join(map(near, words))
 
 
 def _stands(part: str, text: str) -> bool:

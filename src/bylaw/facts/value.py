@@ -69,14 +69,33 @@ def loose_key(key: Key) -> Key:
     return tuple(map(loose, key))
 
 
+@lru_cache(maxsize=65_536)
+def near_key(key: Key) -> Key:
+    """The same, joints aside: what is done to `AC-22` is perhaps done to `AC22`."""
+    return tuple(map(near, key))
+
+
+def near(text: str) -> str:
+    """A loose text without the dashes and the like between its parts, as ids, cards and accounts are printed."""
+    plain = loose(text)
+    if _NUMBER.fullmatch(plain):
+        # A number below nought is none above it.
+        return plain
+    return plain.translate(JOINTS) or plain
+
+
 def is_same(one: Any, other: Any) -> bool | None:
     """Whether two arguments are one, as keys are compared; None where a tool may take them for one or for two."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
-    if names_several(one) or names_several(other) or loose_key(ours) == loose_key(theirs):
+    if names_several(one) or names_several(other) or near_key(ours) == near_key(theirs):
         return None
     return False
+
+
+JOINTS = str.maketrans("", "", " -_/#\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212")
+"""What stands between the parts of a value, and may make no other one of it."""
 
 
 def _is_number(value: Any) -> bool:

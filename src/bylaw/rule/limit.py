@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.facts.value import loose
+from bylaw.facts.value import loose, near
 from bylaw.text.duration import told_duration
 
 Over = Literal["deny", "ask"]
@@ -40,6 +40,10 @@ class Limit(Struct, frozen=True):
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
         # As ids are compared: another spelling is not another customer.
         return loose(str(found)) or None if is_told else None
+
+    def perhaps(self, whose: str) -> str:
+        """What all share of whom a tool may take for one: `ac-22` and `ac22`; of an agent or tenant only itself."""
+        return near(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
     def whom(self) -> str:

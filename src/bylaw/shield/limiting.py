@@ -30,6 +30,8 @@ class Places(Struct, frozen=True):
 
 
 NO_PLACES = Places()
+_PERHAPS = " (perhaps)"
+"""After a limit's name: places by what several names share that a tool may take for one."""
 
 
 def places_for(
@@ -50,10 +52,12 @@ def places_for(
             continue
         whose = limit.whose(call.arguments, agent, context or {})
         times: Sequence[float] | None = None
+        near = 0
         why = _unknown(limit) if whose is None else "the shield keeps no log"
         if whose is not None and latest is not None:
             try:
                 times = latest(counted_under(limit.name, whose), now - limit.within, limit.most)
+                near = _near(limit, whose, latest, now) if len(times) < limit.most else 0
             except BylawError as error:
                 why = str(error)
         if whose is None or times is None:
@@ -62,8 +66,22 @@ def places_for(
         is_full = len(times) >= limit.most
         if is_full:
             grounds.append(_full(pack, postures, limit, call.tool, times[-1] + limit.within))
+        elif near >= limit.most:
+            grounds.append(_uncounted(pack, postures, limit, call.tool, f"{near} may be for the same {limit.whom}"))
         uses.append(Use(decision, limit.name, whose, most=0 if is_full else limit.most, within=limit.within))
+        if (perhaps := limit.perhaps(whose)) != whose:
+            uses.append(Use(decision, limit.name + _PERHAPS, perhaps, within=limit.within))
     return Places(tuple(grounds), tuple(uses))
+
+
+def _near(limit: Limit, whose: str, latest: LatestUses, now: float) -> int:
+    """How many places were taken by all that a tool may take for one with whom a call counts for.
+
+    Those whose names have no joints are counted under the name itself, the others also under what they share.
+    """
+    perhaps, since = limit.perhaps(whose), now - limit.within
+    names = (counted_under(limit.name, perhaps), counted_under(limit.name + _PERHAPS, perhaps))
+    return sum(len(latest(name, since, limit.most)) for name in names)
 
 
 def recorded_ground(pack: Pack, postures: Postures, limit: Limit, tool: str, *, is_told: bool) -> Ground:
