@@ -37,6 +37,9 @@ _HELD_BACK = re.compile(
     r"\b(?:refus\w+|undo|revers\w+|says?|said|wrote|if|once|when|unless|until|stop|never|nothing|forget|wait)\b"
 )
 """Words of a request that may hang it on something, take it back or tell it as another's."""
+_MAY_BE_ANOTHERS = re.compile(r"^[ \t]*>|```|[\u00ab\u00bb]|\d['\u2019]s\b|, in [a-z]+\W*$", re.MULTILINE)
+"""What sets words as somebody else's, makes a value theirs or another one: "to B2's owner", "500.00, in yen"."""
+_TURNS = re.compile(r"\b(?:not|no|never|yet|\w+n['\u2019]t)\b")
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
 
@@ -225,8 +228,8 @@ class Consents:
     def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
         """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
         exchanges = self._talk.exchanges
-        is_asked = last.put.asks == _LEAVE and len(last.put.questions) == 1
-        if last.said == "no" and is_asked and deed.stands_in(last.stated.words):
+        is_asked = last.put.asks == _LEAVE and len(last.put.questions) == 1 and not last.put.is_no_proposal
+        if last.said == "no" and is_asked and _is_whether(deed, last):
             return self._found(False, "declined", last)
         may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
         if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given, call.start)):
@@ -253,7 +256,11 @@ class Consents:
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
         """Whether the user asked for this in words of their own, with all that matters."""
         # What was asked for before may have been taken back since.
-        words = Passage(stated(each.words) for each in sentences(last.answer[-1][1]))
+        text = last.answer[-1][1]
+        words = Passage(stated(each.words) for each in sentences(text))
+        beside = [each for each in sentences(text) if not deed.is_requested_in(each.words)]
+        if _MAY_BE_ANOTHERS.search(text) or any(each.is_question or _TURNS.search(each.words) for each in beside):
+            return False
         if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
             return False
         is_timed = any(each.day is not None or each.at for each in given)
@@ -368,6 +375,23 @@ def _is_in(each: Argument, passage: Passage) -> bool:
         return any(day.may_be(each.day) for day in passage.days)
     words = each.value.lower().replace("_", " ").replace("-", " ").split()
     return any(passage.may_tell(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
+
+
+_WHETHER = re.compile(
+    r"(?:\b(?:shall|should|may|can) (?:i|we)|\b(?:do|would) you (?:like|want) (?:me|us) to)"
+    r"(?: (?:now|then|also|please|go ahead and))* ([a-z]+)"
+)
+"""How one asks whether to do something; to "is it a problem if I do?" or "shall I wait?" a no means another thing."""
+
+
+def _is_whether(deed: Deed, last: Exchange) -> bool:
+    """Whether the one question is whether to do this deed, or to go ahead with it where it was told right before."""
+    words = last.put.questions[0].words
+    asked = _WHETHER.search(words)
+    if asked is None or len(_WHETHER.findall(words)) > 1:
+        return False
+    is_told = any(deed.is_called(line.heads) for line in last.put.proposed)
+    return deed.is_called((asked[1],)) or (asked[1] in ("go", "proceed", "do") and is_told)
 
 
 def _offers(deed: Deed, last: Exchange) -> bool:

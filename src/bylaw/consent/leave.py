@@ -1,15 +1,22 @@
 """Whether the agent asked for leave to do just this, as it told it and with nothing beside it."""
 
+import re
 from collections.abc import Sequence
 
 from bylaw.consent.argument import Argument, target_of
 from bylaw.consent.deed import Deeds
 from bylaw.consent.line import Line, is_about_what_was_told
+from bylaw.consent.passage import shape
+from bylaw.consent.put import Put
 from bylaw.consent.records import Records
 from bylaw.consent.talk import Exchange
 from bylaw.facts.call_record import CallRecord
 from bylaw.policy.verb import words_of
 from bylaw.text.stem import stem
+
+_MANY = 20
+_OF = r"[^,;.\n]{0,24}\b(?:of|from|in|on)\b[^,;.\n]{0,24}"
+_FOR = r"[^,;.\n]{0,24}\bfor\b[^,;.\n]{0,24}"
 
 
 class Leave:
@@ -59,15 +66,40 @@ class Leave:
     def _is_for_this(self, last: Exchange) -> bool:
         """Whether what was asked is leave for this call, and for nothing beside it."""
         put = last.put
-        if put.is_no_proposal or not put.vague.isdisjoint(each.number for each in self._given):
+        if (
+            self._is_told_after(put)
+            or put.is_no_proposal
+            or not put.vague.isdisjoint(each.number for each in self._given)
+        ):
             return False
-        if not all(map(self._is_of_call, put.added)):
+        if not all(map(self._is_of_call, put.added)) or self._is_for_a_part(last):
             return False
         if any(sum(map(self._is_of_call, words)) < wanted for words, wanted in put.unread):
             return False
         is_timed = any(each.day is not None or each.at for each in self._given)
         proposed = [line for line in put.lines if line.asks or self._deed.is_called(line.heads)]
         return not any(line.waits or self._is_put_off(line, is_timed=is_timed) for line in proposed)
+
+    def _is_for_a_part(self, last: Exchange) -> bool:
+        """Whether what was asked for has an id that the call has not, and that no record knows: "item L1 of order 7" is
+        a part of what a call on the order does."""
+        given = {each.key for each in self._given if each.kind == "id"}
+        told = str(self._call.call.arguments).lower()
+        for passage in (last.asked, last.proposed):
+            others = [code for code in passage.ids if code[0].isalpha() and code not in told]
+            for code in others[:_MANY]:
+                if shape(code) in map(shape, given):
+                    continue
+                unknown = not self._records.holds(code, self._call.start)
+                if unknown and any(_is_part(code, key, passage.words) for key in given):
+                    return True
+        return False
+
+    def _is_told_after(self, put: Put) -> bool:
+        """Whether the deed is told only after a question that does not name it, so that the yes may be to that: "Your
+        name is Bob, right? I will transfer 500.00."."""
+        is_named = any(self._deed.stands_in(line.words) for line in put.for_leave[-1:])
+        return not is_named and any(self._deed.stands_in(line.words) for line in put.after)
 
     def _is_put_off(self, line: Line, *, is_timed: bool) -> bool:
         """Whether a sentence would do something at a time of which the call says nothing, or on a day that no record
@@ -93,3 +125,9 @@ class Leave:
             return True
         marks = (self._records.marks_of(each.key, self._call.start) for each in self._given if each.kind == "id")
         return any(word in each for each in marks)
+
+
+def _is_part(code: str, key: str, words: str) -> bool:
+    """Whether words narrow a thing down to something of it: "item L1 of order 7", "booking B1 for passenger P2"."""
+    part, whole = re.escape(code), rf"(?<![\w-]){re.escape(key)}(?![\w-])"
+    return re.search(rf"{part}{_OF}{whole}|{whole}{_FOR}{part}", words) is not None

@@ -132,11 +132,11 @@ _VAGUE_BEFORE = re.compile(
 _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")
 _NEAR = 20
 _HIDES = re.compile(
-    r"<[!?/a-z]|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
+    r"<[!?/a-z]|!\[|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE,
 )
-"""What may keep words from being seen: tags, struck out, in a link, far below."""
+"""What may keep words from being seen: tags, struck out, in a link or in place of a picture, far below."""
 _QUOTES = re.compile(r"^[ \t]*>", re.MULTILINE)
 """What marks words as somebody else's."""
 Asks = Literal["", "leave", "which", "what", "more"]

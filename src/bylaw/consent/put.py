@@ -74,6 +74,7 @@ _FEW = 3
 _OTHER_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f]{2}")
 _SMALL = frozenset(("no", "or", "so", "if", "as", "by", "an", "have", "had", "yet", "but", "since", "only"))
 _SPOKEN = re.compile(r"[^\W\d_]{2,}")
+_FIGURE = re.compile(r"\d")
 _LISTED = re.compile(r"[\d:|=\u2192]")
 
 
@@ -105,8 +106,18 @@ class Put:
             any(_UNREAL.search(line.words) for line in self.lines)
             or any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
             or any(_RETRACTED.search(line.words) for line in self.lines[last + 1 :])
-            or any(_UNDOING.search(line.words) for line in self._for_leave[-1:])
+            or any(_UNDOING.search(line.words) for line in self.for_leave[-1:])
+            or self._is_told_anew
         )
+
+    @property
+    def _is_told_anew(self) -> bool:
+        """Whether something is told between two questions for leave: which of the two tellings a yes is to, nobody
+        knows ("... 500.00. Shall I? Correction: 5.00. Shall I?")."""
+        for_leave = [at for at, line in enumerate(self.lines) if line.asks == "leave"]
+        first = next((at for at in for_leave if "?" in self.lines[at].words), len(self.lines))
+        between = self.lines[first : for_leave[-1]] if for_leave else ()
+        return any(not line.asks and (line.heads or _FIGURE.search(line.words)) for line in between)
 
     @once
     def added(self) -> list[str]:
@@ -115,13 +126,20 @@ class Put:
         told = frozenset[str]().union(*map(stems, telling))
         return [
             word
-            for line in self._for_leave[-1:]
+            for line in self.for_leave[-1:]
             for word in new_words(_NUMBERED.sub(" ", _ELSE.sub("", line.words)), told)
         ]
 
     @once
-    def _for_leave(self) -> list[Line]:
+    def for_leave(self) -> list[Line]:
+        """Its questions for leave; a yes answers the last."""
         return [line for line in self.questions if line.asks == "leave"]
+
+    @once
+    def after(self) -> tuple[Line, ...]:
+        """What is told after the last question."""
+        last = max((at for at, line in enumerate(self.lines) if line.asks), default=len(self.lines))
+        return self.lines[last + 1 :]
 
     @once
     def unread(self) -> list[tuple[list[str], int]]:

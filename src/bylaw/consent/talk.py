@@ -87,6 +87,11 @@ class Exchange:
         return Passage(stated(line.words) for line in self.put.questions)
 
     @once
+    def proposed(self) -> Passage:
+        """The sentences before its questions for leave, without what they deny."""
+        return Passage(stated(line.words) for line in self.put.proposed)
+
+    @once
     def stated(self) -> Passage:
         """All that the agent said, without what it denies."""
         return Passage(stated(line.words) for line in self.put.lines)

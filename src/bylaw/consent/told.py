@@ -46,6 +46,7 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
     ]
     if not found:
         found.extend((each, "another") for each in heard.given if _is_of_another(heard, each))
+        found.extend((each, "beside") for each in heard.given if _may_be_another(heard, each))
     found.extend((each, "fee") for each in heard.given if is_fee_untold(heard, each))
     if not found:
         found.extend((each, "order") for each in heard.given if each.item and _is_crossed(heard, each))
@@ -118,6 +119,23 @@ def _is_of_another(heard: Hearing, each: Argument) -> bool:
 
     is_placed = each.kind in ("id", "day") or bool(each.at)
     return is_placed and is_told_of_another(each, heard.bracketed, is_known)
+
+
+def _may_be_another(heard: Hearing, each: Argument) -> bool:
+    """Whether a figure that was told may have been told for another value of the call: "buy 2 of item 7" tells no item
+    2, and "item 7" no seven of them."""
+    if each.kind == "count" and each.number is not None:
+        alike = [other for other in heard.given if other.number == each.number or other.key == str(each.number)]
+        told = sum(number.value == each.number for number in heard.bracketed.numbers)
+        if len(alike) > max(told, 1) and not all(other is each or _share(other, each) for other in alike):
+            return True
+        names = "|".join(word for word in words_of(each.name) if len(word) > 2 and word not in NO_LABELS | _VAGUE_NAMES)
+        led = re.findall(rf"\b(?:{names}) #?(\d+)\b", heard.raw) if names else []
+        return bool(led) and each.key not in led
+    if each.kind != "id" or not each.key.isdigit() or not any(other.kind == "count" for other in heard.given):
+        return False
+    names = "|".join(re.escape(word) for word in words_of(each.name) if word not in NO_LABELS) or "id"
+    return re.search(rf"(?:\b(?:{names})s?(?: (?:number|no\.?|id))?:? ?#?|#){each.key}\b", heard.raw) is None
 
 
 def _is_crossed(heard: Hearing, each: Argument) -> bool:
