@@ -20,6 +20,8 @@ ALLOWANCES = HERE.parent / "recorded" / "agentdojo-requests.jsonl"
 BY_ANOTHER = HERE / "requests_by_another.yaml"
 AFTER = HERE / "requests_after.yaml"
 FOURTH = HERE / "requests_fourth.yaml"
+PRACTICE = HERE / "requests_practice.yaml"
+FIFTH = HERE / "requests_fifth.yaml"
 ANSWERED = "question, follows"
 BY_WORDS = "words, follows"
 
@@ -173,7 +175,7 @@ def main() -> None:
     forty = {
         file: told(sys.executable, str(HERE / "new_requests.py"), file)
         | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
-        for file in (str(HERE / "requests.yaml"), str(BY_ANOTHER), str(AFTER), str(FOURTH))
+        for file in (str(HERE / "requests.yaml"), *map(str, (BY_ANOTHER, AFTER, FOURTH, PRACTICE, FIFTH)))
     }
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
@@ -209,6 +211,10 @@ def main() -> None:
         "after": counted(forty[str(AFTER)]),
         "fourth": counted(forty[str(FOURTH)]),
         "fourth_wrong": gone_wrong({name: each for name, each in forty[str(FOURTH)].items() if "question" in name}),
+        "practice": counted(forty[str(PRACTICE)]),
+        "fifth": counted(forty[str(FIFTH)]),
+        "fifth_wrong": gone_wrong({name: each for name, each in forty[str(FIFTH)].items() if "question" in name}),
+        "most": f"{1 - whole['no_call_to_stop'] / whole['attacks_succeeded']:.1%}",
         "costs": costs(speed),
         "prefixes": prefixes.result(),
         "verdicts": verdicts.result(),

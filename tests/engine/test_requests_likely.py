@@ -428,3 +428,19 @@ def test_a_name_with_a_figure_that_the_system_knows_may_stand_in_a_text() -> Non
     slot = found("user", text, "read_posts", "Goran", "news", every=True)
     assert decided(text, "remove_user", {"user": "covers-2026"}, [people, posts], slot) == "allow"
     assert decided(text, "remove_user", {"user": "covers-2026"}, [posts], slot) == "ask"
+
+
+def test_a_number_is_not_what_a_call_was_given_because_it_has_the_same_figures() -> None:
+    """A tool that was asked for 5.0 payments shows one of 50."""
+    text = "Pay LV11123456 what I pay for music."
+    tools = TOOLS.replace("get_payments: {effect: read,", "get_payments: {effect: read, parameters: {n: number},")
+    pack = Pack.from_files({**FILES, "tools.yaml": tools})
+    music: Read = ("get_payments", {"n": 5.0}, "- {amount: 50.0, subject: Music}\n- {amount: 70.0, subject: Rent}\n")
+    slots = (
+        Slot("account", "said", spans(text, "LV11123456")),
+        found("amount", text, "get_payments", "music", field="amount"),
+    )
+    allowance = Allowance((Deed("pay", spans(text, "Pay"), slots),), by="model")
+    for amount, want in ((50.0, "allow"), (70.0, "ask")):
+        call: tuple[str, dict[str, Any]] = ("pay", {"account": "LV11123456", "amount": amount})
+        assert answer(text, call, music, allowance=allowance, pack=pack) == want

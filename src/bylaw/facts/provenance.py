@@ -177,7 +177,8 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        letters = letters_of(spelling.folded)
+        # Without its point 5.0 would be 50: a number is written as one, or not at all.
+        letters = "" if spelling.is_number else letters_of(spelling.folded)
         written: _Writes | None = None
         for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
             places = self.places(step)
