@@ -379,7 +379,7 @@ def _is_in(each: Argument, passage: Passage) -> bool:
 
 _WHETHER = re.compile(
     r"(?:\b(?:shall|should|may|can) (?:i|we)|\b(?:do|would) you (?:like|want) (?:me|us) to)"
-    r"(?: (?:now|then|also|please|go ahead and))* ([a-z]+)"
+    r"(?: (?:now|then|also|please|go ahead and))*(?: ([a-z]+)|\W*$)"
 )
 """How one asks whether to do something; to "is it a problem if I do?" or "shall I wait?" a no means another thing."""
 
@@ -391,7 +391,9 @@ def _is_whether(deed: Deed, last: Exchange) -> bool:
     if asked is None or len(_WHETHER.findall(words)) > 1:
         return False
     is_told = any(deed.is_called(line.heads) for line in last.put.proposed)
-    return deed.is_called((asked[1],)) or (asked[1] in ("go", "proceed", "do") and is_told)
+    return (asked[1] is not None and deed.is_called((asked[1],))) or (
+        asked[1] in (None, "go", "proceed", "do") and is_told
+    )
 
 
 def _offers(deed: Deed, last: Exchange) -> bool:
