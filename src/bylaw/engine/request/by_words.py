@@ -52,7 +52,7 @@ _DELEGATES = (
 
 def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     """What a request allows as far as its words and those of the catalogue tell."""
-    said = [(span, request[span.start : span.end]) for span in _sentences(request)]
+    said = [(span, request[span.start : span.end]) for span in sentences_of(request)]
     if said and _WITHDRAWS.match(said[-1][1].lower()):
         return Allowance()
     sentences = [(span, stems(text)) for span, text in said if not _FORBIDS.search(text.lower())]
@@ -92,7 +92,8 @@ def _delegates(stems: frozenset[str]) -> bool:
     return any(stem(verb) in stems and stem(thing) in stems for verb, thing in _DELEGATES)
 
 
-def _sentences(text: str) -> Iterator[Span]:
+def sentences_of(text: str) -> Iterator[Span]:
+    """Where the sentences of a text stand, and the items of its lists."""
     begin = 0
     for end in [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]:
         if text[begin:end].strip():

@@ -4,7 +4,7 @@ Destinations matter most: accounts, addresses, links and names are the user's wo
 named, or in a field that its tool vouches for. A text that the agent composes may hold no link that nobody approved.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
@@ -53,23 +53,8 @@ class Keeping:
         tool = self._tools.get(call.tool)
         if tool is None or not is_deed(tool):
             return []
-        deeds = allowance.deeds_of(call.tool)
-        if fetches(tool):
-            # A page may be opened that the user named, whoever said what the request allows; where no model did, also
-            # one that stands in a place which the user named.
-            fill: Fill = "said" if allowance.by == "model" else "open"
-            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
         held: list[Objection] | None = None
-        for deed in deeds:
-            is_whole = allowance.by == "model" and bool(deed.asked)
-            others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
-            check = Check(
-                *(self._provenance, self._tools, tool, deed, request, before, approved),
-                is_whole=is_whole,
-                others=others,
-                judges=self._delegation == "follow",
-            )
-            found = check.objections(call.arguments)
+        for _, found in self._held_to(call, tool, allowance, request, before, approved):
             if not found:
                 return []
             held = found if held is None or len(found) < len(held) else held
@@ -80,6 +65,41 @@ class Keeping:
                 return []
             return [*(held or ()), Objection("delegated")]
         return held if held is not None else [Objection("not_asked")]
+
+    def covering(
+        self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
+    ) -> list[Deed]:
+        """The deeds of the request that a call keeps to."""
+        tool = self._tools.get(call.tool)
+        held = self._held_to(call, tool, allowance, request, before, approved) if tool is not None else ()
+        return [deed for deed, found in held if not found]
+
+    def _held_to(
+        self,
+        call: Call,
+        tool: Tool,
+        allowance: Allowance,
+        request: str,
+        before: int,
+        approved: Callable[[str], bool],
+    ) -> Iterator[tuple[Deed, list[Objection]]]:
+        """The deeds of the request that are of a call's tool, each with what speaks against the call under it."""
+        deeds = allowance.deeds_of(call.tool)
+        if fetches(tool):
+            # A page may be opened that the user named, whoever said what the request allows; where no model did, also
+            # one that stands in a place which the user named.
+            fill: Fill = "said" if allowance.by == "model" else "open"
+            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
+        for deed in deeds:
+            is_whole = allowance.by == "model" and bool(deed.asked)
+            others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
+            check = Check(
+                *(self._provenance, self._tools, tool, deed, request, before, approved),
+                is_whole=is_whole,
+                others=others,
+                judges=self._delegation == "follow",
+            )
+            yield deed, check.objections(call.arguments)
 
     def _is_delegated(
         self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int

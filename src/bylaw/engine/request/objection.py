@@ -12,6 +12,7 @@ class Objection(Struct, frozen=True):
 
     why: Literal[
         "not_asked",
+        "done",
         "unread",
         "delegated",
         "not_said",
@@ -35,6 +36,8 @@ class Objection(Struct, frozen=True):
         match self.why:
             case "not_asked":
                 return "the request does not ask for this"
+            case "done":
+                return "what the request asks for was done before, or may have been"
             case "unread":
                 return f"what the request asks for could not be read: {self.value}"
             case "delegated":

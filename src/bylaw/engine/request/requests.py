@@ -10,6 +10,7 @@ from msgspec import Struct
 from bylaw.engine.request.allowance import Allowance, ReadRequest
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.objection import Objection
+from bylaw.engine.request.spending import done_before, is_spent
 from bylaw.engine.request.telling import told
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
@@ -137,8 +138,20 @@ class Requests:
             against = self._keeping.objections(
                 at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
             )
+            if not against and self._is_spent(at, allowance, text):
+                against = [Objection("done")]
             found = self._found[at.step] = tuple(against)
         return found
+
+    def _is_spent(self, at: CallRecord, allowance: Allowance, text: str) -> bool:
+        """Whether the user asked for what a call does, and it was done before."""
+        done = done_before(at, self._ledger)
+        if not done:
+            return False
+        covering = self._keeping.covering(
+            at.call, allowance, text, before=at.start, approved=lambda value: self._is_approved(value, at.start)
+        )
+        return is_spent(at, done, self._ledger, allowance, covering, text)
 
     def _is_approved(self, value: str, before: int) -> bool:
         """Whether an earlier call that kept to the request was given a value."""

@@ -1,0 +1,101 @@
+"""Whether what the user asked for was done before: one request for one thing is one deed.
+
+Another call like it needs another request: a later message that asks for it, a second sentence that does, or words that
+ask for several.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bylaw.engine.request.allowance import Allowance, Deed, Span, kinds_of
+from bylaw.engine.request.by_words import sentences_of
+from bylaw.engine.request.naming import leaves_of
+from bylaw.facts.alike import alike
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.provenance import plain_link
+from bylaw.text.folding import fold
+from bylaw.text.spelling import spell
+
+_SEVERAL = re.compile(
+    r"\b(?:each|every|all|twice|thrice|(?:\d{1,3}|two|three|four|five|six|seven|eight|nine|ten) (?:more )?times)\b"
+    r"|\b\d{1,2} ?[x\u00d7](?!\w)|(?<!\w)[x\u00d7] ?\d{1,2}\b"
+)
+"""What tells in folded words that several calls alike are asked for."""
+
+
+def done_before(at: CallRecord, ledger: Ledger) -> list[CallRecord]:
+    """The writes before a call that do what it does, as far as anybody can tell, and are done or may be."""
+    if at.tool is None or at.tool.effect != "write":
+        return []
+    made = [each for each in ledger.writes if each.step < at.step and each.call.tool == at.call.tool]
+    made = [each for each in made if _may_be_done(each, at.step)]
+    wanted = _telling(at) if made else None
+    return [each for each in made if _telling(each) == wanted]
+
+
+def is_spent(
+    at: CallRecord,
+    done: Sequence[CallRecord],
+    ledger: Ledger,
+    allowance: Allowance,
+    covering: Sequence[Deed],
+    request: str,
+) -> bool:
+    """Whether calls that were done have used up what asks for a call; `covering` are the deeds of the request that it
+    keeps to, none where a text asks for it that the user handed over to."""
+    asking = [*_asking(at, allowance, covering, request)]
+    if any(_SEVERAL.search(fold(_sentence_of(span, request))) for span in asking):
+        return False
+    if any(slot.every for deed in covering for slot in deed.slots):
+        return False
+    last, times = -1, 1
+    for step, start, end in _messages(ledger, at.start):
+        if asked := sum(start < span.end <= end for span in asking):
+            last, times = step, asked
+    return sum(each.step > last for each in done) >= times
+
+
+def _asking(at: CallRecord, allowance: Allowance, covering: Sequence[Deed], request: str) -> Iterator[Span]:
+    """Where the user's words ask for a call, once for each time that they do."""
+    if not covering:
+        yield from (span for each in allowance.delegations for span in each.asked[:1])
+    elif allowance.by == "model":
+        yield from (deed.asked[0] for deed in covering if deed.asked)
+    else:
+        # By its verb alone a sentence may ask for another such call: it has to say all of this one that any says.
+        asked = {span: fold(request[span.start : span.end]) for deed in covering for span in deed.asked}
+        spellings = [spell(plain_link(value)) for value in leaves_of(_settled(at))]
+        said = [each for each in spellings if each is not None and any(each.said_in(words) for words in asked.values())]
+        yield from (span for span, words in asked.items() if all(each.said_in(words) for each in said))
+
+
+def _sentence_of(asked: Span, request: str) -> str:
+    """The sentence that words stand in: a model may have named only the verb."""
+    found = next((each for each in sentences_of(request) if each.start <= asked.start < each.end), asked)
+    return request[found.start : max(found.end, asked.end)]
+
+
+def _messages(ledger: Ledger, before: int) -> Iterator[tuple[int, int, int]]:
+    """The user's messages before a step: the step of each, and where it begins and ends in all that the user said."""
+    start = 0
+    for step, text in ledger.said:
+        if text and step < before:
+            yield step, start, start + len(text)
+            start += len(text) + len("\n\n")
+
+
+def _settled(call: CallRecord) -> dict[str, Any]:
+    """What a call is given but for its texts: a payment is no other one with another note."""
+    kinds = kinds_of(call.tool) if call.tool is not None else {}
+    return {name: value for name, value in call.call.arguments.items() if kinds.get(name) != "text"}
+
+
+def _telling(call: CallRecord) -> Any:
+    """The same for two calls of a tool that do one thing; those that are given nothing but texts differ by them."""
+    return alike(_settled(call) or call.call.arguments)
+
+
+def _may_be_done(write: CallRecord, step: int) -> bool:
+    return write.counts_at(step) or not write.is_surely_refused()
