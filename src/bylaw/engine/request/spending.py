@@ -88,8 +88,11 @@ def _messages(ledger: Ledger, before: int) -> Iterator[tuple[int, int, int]]:
 
 def _settled(call: CallRecord) -> dict[str, Any]:
     """What a call is given but for its texts: a payment is no other one with another note."""
-    kinds = kinds_of(call.tool) if call.tool is not None else {}
-    return {name: value for name, value in call.call.arguments.items() if kinds.get(name) != "text"}
+    given = call.call.arguments
+    if call.tool is None:
+        return {**given}
+    kinds = kinds_of(call.tool)
+    return {name: value for name, value in given.items() if kinds.get(name) != "text"}
 
 
 def _telling(call: CallRecord) -> Any:
