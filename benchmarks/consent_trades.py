@@ -5,7 +5,8 @@
 `trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
 written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
 and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69 each, `ferry`,
-`nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each. The pack of each is its tools and one
+`nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each, `storage`,
+`drycleaner` and `solar` 62 each. The pack of each is its tools and one
 rule, that the user has agreed to every write.
 How the first run went, and what was read since, is on docs/results/consent.md.
 """
@@ -27,6 +28,7 @@ WRITES_LABELLED = {
     *("optician", "theatre", "newspaper"),
     *("ferry", "nursery", "coworking"),
     *("carhire", "fitness", "courier"),
+    *("storage", "drycleaner", "solar"),
 }
 """Trades whose authors labelled every write: what they labelled is a write, whatever its name."""
 RULE = "agreed-before-change"

@@ -16,7 +16,8 @@ OBSERVATIONS = FILES["entities.yaml"][FILES["entities.yaml"].index("observations
 def shown(pack: Pack, tool: str, result: str) -> object:
     """What is known of O1.paid after one look-up."""
     session = Session(pack)
-    session.observe(Call(tool, {"order_id": "O1", "owner": "ann"}))
+    given = {"order_id": "O1", "owner": "ann"}
+    session.observe(Call(tool, {name: given[name] for name in pack.schema.tools[tool].parameters}))
     session.observe(Result(0, result, tool=tool))
     order = pack.schema.entities["Order"]
     seen = session.judge(Call("ship", {"order_id": "O1"}, turn=9)).seen
