@@ -96,7 +96,7 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 ## Other trades
 
-The airline's agents and users speak in few ways. So eight authors who knew nothing of this code made conversations of
+The airline's agents and users speak in few ways. So ten authors who knew nothing of this code made conversations of
 other trades and labelled each write. The first four did so for a `consented` that read English by lists, and on its
 first runs it accused agreed writes in every trade: 136 of 341 of a telephone provider, 43 of 91 of a hotel, an insurer
 and a grocery, 16 of 88 of a car hire, a utility and a university, 14 of 60 of a gym, a parcel service and a property
@@ -138,6 +138,13 @@ these), and labelled their 226 writes: 143 agreed, 83 without consent. They were
 accused; all 47 writes taken for agreed were (.97); 73 % were left open (60), 33 % of the agreed were found (40), and
 18 % of those without consent (25).**
 
+The tenth wrote 185 conversations of a self-storage firm, a dry cleaner and a solar installer, of which many are terse,
+and labelled their 208 writes: 143 agreed, 65 without consent. They were counted once, by a reader that finds only the
+plain case ([531](../decisions/0531-only-the-plain-case.md), [532](../decisions/0532-which-telling-which-question.md)):
+**nobody of the 143 was accused; all 25 writes taken for agreed were (.97); 79 % were left open (60), 17 % of the agreed
+were found (40), and 28 % of those without consent (25).** "Move FP-70455 to tomorrow 9/11, 5-7pm, no fee?" "y" is for
+people and models to read: see below, where a model was right on all 72 of them that it was asked about.
+
 Hostile answers and questions that nobody's labels hold are in `benchmarks/consent_hostile.py`: of 87, 1 is allowed
 ([370](../decisions/0370-reports-units-and-slang.md)). By `python benchmarks/consent_trades.py`:
 
@@ -166,8 +173,10 @@ recorded conversations and are not kept here):
 | bank, catering, school | 120 | 1.00 (78/78) | 0.97 (78/80) | 0.95 (40/42) | 1.00 (40/40) | 0 |
 | airline | 40 | 0.88 (29/33) | 0.94 (29/31) | 0.71 (5/7) | 0.56 (5/9) | 0 |
 | optician, theatre, newspaper | 90 | 1.00 (60/60) | 0.98 (60/61) | 0.97 (29/30) | 1.00 (29/29) | 0 |
-| all but these | 160 | 0.96 (107/111) | 0.96 (107/111) | 0.92 (45/49) | 0.92 (45/49) | 0 |
+| storage, drycleaner, solar | 72 | 1.00 (50/50) | 1.00 (50/50) | 1.00 (22/22) | 1.00 (22/22) | 0 |
+| the first two of these | 160 | 0.96 (107/111) | 0.96 (107/111) | 0.92 (45/49) | 0.92 (45/49) | 0 |
 
+Of the tenth author's trades 24 open writes each were drawn and answered by two other readers (`--most 24`).
 Of the seventh author's trades 30 open writes each were drawn and answered by three other readers (`--most 30`); their
 answers were brought into the schema's form, which an endpoint would have held them to.
 

@@ -65,7 +65,8 @@ class FreshAudit:
         except BylawError:
             return Standing(open=(UNJUDGED,))
         calls = [msgspec.json.decode(line) for _, _, _, line in found.calls]
-        return standing_of(calls, [rule for rule, _ in found.findings], criterion)
+        rules = [msgspec.json.decode(line)["rule"] for _, line in found.findings]
+        return standing_of(calls, rules, criterion)
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
         """What is said of its calls, audited now."""
