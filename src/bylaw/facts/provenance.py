@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.facts.attribution import is_search, is_spoken_of, own_fields
 from bylaw.facts.letters import WrittenLetters, grouped, holds, is_telling, letters_of
 from bylaw.facts.result_field import is_field, result_text
 from bylaw.facts.result_places import Place, ResultPlaces
@@ -366,7 +367,7 @@ class Provenance:
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
         # A record counts wherever it stands.
-        named = [] if is_record else [*(str(each) for _, each in leaf_values(arguments)), *beside.values()]
+        named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
         )
@@ -374,6 +375,36 @@ class Provenance:
         source = "record" if is_record else "content"
         return Traced(
             source, how, step, name, arguments, place.field, place.is_whole, beside, pointed, number=place.record
+        )
+
+    def own_fields(self, step: int, number: int) -> frozenset[str] | None:
+        """Of the fields of a record those by which it may be called, folded; None where it may be by any."""
+        tool = self._tools.get(self._tool(step))
+        places = self.places(step)
+        fields = {name: places.fields(number)[fold(name)] for name in places.names(number)}
+        return own_fields(fields, lambda name: tool is not None and tool.vouches_for(name))
+
+    def _called_by(
+        self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
+    ) -> Iterator[str]:
+        """What a place may be called by: what its tool was given, and the short fields beside it; where these say who
+        wrote it, none that the writer chose, unless the user speaks of such a field."""
+        own = self.own_fields(step, number)
+        for path, each in leaf_values(arguments):
+            if own is None or not is_search(path):
+                yield str(each)
+        for name, each in beside.items():
+            if own is None or fold(name) in own or self._is_spoken_of(name, each, before):
+                yield each
+
+    def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
+        """Whether the user said what a field says, and that it is of that field; `value` is folded."""
+        steps = [step for step in range(before) if self._is_users(step)] if _may_point(value) else []
+        return any(
+            is_spoken_of(words[: found.start()], field)
+            for step in steps
+            for words in [self._words(step)]
+            for found in re.finditer(re.escape(value), words)
         )
 
     def _is_given(self, spelling: Spelling, letters: str, step: int, call: Call) -> bool:

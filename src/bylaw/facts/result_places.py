@@ -109,6 +109,10 @@ class ResultPlaces:
             self._fields[number] = found
         return found
 
+    def names(self, number: int) -> list[str]:
+        """The names of a record's fields as they are written; none for the number of no record."""
+        return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
+
     def beside_number(self, number: int) -> Mapping[str, str]:
         """The short fields of a record; none for the number of no record."""
         return self.records[number] if 0 <= number < len(self.records) else {}

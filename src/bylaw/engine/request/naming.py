@@ -6,7 +6,7 @@ line or the sentence that bears the names.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Any, cast
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Delegation, Source, Span
 from bylaw.engine.request.stems import WORD, stem, telling_stems
+from bylaw.facts.attribution import is_file_name, is_search, is_spoken_of
 from bylaw.facts.provenance import Provenance, Traced, plain_link
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.text.day import MONTHS
@@ -84,9 +85,37 @@ class Naming:
         own_text = "" if sight.is_whole or fields.get(field) == named else field
         # "My passport number": what a value is may be told by the name of its field.
         label = {" ": field} if sight.is_whole and field in fields else {}
-        if is_tool and len(places.records) == 1 and closeness(words, {**fields, **label}, given, but=own_text):
+        own = self._own(sight.step, sight.number, sight.arguments)
+        apart = self._apart(source.named)
+        if (
+            is_tool
+            and len(places.records) == 1
+            and closeness(words, {**fields, **label}, given, but=own_text, apart=apart, own=own)
+        ):
             return True
         return sight.number in self._closest(source, sight, label, own_text)
+
+    def _apart(self, named: Sequence[Span]) -> frozenset[str]:
+        """Of the user's words those that are a name, and not what a text is called or about."""
+        found = [
+            span
+            for span in named
+            if is_name(self._request[span.start : span.end]) and not is_spoken_of(self._request[: span.start])
+        ]
+        return frozenset(self.words(found))
+
+    def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
+        """What a record may be called by, and what its tool was asked for, where the record says who wrote it. A file
+        may be by its text, too: its owner need not be who it is of."""
+        own = self._provenance.own_fields(step, number)
+        if own is None:
+            return None
+        fields = self._provenance.places(step).fields(number)
+        if any(map(is_file_name, own)):
+            own |= {name for name, value in fields.items() if is_prose(value)}
+        asked = {name: each for name, each in arguments.items() if not is_search(name)}
+        given = {f"={place}": fold(str(plain_link(each))) for place, each in enumerate(leaves_of(asked))}
+        return {**{name: value for name, value in fields.items() if name in own}, **given}
 
     def named_records(self, source: Source, sight: Traced) -> list[int]:
         """Of the result that shows a value alone in a field, the records that a source names."""
@@ -105,7 +134,11 @@ class Naming:
         given = [fold(str(plain_link(each))) for each in leaves_of(sight.arguments)]
         records = [{**places.fields(each), **label} for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for record in records for value in record.values()), *given])
-        close = [closeness(words, record, given, but=but) for record in records]
+        apart = self._apart(source.named)
+        close = [
+            closeness(words, record, given, but=but, apart=apart, own=self._own(sight.step, number, sight.arguments))
+            for number, record in enumerate(records)
+        ]
         least = 1 if is_tool else (_SHORT + _WHOLLY) * len(words)
         most = max(close, default=0)
         best = [number for number, each in enumerate(close) if each >= least and each == most]
@@ -327,7 +360,16 @@ class Naming:
             is_tool = not source.tool or call.tool == source.tool
             if not is_tool and (only_prose or not places.records or not words):
                 continue
-            close = [closeness(words, places.fields(each), given, exactly=True) for each in range(len(places.records))]
+            apart = self._apart(source.named)
+            close = [
+                closeness(
+                    *(words, places.fields(each), given),
+                    exactly=True,
+                    apart=apart,
+                    own=self._own(step, each, call.arguments),
+                )
+                for each in range(len(places.records))
+            ]
             if not is_tool and max(close) < (_SHORT + _WHOLLY) * len(words):
                 # Where a record's own fields bear the names, it does not matter which tool showed it.
                 continue
@@ -395,16 +437,26 @@ def about(provenance: Provenance, step: int, arguments: Mapping[str, Any], value
 
 
 def closeness(
-    words: Sequence[str], fields: Mapping[str, str], given: Sequence[str], *, but: str = "", exactly: bool = False
+    words: Sequence[str],
+    fields: Mapping[str, str],
+    given: Sequence[str],
+    *,
+    but: str = "",
+    exactly: bool = False,
+    apart: Collection[str] = (),
+    own: Mapping[str, str] | None = None,
 ) -> int:
     """How closely a record is named: for each word 4 by a short field, with `exactly` 5 where it is one, 3 by a part of
     the word, 2 by any field, 1 only by what the tool was given; in all 0 where one of them does not name it.
 
-    `but` is a text that a value was taken from, which counts as a long one.
+    `but` is a text that a value was taken from, which counts as a long one. `apart` are names that only the fields
+    `own` may bear, where they are given.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
     for word in words:
+        if own is not None and word in apart and not any(names(word, value) for value in own.values()):
+            return 0
         if best := max((names(word, value) for value in short), default=0):
             found += _SHORT + (best if exactly else min(best, _WHOLLY))
         elif any(names(word, value) for value in fields.values()):
