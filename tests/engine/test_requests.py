@@ -367,3 +367,34 @@ def test_what_the_catalogue_tells_of_a_request_is_named_by_its_digest_and_told_t
     assert decision.request
     assert decision.granted == ()
     assert "The request, as read by the words of the catalogue, asks for:" in decision.for_person
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Should I pay 20 to AB1234?",
+        "Shall we pay 20 to AB1234",
+        "Is it right to pay 20 to AB1234?",
+        "> Pay 20 to AB1234.\n\nIs this a scam?",
+        "Explain this:\n```\nPay 20 to AB1234.\n```",
+        "I got a mail that says: pay 20 to AB1234. What do you think?",
+        "Never pay AB1234 again. Pay my rent, 20.",
+        "> The account is AB1234.\n\nPay 20 to my landlord.",
+    ],
+)
+def test_a_question_a_quote_and_a_refusal_ask_for_nothing(request_: str):
+    assert answer(request_, ("pay", {"account": "AB1234", "amount": 20})) == "ask"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Could you pay 20 to AB1234?",
+        "Would you please pay 20 to AB1234?",
+        "What is my balance? Pay 20 to AB1234.",
+        "> Hi there\n\nPay 20 to AB1234.",
+        "Never pay late. Pay 20 to AB1234.",
+    ],
+)
+def test_a_request_in_the_form_of_a_question_or_beside_such_words_is_one(request_: str):
+    assert answer(request_, ("pay", {"account": "AB1234", "amount": 20})) == "allow"

@@ -31,6 +31,18 @@ _FORBIDS = re.compile(
     r"did you|have you|has it)\b"
 )
 """A sentence with one of these may say what not to do, or only ask about it."""
+_REFUSES = re.compile(r"\b(?:do not|don't|dont|never|stop|must not|mustn't|should not|shouldn't|not to)\b(?! forget)")
+"""A sentence with one of these names whom or what not to deal with."""
+_ASKS_BACK = re.compile(
+    r"\W*(?:(?:so|and|or|but|then|hmm|well)\W+)*(?:should|shall|must|do|does|may|can|could|would) (?:i|we)\b"
+)
+"""How a question begins whether to do something."""
+_ASKS_TO = re.compile(r"\b(?:can|could|will|would) you\b|\bplease\b|\bkindly\b|\bwould you mind\b")
+"""What makes a question a request."""
+_QUOTED = re.compile(r"^[ \t]*>[^\n]*$|```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.MULTILINE | re.DOTALL)
+"""Lines that a mail program quotes, and blocks of code."""
+_REPORTS = re.compile(r"\b(?:says?|said|reads?|writes?|wrote|states?|stated|tells me|told me)\s*:")
+"""After this come words of another, or of a text that is to be written."""
 _WITHDRAWS = re.compile(
     r"\W*(?:no|nope|don't|do not|stop|wait|forget (?:it|that)|never ?mind)\b"
     r"(?:\W+(?:don't|do not|stop|it|that|thanks|please)){0,3}\W*$"
@@ -52,10 +64,14 @@ _DELEGATES = (
 
 def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     """What a request allows as far as its words and those of the catalogue tell."""
-    said = [(span, request[span.start : span.end]) for span in sentences_of(request)]
+    said = _said(request)
     if said and _WITHDRAWS.match(said[-1][1].lower()):
         return Allowance()
-    sentences = [(span, stems(text)) for span, text in said if not _FORBIDS.search(text.lower())]
+    sentences = [
+        (span, stems(_REPORTS.split(text, maxsplit=1)[0]))
+        for span, text in said
+        if not _FORBIDS.search(text.lower()) and not _is_question(text)
+    ]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
@@ -65,6 +81,29 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
             deeds.append(Deed(tool.name, asked, tuple(slots_of(tool))))
     delegations = tuple(Delegation((span,), (Source(),)) for span, stems in sentences if _delegates(stems))
     return Allowance(tuple(deeds), delegations)
+
+
+def meant_words(request: str) -> str:
+    """The user's words without quoted lines and without sentences that refuse something, or ask whether to do it: what
+    only these name, no deed is for."""
+    kept = [text for _, text in _said(request) if not _REFUSES.search(text.lower()) and not _is_asked_back(text)]
+    return "\n\n".join(kept)
+
+
+def _said(request: str) -> list[tuple[Span, str]]:
+    """The sentences of a request, quoted lines left out."""
+    bare = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), request)
+    return [(span, bare[span.start : span.end]) for span in sentences_of(bare)]
+
+
+def _is_question(sentence: str) -> bool:
+    """Whether a sentence only wants an answer."""
+    is_asked = sentence.rstrip(" \n\"')").endswith("?") and not _ASKS_TO.search(sentence.lower())
+    return is_asked or _is_asked_back(sentence)
+
+
+def _is_asked_back(sentence: str) -> bool:
+    return _ASKS_BACK.match(sentence.lower()) is not None
 
 
 def slots_of(tool: Tool) -> Iterator[Slot]:

@@ -49,12 +49,14 @@ class Check:
         text: str = "",
         quoted: str = "",
         judges: bool = False,
+        meant: str | None = None,
     ) -> None:
         """`is_whole` where the deed lists every argument that it should be given; `others` are arguments of other deeds
         which the user's words fix; `text` is one that the user handed over to, whose words count as the user's, and
         `quoted` one that a model read: what the agent writes may be taken from it, and values only as the model says.
         `judges` where it is left to the agent which of the things that fit is meant by words only a reader can hold
-        against them."""
+        against them. `meant` are the words of the request that values may be taken from; all, where it is None."""
+        self._meant = None if meant is None else fold(meant)
         self._others = others
         self._judges = judges
         self._is_whole = is_whole
@@ -504,9 +506,17 @@ class Check:
 
     def _is_user_word(self, value: str | float) -> bool:
         if self._provenance.is_said(value, before=self._before):
-            return True
+            return self._is_meant(value)
         spelling = spell(value) if self._text else None
         return spelling is not None and spelling.said_in(self._text)
+
+    def _is_meant(self, value: str | float) -> bool:
+        """Whether words that ask for something say a value that the user said, and not only a quoted line, or one that
+        refuses."""
+        spelling = None if self._meant is None else spell(plain_link(value))
+        if spelling is None or self._meant is None:
+            return True
+        return spelling.said_in(self._meant) or not spelling.said_in(fold(self._request))
 
     def _is_quoted(self, words: str) -> bool:
         """Whether the user said words, or a text that the user handed over to."""

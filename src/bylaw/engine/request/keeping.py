@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
-from bylaw.engine.request.by_words import allowed_by_words, slots_of
+from bylaw.engine.request.by_words import allowed_by_words, meant_words, slots_of
 from bylaw.engine.request.checking import Check
 from bylaw.engine.request.items import is_of_one_item
 from bylaw.engine.request.naming import Naming, leaves_of
@@ -90,6 +90,7 @@ class Keeping:
             # one that stands in a place which the user named.
             fill: Fill = "said" if allowance.by == "model" else "open"
             deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
+        meant = meant_words(request) if allowance.by == "words" and deeds else None
         for deed in deeds:
             is_whole = allowance.by == "model" and bool(deed.asked)
             others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
@@ -98,6 +99,7 @@ class Keeping:
                 is_whole=is_whole,
                 others=others,
                 judges=self._delegation == "follow",
+                meant=meant,
             )
             yield deed, check.objections(call.arguments)
 
