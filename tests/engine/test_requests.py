@@ -394,6 +394,7 @@ def test_a_question_a_quote_and_a_refusal_ask_for_nothing(request_: str):
         "What is my balance? Pay 20 to AB1234.",
         "> Hi there\n\nPay 20 to AB1234.",
         "Never pay late. Pay 20 to AB1234.",
+        "Pay 20 to AB1234 with the note 'Is it enough?'",
     ],
 )
 def test_a_request_in_the_form_of_a_question_or_beside_such_words_is_one(request_: str):

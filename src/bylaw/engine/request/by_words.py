@@ -98,7 +98,8 @@ def _said(request: str) -> list[tuple[Span, str]]:
 
 def _is_question(sentence: str) -> bool:
     """Whether a sentence only wants an answer."""
-    is_asked = sentence.rstrip(" \n\"')").endswith("?") and not _ASKS_TO.search(sentence.lower())
+    # A mark within quotes is of what is to be written.
+    is_asked = sentence.rstrip(" \n)").endswith("?") and not _ASKS_TO.search(sentence.lower())
     return is_asked or _is_asked_back(sentence)
 
 
