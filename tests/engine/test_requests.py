@@ -399,3 +399,11 @@ def test_a_question_a_quote_and_a_refusal_ask_for_nothing(request_: str):
 )
 def test_a_request_in_the_form_of_a_question_or_beside_such_words_is_one(request_: str):
     assert answer(request_, ("pay", {"account": "AB1234", "amount": 20})) == "allow"
+
+
+def test_the_number_of_an_invoice_is_no_sum():
+    call = ("pay", {"account": "AB1234", "amount": 4711})
+    assert answer("Pay AB1234 what invoice 4711 says.", call) == "ask"
+    assert answer("Pay AB1234 what invoice no. 4711 says.", call) == "ask"
+    assert answer("Pay AB1234 4711 for invoice 12.", call) == "allow"
+    assert answer("Pay AB1234 the 4,711 of invoice 4711.", call) == "allow"

@@ -26,6 +26,12 @@ from bylaw.text.spelling import spell
 _CLOCK = re.compile(r"(\d\d):(\d\d)")
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
 _A_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_NUMBERED = re.compile(
+    r"(?:\b(?:invoice|bill|order|ticket|case|account|customer|booking|reservation|reference|ref|flight|room|item|id|"
+    r"number|no|nr)\b|#)(?:\W+(?:number|no|nr|id))?[\W_]*$"
+)
+"""After this stands the number of a thing, and no sum."""
+_SUMS = frozenset(("amount", "sum", "price", "total", "fee"))
 _CENT = 0.005
 _ROUNDED = 0.01
 _SHORT = 80
@@ -135,6 +141,8 @@ class Check:
             if slot.must and (unsaid := self._unsaid(slot, arguments)):
                 return self._objection("unsaid", slot, unsaid)
             return self._object_to_text(slot, value)
+        if self._is_number_of_a_thing(slot, value):
+            return self._objection("not_said", slot, value)
         if (
             self._is_user_word(value)
             and not slot.choice
@@ -509,6 +517,15 @@ class Check:
             return self._is_meant(value)
         spelling = spell(value) if self._text else None
         return spelling is not None and spelling.said_in(self._text)
+
+    def _is_number_of_a_thing(self, slot: Slot, value: str | float) -> bool:
+        """Without a model, whether a sum is one that the user said only as the number of something: "invoice 4711"."""
+        number = number_of(value) if self._meant is not None and _SUMS & {*words_of(slot.name)} else None
+        if number is None:
+            return False
+        request = fold(self._request)
+        said = [each for each in _A_NUMBER.finditer(request) if float(each[0].replace(",", "")) == number]
+        return bool(said) and all(_NUMBERED.search(request[: each.start()]) for each in said)
 
     def _is_meant(self, value: str | float) -> bool:
         """Whether words that ask for something say a value that the user said, and not only a quoted line, or one that
