@@ -339,3 +339,36 @@ def test_a_traced_output_that_cannot_be_read_makes_its_conversation_unreadable(l
     (fault,) = read(path)
     assert isinstance(fault, RecordError)
     assert "read" in fault.message
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        {"scores": [{"name": "helpfulness", "value": 0.9}]},
+        {"eval": {"grader": "a model", "rationale": "The agent was polite."}},
+        {"intent": {"label": "refund", "score": 0.8}},
+        {"note": "Looked at by two people."},
+    ],
+)
+def test_remarks_beside_what_an_agent_says_are_left_alone(remark: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    talk = [{"role": "user", "content": "Pay it."}, {"role": "assistant", "content": "Which?", **remark}]
+    path.write_text(json.dumps({"messages": talk}))
+    (trajectory,) = read(path)
+    assert isinstance(trajectory, Trajectory), trajectory
+    assert outline(trajectory.events)[0] == ("user", "Pay it.", True)
+    assert len(trajectory.events) == 2
+
+
+@pytest.mark.parametrize(
+    ("remark", "known"),
+    [({"intent": {"label": "refund", "score": 0.8}}, [True]), ({"voice": "No, stop!"}, [True, False])],
+)
+def test_words_of_the_user_under_an_unknown_name_were_said_and_are_not_known(
+    remark: dict[str, Any], known: list[bool], tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "Yes.", **remark}]}))
+    (trajectory,) = read(path)
+    assert isinstance(trajectory, Trajectory), trajectory
+    assert [event.captured for event in trajectory.events if isinstance(event, Message)] == known

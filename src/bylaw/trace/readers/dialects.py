@@ -20,7 +20,7 @@ from bylaw.trace.readers.chat import (
     text_id,
 )
 from bylaw.trace.readers.langchain import chat_message, is_langchain
-from bylaw.trace.readers.parts import call_in, first, invocation_answer, may_tell, words_in
+from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
 
 Fields = dict[str, Any]
 
@@ -106,7 +106,7 @@ def chat_messages(messages: Iterable[Any]) -> list[ChatMessage]:
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
     """The chat messages that a message of any dialect is; `role` is whose it is where it does not say.
 
-    Raises `Malformed` where it has a field that is not known and may hold a call, a result or words.
+    Raises `Malformed` where it has a field that is not known and may hold a call or a result.
     """
     fields = _named(message, place)
     said = fields.get("role") or role
@@ -116,7 +116,7 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     given = {name: fields.pop(name) for name in _OWN if name in fields}
-    _check(fields, place)
+    is_more_said = _check(fields, place, is_silent=not any(given.values()))
     if fields.get("tool_calls") is not None:
         fields["tool_calls"] = [_call(each) for each in _listed(fields["tool_calls"])]
     if isinstance(audio := fields.get("audio"), dict) and not fields.get("content"):
@@ -129,6 +129,8 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
     if made.role == "tool":
         return [made]
     made.content = _content(made.content, given, made.role)
+    if is_more_said:
+        made.content = [*(_listed(made.content) if made.content is not None else ()), {"type": "field"}]
     return [made, *_invoked(made, given)]
 
 
@@ -200,10 +202,18 @@ def _call(call: Any) -> Any:
     return {**fields, **named, "arguments": first(fields, ("arguments", "args", "input"))}
 
 
-def _check(fields: Fields, place: str) -> None:
-    for name in fields.keys() - _TOLD - HARMLESS - {"audio"}:
-        if may_tell(fields[name]):
+def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
+    """Whether a user's message says something under a name that is not known. One of anybody else's that may hold a
+    call or a result there cannot be read; words there are left alone, as nothing is allowed by them, unless the message
+    is silent otherwise: then they are what it says."""
+    unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
+    if fields["role"] == "user":
+        return any(has_words(fields[name]) for name in unknown)
+    is_silent = is_silent and not any(fields.get(name) for name in ("content", "tool_calls", "function_call"))
+    for name in unknown:
+        if (may_tell if is_silent else may_call)(fields[name]):
             raise _unknown(name, place)
+    return False
 
 
 def _unknown(name: str, place: str) -> Malformed:

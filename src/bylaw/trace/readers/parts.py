@@ -5,6 +5,7 @@ one key, those of the Vercel AI SDK bear the tool's name in their type and hold 
 that is none of these may be anything, also a payment: it is named, never passed over (decision 575).
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from msgspec import Struct
@@ -234,6 +235,31 @@ def may_tell(value: Any) -> bool:
     if isinstance(value, dict):
         return any(not (each is None or isinstance(each, int | float)) for each in cast("Fields", value).values())
     return isinstance(value, list) and any(may_tell(each) for each in cast("list[Any]", value))
+
+
+def may_call(value: Any) -> bool:
+    """Whether a field that nobody here knows may hold a call or a result: an object in which something stands beside a
+    name, or the text of one. `{"label": "refund", "score": 0.8}` cannot, nor can a remark."""
+    if isinstance(value, str):
+        text = value.strip()
+        return text[:1] in ("[", "{") and len(text) > 2
+    if isinstance(value, list):
+        return any(map(may_call, cast("list[Any]", value)))
+    if not isinstance(value, dict):
+        return False
+    held = cast("Fields", value).values()
+    is_named = any(isinstance(each, str) for each in held)
+    return any(may_call(each) or (is_named and isinstance(each, dict | list)) for each in held)
+
+
+def has_words(value: Any) -> bool:
+    """Whether words stand in it: more than one, and no date."""
+    if isinstance(value, str):
+        return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
+    inner = cast(
+        "Iterable[Any]", value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
+    return any(map(has_words, inner))
 
 
 def first(fields: Fields, names: tuple[str, ...]) -> Any:
