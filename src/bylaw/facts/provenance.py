@@ -123,6 +123,9 @@ class Provenance:
         self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
         """By their runs: what the user said, what results showed, what calls were given."""
         self._letters = WrittenLetters()
+        self._said_letters = WrittenLetters()
+        """What the user has said, by letters and digits."""
+        self._said_at: list[int] = []
         self._shown_letters: dict[int, str] = {}
         self._answers: dict[int, int] = {}
         """By step of a call, that of its result."""
@@ -295,6 +298,8 @@ class Provenance:
             elif isinstance(event, Message):
                 if event.by == "user":
                     self._said.add(step, self._words(step))
+                    self._said_letters.add(step, (self._words(step),))
+                    self._said_at.append(step)
                     self._note_numbers(step, self._words(step))
             elif not event.refused:
                 self._given.add(step, self._given_words(step))
@@ -456,9 +461,12 @@ class Provenance:
         return found
 
     def _is_said_in_groups(self, letters: str, before: int) -> bool:
+        first = self._said_letters.first(letters) if is_telling(letters) else 0
+        if first is None or first >= before:
+            return False
         said = grouped(letters)
-        messages = (step for step in range(before) if isinstance(self._events[step], Message))
-        return any(self._is_users(step) and said.search(self._words(step)) for step in messages)
+        steps = self._said_at[bisect_left(self._said_at, first) : bisect_left(self._said_at, before)]
+        return any(said.search(self._words(step)) for step in steps)
 
     def _is_users(self, step: int) -> bool:
         event = self._events[step]
