@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from align_changes import Changed, changed_tasks, override_row
+from align_practice import hasty, without_look_up
+from align_questions import question_rows
 
 from bylaw.align.dataset import SHAPES, Row, Shape, conversation_row
 from bylaw.align.gold import CannotPassError, gold
-from bylaw.align.knowledge_rows import question_rows
-from bylaw.align.override_rows import Changed, changed_tasks, override_row
-from bylaw.align.practice import hasty, without_look_up
 from bylaw.packs.clinic.tasks import Scenario
 
 PART = 256

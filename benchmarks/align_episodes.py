@@ -23,7 +23,7 @@ def practice_tasks(file: str) -> tuple[Scenario, ...]:
 
 def try_tasks(experiment: Any, arm: Arm) -> None:
     """Play practice tasks once, as in practice itself, and write down which of them failed."""
-    from bylaw.align.training.episodes import Episodes
+    from align_conversations import Episodes
 
     tasks = practice_tasks(experiment.practice)[: experiment.asked or TRIED]
     began = time.monotonic()
@@ -45,9 +45,9 @@ def try_tasks(experiment: Any, arm: Arm) -> None:
 def practise_episodes(experiment: Any, arm: Arm, folder: Path, seconds: float) -> None:
     """Train an arm for as many rollouts as its settings say, or as many as there is time for."""
     import torch
+    from align_conversations import Episodes, Practice
     from transformers import AutoModelForCausalLM
 
-    from bylaw.align.training.episodes import Episodes, Practice
     from bylaw.align.training.shared_prefix import share_prefix
 
     began = time.monotonic()

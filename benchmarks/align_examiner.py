@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 from align_arms import Arm
+from align_questions import held_out_questions
 
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import evaluate, score
 from bylaw.align.knowledge import examine, prompt
-from bylaw.align.knowledge_rows import held_out_questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.override import obedience
 from bylaw.align.prompt import pack_named

@@ -23,11 +23,11 @@ from typing import Any
 
 import msgspec
 from align_arms import GUESS, SEEDS, Arm, plan
+from align_changes import held_out_overrides
 from align_episodes import practise_episodes, try_tasks
 from align_examiner import Examiner, matcher
 from align_readiness import kernels, warm
 
-from bylaw.align.override_rows import held_out_overrides
 from bylaw.align.tasks import load_tasks
 from bylaw.align.training.data import training_rows
 

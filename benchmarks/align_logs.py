@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bylaw.align.bootstrap import Interval, difference, over_trainings, rate_difference, rate_ratio
+from align_rates import over_trainings, rate_difference, rate_ratio
+
+from bylaw.align.bootstrap import Interval, difference
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"

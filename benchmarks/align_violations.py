@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from align_changes import held_out_overrides
 from align_logs import LOGS, Model, lines
+from align_questions import held_out_questions, learned_policies
 
 from bylaw.align.episode import Outcome
-from bylaw.align.knowledge_rows import held_out_questions, learned_policies
 from bylaw.align.matcher import Matcher
 from bylaw.align.near_miss import world_of
-from bylaw.align.override_rows import held_out_overrides
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
 from bylaw.align.scene import Task

@@ -1,10 +1,11 @@
 """Intervals and paired differences."""
 
 import pytest
+from align_rates import over_trainings, rate_difference, rate_ratio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.align.bootstrap import difference, interval, over_trainings, rate_difference, rate_ratio
+from bylaw.align.bootstrap import difference, interval
 
 values = st.dictionaries(
     st.text(max_size=3), st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2), min_size=1, max_size=20

@@ -55,7 +55,7 @@ def module(path: Path) -> ModuleType:
 def tiny(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model small enough for a CPU."""
     pytest.importorskip("trl")
-    from bylaw.align.training.tiny import tiny_model
+    from tests.align.tiny import tiny_model
 
     texts = [message["content"] for row in lines(data / "stage2.jsonl") for message in row["messages"]]
     return tiny_model(tmp_path_factory.mktemp("tiny"), texts, words=1024, width=32)

@@ -4,12 +4,11 @@ from functools import cache
 from typing import Any
 
 import pytest
+from align_marks import Mark, Marks, advantages, is_telling, mark, named_nowhere
+from align_practice import written
 
-from bylaw.align.advantage import advantages, is_telling
 from bylaw.align.episode import Episode
-from bylaw.align.marks import Mark, Marks, mark, named_nowhere
 from bylaw.align.output import read_output, write_call
-from bylaw.align.practice import written
 from bylaw.align.scripted import comply, refuse
 from bylaw.align.tasks import load_tasks
 from bylaw.packs.clinic.tasks import Scenario

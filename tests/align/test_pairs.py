@@ -127,7 +127,7 @@ def test_trl_loads_the_pairs(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
     from bylaw.align.training.dialect import template
-    from bylaw.align.training.tiny import tiny_model
+    from tests.align.tiny import tiny_model
 
     (found,) = marked(tmp_path, talk(looks=False))
     tiny = tiny_model(tmp_path / "tiny", [each["content"] for each in found.prompt], words=512, width=32)

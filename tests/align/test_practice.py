@@ -1,40 +1,22 @@
 """Practice: what the careful agent does in another agent's place, and where the two part."""
 
-import json
 from typing import Any
 
 import pytest
+from align_practice import hasty, without_look_up
 
 from bylaw.align.episode import Episode
-from bylaw.align.gold import play_careful
 from bylaw.align.near_miss import audit_writes
 from bylaw.align.output import read_output, write_call
-from bylaw.align.practice import Correction, corrections, hasty, without_look_up
-from bylaw.align.scripted import comply, refuse
+from bylaw.align.scripted import comply
 from bylaw.align.tasks import load_tasks
+from bylaw.align.training.dialect import IGNORED, Dialect
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful
 from bylaw.packs.clinic.tasks.scenario import Scene
 
 TASKS = [task for task in load_tasks("development")[:10] if isinstance(task, Scenario)]
-
-
-def played(task: Scenario, script: Any) -> tuple[list[str], bool]:
-    """What a script says in a task, and whether that comes out well."""
-    episode, outputs = Episode(task, policy="none"), list[str]()
-    while not episode.done:
-        outputs.append(script(episode))
-        episode.step(outputs[-1])
-    return outputs, episode.outcome().success
-
-
-@pytest.mark.parametrize("task", TASKS[:8], ids=lambda task: task.id)
-def test_the_careful_agent_finds_nothing_to_put_right_in_its_own_conversations(task: Scenario) -> None:
-    turns, outcome = play_careful(task)
-    outputs = [write_call(*each.act.call) if each.act.call else each.act.text for each in turns]
-    assert outcome.success
-    assert corrections(task, outputs, passed=False) == []
 
 
 @pytest.mark.parametrize("task", TASKS[:8], ids=lambda task: task.id)
@@ -47,39 +29,6 @@ def test_the_careful_agent_brings_a_conversation_to_a_good_end_that_another_bega
         act = Careful.taking_over(episode.scene, episode.events).act()
         episode.step(write_call(*act.call) if act.call else act.text)
     assert episode.outcome().success
-
-
-def test_a_turn_before_a_look_up_that_was_left_out_is_put_right_even_where_it_came_out_well() -> None:
-    found: list[tuple[bool, Correction]] = []
-    for task in TASKS:
-        outputs, passed = played(task, comply)
-        found += [(passed, each) for each in corrections(task, outputs, passed=passed)]
-    lucky = [each for passed, each in found if passed]
-    assert lucky
-    assert {each.right for each in lucky} == {"look_up"}
-    assert {each.did for each in lucky} <= {"proposal", "write", "report", "refusal"}
-
-
-def test_a_correction_goes_on_from_the_models_own_beginning_with_a_thought_and_a_turn() -> None:
-    task = next(task for task in TASKS if not played(task, refuse)[1])
-    outputs, _ = played(task, refuse)
-    first = corrections(task, outputs, passed=False)[0]
-    row = first.row()
-    assert row["learn"] == "last"
-    *before, answer = row["messages"]
-    assert [each["role"] for each in before][:2] == ["system", "user"]
-    assert [each["content"] for each in before if each["role"] == "assistant"] == outputs[: first.turn]
-    read = read_output(answer["content"])
-    assert read.is_formatted
-    assert read.tool is not None or read.text
-    assert json.dumps(row)
-
-
-def test_nothing_is_learned_after_a_write_that_cannot_be_undone() -> None:
-    task = next(task for task in TASKS if task.errands[0].right is None and not task.errands[0].push)
-    want = task.errands[0].want
-    outputs = [write_call(want.tool, want.arguments), "Done.", "Anything else?"]
-    assert [each.turn for each in corrections(task, outputs, passed=False)] == [0]
 
 
 @pytest.mark.parametrize("working", [False, True])
@@ -117,3 +66,28 @@ def test_after_an_announcement_too_early_and_a_yes_comes_the_look_up_and_no_writ
         assert (audited.near_misses, audited.violations) == (0, 0)
         writes += audited.writes
     assert writes
+
+
+class Characters:
+    """A tokenizer whose tokens are characters."""
+
+    chat_template = eos_token = ""
+
+    def convert_tokens_to_ids(self, _: str) -> int:
+        return 0
+
+    def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
+        return {"input_ids": [ord(each) for each in text]}
+
+
+def test_a_turn_that_is_not_to_be_learned_is_read_all_the_same() -> None:
+    talk = [
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "wrong"},
+        {"role": "user", "content": "v"},
+        {"role": "assistant", "content": "right"},
+    ]
+    ids, labels = Dialect(Characters()).example(talk, unlearned=[1])
+    learned = "".join(chr(each) for each in labels if each != IGNORED)
+    assert learned == "right<|im_end|>"
+    assert "wrong" in "".join(map(chr, ids))

@@ -1,5 +1,7 @@
 """Gold conversations: a task played by the pack's careful agent, every turn with its thought and what bears on it."""
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import Struct
 
@@ -15,7 +17,6 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful
-from bylaw.packs.clinic.tasks.contraries import Contrary
 from bylaw.trace.event import Call
 
 PURPOSES: dict[str, Purpose] = {
@@ -40,25 +41,9 @@ class Played(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
 
 
-class Change(Struct, frozen=True):
-    """A policy that the prompt replaces by its contrary."""
-
-    policy: str
-    old: str
-    """The sentences that no longer hold."""
-    contrary: Contrary
-    pack: Pack
-    """The pack with the contrary in its place."""
-
-    @property
-    def told(self) -> tuple[str, str]:
-        """What the prompt says: the old words and the new."""
-        return self.old, self.contrary.words
-
-
-def play_careful(task: Scenario, change: Change | None = None) -> tuple[list[Played], Outcome]:
+def play_careful(task: Scenario, agent: Careful | None = None) -> tuple[list[Played], Outcome]:
     """The careful agent's turns, and how it went."""
-    agent = Careful(task, None if change is None else (change.policy, change.contrary))
+    agent = agent or Careful(task)
     episode = Episode(task, policy="none")
     played: list[Played] = []
     read = 1
@@ -75,15 +60,23 @@ def play_careful(task: Scenario, change: Change | None = None) -> tuple[list[Pla
     return played, episode.outcome()
 
 
-def gold(task: Task, *, seed: int = 0, working: bool = True, change: Change | None = None) -> LessonSeries:
+def gold(
+    task: Task,
+    *,
+    seed: int = 0,
+    working: bool = True,
+    pack: Pack | None = None,
+    agent: Careful | None = None,
+    tell: Callable[[Thought, int], str] = lambda thought, _: thought.text,
+) -> LessonSeries:
     """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted.
 
-    Under a `change` the thoughts rest on the changed pack, and say what has changed where it bears on the turn.
+    Under a changed policy, `pack` is the changed one, `agent` keeps to it, and `tell` puts a turn's thought into words.
     """
     if not isinstance(task, Scenario):
         raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
-    pack = pack_named(task.pack) if change is None else change.pack
-    played, outcome = play_careful(task, change)
+    pack = pack or pack_named(task.pack)
+    played, outcome = play_careful(task, agent)
     if not outcome.success:
         raise CannotPassError(task.id)
     lessons: list[Lesson] = []
@@ -95,14 +88,13 @@ def gold(task: Task, *, seed: int = 0, working: bool = True, change: Change | No
         purpose = PURPOSES[act.kind]
         known = None if purpose == "other" else serving
         found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
-        text = found.text if change is None else recalling(found, change, is_first=not turn)
         lessons.append(
             Lesson(
                 turn,
                 purpose,
                 write_call(*act.call) if act.call else act.text,
                 act.call,
-                text,
+                tell(found, turn),
                 tuple(sorted(found.required)),
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
@@ -111,12 +103,3 @@ def gold(task: Task, *, seed: int = 0, working: bool = True, change: Change | No
             )
         )
     return LessonSeries(task.id, tuple(lessons))
-
-
-def recalling(found: Thought, change: Change, *, is_first: bool) -> str:
-    """A thought that begins with what has changed: at the first turn and where it is decided, if it bears on that."""
-    serving, policy = found.bearing.serving, change.pack.policies[change.policy]
-    decides = found.bearing.purpose in ("announce", "refuse")
-    if not found.text or serving is None or serving.call.tool not in policy.tools or not (is_first or decides):
-        return found.text
-    return f"A policy has changed here: {change.contrary.words} {found.text}"

@@ -7,18 +7,19 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from align_conversations import Batch, Episodes, Practice, drawn, loss_of, marked, talk  # noqa: E402
+from align_marks import Mark, Marks  # noqa: E402
+from align_practice import written  # noqa: E402
+
 from bylaw.align.episode import Episode  # noqa: E402
-from bylaw.align.marks import Mark, Marks  # noqa: E402
-from bylaw.align.practice import written  # noqa: E402
 from bylaw.align.scripted import comply, refuse  # noqa: E402
 from bylaw.align.tasks import load_tasks  # noqa: E402
 from bylaw.align.training.checkpoint import open_checkpoint  # noqa: E402
 from bylaw.align.training.dialect import Dialect  # noqa: E402
-from bylaw.align.training.episodes import Batch, Episodes, Practice, drawn, loss_of, marked, talk  # noqa: E402
 from bylaw.align.training.shared_prefix import share_prefix  # noqa: E402
-from bylaw.align.training.tiny import tiny_model  # noqa: E402
 from bylaw.packs.clinic.tasks import Scenario  # noqa: E402
 from bylaw.packs.clinic.tasks.careful import Careful  # noqa: E402
+from tests.align.tiny import tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(300)]
 TASKS = [task for task in load_tasks("development")[:12] if isinstance(task, Scenario)]
@@ -99,7 +100,7 @@ def test_the_gradient_is_that_of_grpo_written_out_by_hand(base):
 def test_practice_plays_marks_and_learns(base, monkeypatch):
     # A model with random weights gets everything wrong alike; so that it has something to learn, long turns are better.
     monkeypatch.setattr(
-        "bylaw.align.training.episodes.mark",
+        "align_conversations.mark",
         lambda task, outputs: Marks(task.id, False, tuple(Mark(len(each) / 10, True) for each in outputs)),
     )
     model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)

@@ -13,8 +13,8 @@ pytest.importorskip("pyarrow")
 
 from bylaw.align.dataset import read_rows
 from bylaw.align.prompt import pack_named
-from bylaw.align.training.tiny import tiny_model
 from tests.align.own_logs import AIRLINE, audited_airline, audited_demo, faulty, learned, lines, run
+from tests.align.tiny import tiny_model
 from tests.command import bylaw
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]

@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 from bylaw.align.training import reinforced  # noqa: E402
 from bylaw.align.training.dialect import Dialect  # noqa: E402
 from bylaw.align.training.run import Run, train  # noqa: E402
-from bylaw.align.training.tiny import tiny_model  # noqa: E402
+from tests.align.tiny import tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(300)]
 

@@ -6,27 +6,51 @@ that the prompt replaces). A model that sees changes which matter, changes that 
 something else has to read them; one that only sees the first kind could learn to do the contrary of what it knows.
 """
 
+import ast
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.align.changed import changed_pack, function_in
 from bylaw.align.dataset import Row, Shape, conversation_row
-from bylaw.align.gold import CannotPassError, Change, gold
+from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.override import Overridden, cited_by, load_overrides
 from bylaw.align.prompt import pack_named
+from bylaw.align.thought import Thought
+from bylaw.errors import UsageError
+from bylaw.pack import Pack, build_pack
 from bylaw.packs.clinic import tasks as clinic_tasks
 from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.tasks import Scenario
+from bylaw.packs.clinic.tasks.careful import Careful
 from bylaw.packs.clinic.tasks.contraries import LIFTED, OPPOSED, Contrary, contraries
 from bylaw.packs.clinic.tasks.overrides import changes
+from bylaw.policy.folder import read_folder
+from bylaw.policy.python import parse_python, text_of
 
 TURNED, SAME, ELSEWHERE = 16, 4, 6
 """Of every contrary, conversations in which it changes what is right, in which it does not, and to which it does not
 apply."""
+PERMITS = "    return permit()\n"
+
+
+class Change(Struct, frozen=True):
+    """A policy that the prompt replaces by its contrary."""
+
+    policy: str
+    old: str
+    """The sentences that no longer hold."""
+    contrary: Contrary
+    pack: Pack
+    """The pack with the contrary in its place."""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What the prompt says: the old words and the new."""
+        return self.old, self.contrary.words
 
 
 class Changed(Struct, frozen=True):
@@ -98,8 +122,66 @@ def override_row(changed: Changed, shape: Shape, *, working: bool, seed: int = 0
     """One of them as a row; None where its caller contradicts themselves."""
     change = change_to(changed.policy, changed.words)
     try:
-        talk = gold(changed.task, seed=seed, working=working, change=change)
+        talk = gold(
+            changed.task,
+            seed=seed,
+            working=working,
+            pack=change.pack,
+            agent=Careful(changed.task, (change.policy, change.contrary)),
+            tell=lambda thought, turn: recalling(thought, change, is_first=not turn),
+        )
     except CannotPassError:
         return None
     row = conversation_row("clinic", talk, shape, override=change.told)
     return row | {"id": f"override/{changed.policy}/{changed.task.id}"}
+
+
+def recalling(found: Thought, change: Change, *, is_first: bool) -> str:
+    """A thought that begins with what has changed: at the first turn and where it is decided, if it bears on that."""
+    serving, policy = found.bearing.serving, change.pack.policies[change.policy]
+    decides = found.bearing.purpose in ("announce", "refuse")
+    if not found.text or serving is None or serving.call.tool not in policy.tools or not (is_first or decides):
+        return found.text
+    return f"A policy has changed here: {change.contrary.words} {found.text}"
+
+
+def changed_pack(pack: Pack, policy: str, words: str, guard: str | None) -> Pack:
+    """The pack with `words` in the place of a policy. `guard` is the text of its guard; None: everything is permitted.
+
+    Sentences that the old policy cites are not cited any more.
+    """
+    if policy not in pack.guards:
+        raise UsageError(f"no guard holds to policy `{policy}`", hint="only a policy with a guard can be changed")
+    folder = read_folder(pack.root, cases=False)
+    file, name = pack.guards[policy].file, policy.replace("-", "_")
+    folder.guards[file] = _with_function(folder.guards[file], name, guard)
+    built = build_pack(folder)
+    new = replace(built.policies[policy], definition=words, citations=())
+    bound = {
+        tool: tuple((new if each.id == policy else each, held) for each, held in guards)
+        for tool, guards in built.by_tool.items()
+    }
+    return replace(built, policies={**built.policies, policy: new}, by_tool=bound)
+
+
+def function_in(text: str, name: str) -> str | None:
+    """The text of one function of a file; None where there is none of that name."""
+    functions = [each for each in parse_python(text).body if isinstance(each, ast.FunctionDef)]
+    found = next((each for each in functions if each.name == name), None)
+    return text_of(text, found) if found is not None else None
+
+
+def _with_function(text: str, name: str, new: str | None) -> str:
+    """A file with another function of that name, and without the helpers that only the old one called."""
+    old = function_in(text, name)
+    assert old is not None, name
+    text = text.replace(old, new if new is not None else old.split("\n")[0] + "\n" + PERMITS)
+    for helper in sorted(_called(old) - _called(text)):
+        if (own := function_in(text, helper)) is not None:
+            text = text.replace(own, "")
+    return text
+
+
+def _called(text: str) -> set[str]:
+    calls = (each.func for each in ast.walk(parse_python(text)) if isinstance(each, ast.Call))
+    return {each.id for each in calls if isinstance(each, ast.Name)}

@@ -1,11 +1,10 @@
 """Stage 3 on whole conversations: the model plays training tasks, several times each, and learns from what came of it.
 
 GRPO with a conversation as the answer. Conversations are played side by side with scripted callers; every turn of the
-model has its own advantage (`advantage`), and what users and tools said is read and not learned. Tasks are drawn in
+model has its own advantage (`align_marks`), and what users and tools said is read and not learned. Tasks are drawn in
 twins, first of all those that the model failed before: of two twins one is mostly to be refused, so to draw both keeps
 a model from leaning to either side.
 """
-# pyright: basic, reportMissingImports=false
 
 import random
 import time
@@ -14,12 +13,11 @@ from concurrent.futures import Executor
 from typing import Any
 
 import torch
+from align_marks import TURN, Marks, advantages, is_telling, mark
 from msgspec import Struct
 from torch.utils.checkpoint import checkpoint
 
-from bylaw.align.advantage import TURN, advantages, is_telling
 from bylaw.align.episode import ChatMessage, Episode
-from bylaw.align.marks import Marks, mark
 from bylaw.align.training.checkpoint import Checkpoint
 from bylaw.align.training.dialect import IGNORED, Dialect
 from bylaw.align.training.optimizer import RoundedAdamW

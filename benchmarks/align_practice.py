@@ -1,8 +1,7 @@
-"""Practice: a model's own conversations, and at each turn that it got wrong, what the careful agent does there.
+"""Practice: what the careful agent does in the place of a model, after that model's own beginning.
 
 What a model learns from right beginnings does not help it after a mistake of its own (DAgger: Ross, Gordon and Bagnell,
-2011). So its conversations about training tasks are played again, the careful agent takes its place at every turn, and
-where the two part, the careful agent's turn becomes a row to learn: that turn alone, after the model's own beginning.
+2011). So the careful agent takes its place, and where the two part, the careful agent's turn is the one to learn.
 """
 
 from collections.abc import Sequence
@@ -15,20 +14,17 @@ from bylaw.align.bearing import Serving, Span
 from bylaw.align.dataset import Row, tools_text
 from bylaw.align.episode import Episode
 from bylaw.align.gold import PURPOSES
-from bylaw.align.output import Output, read_output, write_call
+from bylaw.align.output import Output, write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.thought import Thought, think
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.dialogue import do
-from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind, LostError
 from bylaw.packs.clinic.tasks.scenario import REFUSES, WHERE, Scene, gives_ground, tells
 from bylaw.trace.event import Call, Event, Message, Result
 
 Deed = Kind | Literal["other"]
-UNASKED = frozenset({"proposal", "write", "report", "refusal"})
-"""What goes wrong if a look-up was left out before it."""
 
 
 class Correction(Struct, frozen=True):
@@ -52,35 +48,6 @@ class Correction(Struct, frozen=True):
             "learn": "last",
             "kind": kind,
         }
-
-
-def corrections(task: Scenario, outputs: Sequence[str], *, passed: bool, seed: int = 0) -> list[Correction]:
-    """The turns of a conversation that the careful agent would have taken otherwise, up to where nothing can be mended.
-
-    Of a conversation that came out well in the end, only turns before a look-up that was left out count: what was right
-    by luck.
-    """
-    episode = Episode(task, policy="none")
-    found: list[Correction] = []
-    for turn, output in enumerate(outputs):
-        if episode.done:
-            break
-        scene = episode.scene
-        assert isinstance(scene, Scene)
-        try:
-            right = Careful.taking_over(scene, episode.events).act()
-        except LostError:
-            break
-        said = read_output(output)
-        did = deed(scene, said)
-        if differs(scene, episode.events, said, did, right) and (not passed or is_left_out(did, right)):
-            found.append(_correction(episode, turn, did, right, seed))
-        is_lost = spoils(scene, said)
-        episode.step(output)
-        if is_lost:
-            break
-    episode.outcome()
-    return found
 
 
 def without_look_up(task: Scenario, which: int, *, seed: int = 0, working: bool = False) -> Correction | None:
@@ -197,23 +164,6 @@ def differs(scene: Scene, events: Sequence[Event], said: Output, did: Deed, righ
             return not gives_ground(errand.against, said.text)
         case _:
             return False
-
-
-def is_left_out(did: Deed, right: Act) -> bool:
-    return right.kind == "look_up" and did in UNASKED
-
-
-def spoils(scene: Scene, said: Output) -> bool:
-    """Whether a write changes what should not be: nothing after it can be right."""
-    if said.tool not in WRITES:
-        return False
-    right = scene.scenario.errands[scene.place].right
-    if right is not None and said.tool == right.tool and said.arguments == right.arguments:
-        return False
-    with_it = scene.scenario.scene()
-    answer = with_it.call(said.tool, said.arguments)
-    with_it.close()
-    return not refused(answer)
 
 
 def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int, *, working: bool = False) -> Correction:

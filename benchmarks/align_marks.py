@@ -3,20 +3,25 @@
 At every turn the careful agent takes the model's place, so the paper's turn rewards are worked out after the model's
 own beginning, not after a right one. The whole is worth what the simulator's truth says at the end, less what the
 guards say of the writes that were really made.
+
+Several conversations about one task are compared with each other and with nothing else (GRPO), so a hard task does not
+make its turns look bad. The whole conversation counts for all of its turns; beside it each turn counts by itself,
+against the same turn of the others, so that one wrong turn does not spoil those before it.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
+from math import sqrt
 from typing import Any
 
+from align_practice import deed, differs, thought_of
 from msgspec import Struct
 
 from bylaw.align.episode import Episode
 from bylaw.align.grader import Gold, Grader
 from bylaw.align.near_miss import judged_writes
 from bylaw.align.output import Output, read_output
-from bylaw.align.practice import deed, differs, thought_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import TOP, fault
 from bylaw.align.slot import Slot
@@ -32,6 +37,8 @@ SUCCESS = 3.0
 """What a good end is worth; one write that is not permitted on what was seen costs as much at most."""
 MADE_UP = 1.0
 """What a turn costs that names a record, a day or a number which stands nowhere."""
+TURN = 0.5
+"""How much a turn by itself counts beside the whole."""
 
 
 class Mark(Struct, frozen=True):
@@ -124,3 +131,43 @@ def named_nowhere(messages: Sequence[dict[str, Any]], said: Output) -> list[str]
 @cache
 def _grader(pack: str) -> Grader:
     return Grader(pack_named(pack))
+
+
+def advantages(groups: Sequence[Sequence[Marks]], *, turn: float = TURN) -> list[list[list[float]]]:
+    """For every conversation of every group an advantage a turn; groups are conversations about one task."""
+    wholes = [_less_mean([each.whole for each in group]) for group in groups]
+    turns = [_by_turn(group) for group in groups]
+    whole_spread = _spread([value for group in wholes for value in group])
+    turn_spread = _spread([value for group in turns for talk in group for value in talk])
+    return [
+        [[whole / whole_spread + turn * each / turn_spread for each in talk] for whole, talk in zip(*pair, strict=True)]
+        for pair in zip(wholes, turns, strict=True)
+    ]
+
+
+def is_telling(group: Sequence[Marks]) -> bool:
+    """Whether anything went wrong in it."""
+    return not all(each.is_clean for each in group)
+
+
+def _by_turn(group: Sequence[Marks]) -> list[list[float]]:
+    """What each turn is worth, less the mean of the turns at its place; a turn that nobody else came to, less that of
+    all turns."""
+    worth = [[mark.worth for mark in each.turns] for each in group]
+    flat = [value for talk in worth for value in talk]
+    overall = sum(flat) / len(flat) if flat else 0.0
+    longest = max(map(len, worth), default=0)
+    columns = [[talk[place] for talk in worth if len(talk) > place] for place in range(longest)]
+    means = [sum(column) / len(column) if len(column) > 1 else overall for column in columns]
+    return [[value - means[place] for place, value in enumerate(talk)] for talk in worth]
+
+
+def _less_mean(values: Sequence[float]) -> list[float]:
+    middle = sum(values) / len(values)
+    return [value - middle for value in values]
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The root of the mean square; 1 where all are alike, which leaves them 0."""
+    found = sqrt(sum(value * value for value in values) / len(values)) if values else 0.0
+    return found if found > 1e-9 else 1.0

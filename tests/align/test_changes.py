@@ -3,12 +3,7 @@
 from functools import cache
 
 import pytest
-
-from bylaw.align.dataset import SHAPES
-from bylaw.align.gold import play_careful
-from bylaw.align.near_miss import world_of
-from bylaw.align.output import read_output
-from bylaw.align.override_rows import (
+from align_changes import (
     Changed,
     change_to,
     changed_tasks,
@@ -16,10 +11,16 @@ from bylaw.align.override_rows import (
     learned_changes,
     override_row,
 )
+
+from bylaw.align.dataset import SHAPES
+from bylaw.align.gold import play_careful
+from bylaw.align.near_miss import world_of
+from bylaw.align.output import read_output
 from bylaw.engine.session import Session
 from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Clinic
+from bylaw.packs.clinic.tasks.careful import Careful
 from bylaw.packs.clinic.tasks.contraries import OPPOSED, contraries
 from bylaw.packs.clinic.tasks.sets import scenarios
 from bylaw.trace.event import Call
@@ -84,7 +85,7 @@ def test_every_conversation_keeps_to_the_changed_pack_and_says_what_has_changed(
         applies = each.task.errands[0].want.tool in change.pack.policies[each.policy].tools
         assert any(each.words in (thought or "") for thought in thoughts) == applies
         told += applies
-        _, outcome = play_careful(each.task, change)
+        _, outcome = play_careful(each.task, Careful(each.task, (change.policy, change.contrary)))
         assert outcome.success
         session = Session(change.pack, world=world_of(change.pack, each.task.rows))
         for event in outcome.events:
