@@ -372,3 +372,46 @@ def test_words_of_the_user_under_an_unknown_name_were_said_and_are_not_known(
     (trajectory,) = read(path)
     assert isinstance(trajectory, Trajectory), trajectory
     assert [event.captured for event in trajectory.events if isinstance(event, Message)] == known
+
+
+@pytest.mark.parametrize("layout", ["line", "lines", "document", "list"])
+def test_what_gemini_was_sent_is_read_as_the_conversation_it_holds(layout: str, tmp_path: Path) -> None:
+    system = {"parts": [{"text": "Pay only what is owed."}]}
+    tools = [{"functionDeclarations": [{"name": "pay", "parameters": {"type": "object"}}]}]
+    record = {"contents": SHAPES["gemini"], "systemInstruction": system, "tools": tools, "model": "gemini-3-pro"}
+    path = tmp_path / "log.json"
+    match layout:
+        case "list":
+            path.write_text(json.dumps([record, record]))
+        case "document":
+            path.write_text(json.dumps(record, indent=1))
+        case _:
+            path.write_text(f"{json.dumps(record)}\n" * (2 if layout == "lines" else 1))
+    first, *_ = found = list(read(path))
+    assert len(found) == (2 if layout in ("lines", "list") else 1)
+    assert isinstance(first, Trajectory), first
+    assert outline(first.events) == [
+        ("user", "Pay it.", True),
+        ("agent", "I pay.", True),
+        ("call", "pay", GIVEN, ""),
+        ("result", 2, PAID, None),
+    ]
+    assert first.instructions == "Pay only what is owed."
+    assert [tool["name"] for tool in first.tools] == ["pay"]
+
+
+def test_a_content_that_gemini_was_sent_without_a_role_is_the_users(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"contents": [{"parts": [{"text": "Pay it."}, {"inlineData": {"data": "aGk="}}]}]}))
+    (found,) = read(path)
+    assert isinstance(found, Trajectory), found
+    assert outline(found.events) == [("user", "Pay it.", True), ("user", "", False)]
+
+
+def test_a_content_of_gemini_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    odd = {"role": "model", "parts": [{"action": {"tool": "pay"}}]}
+    path.write_text(json.dumps({"contents": [*SHAPES["gemini"], odd]}))
+    (fault,) = read(path)
+    assert isinstance(fault, RecordError)
+    assert "message 3" in fault.message

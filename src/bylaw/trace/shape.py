@@ -69,7 +69,12 @@ def shape(value: Any) -> Format | None:
     if isinstance(messages, list):
         listed = cast(list[Any], messages)
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
-    return None
+    match record.get("contents"):
+        case [{"parts": [*_]}, *_]:
+            # What Gemini is sent: chat by another name.
+            return "openai"
+        case _:
+            return None
 
 
 _TELLING: tuple[tuple[Format, set[str]], ...] = (

@@ -369,7 +369,7 @@ def text_id(id: Any) -> str:
     return "" if id is None else str(id)
 
 
-class _Described(Struct, gc=False, kw_only=True):
+class Described(Struct, gc=False, kw_only=True):
     """What may be said about a conversation."""
 
     id: Id = None
@@ -390,13 +390,13 @@ class _Described(Struct, gc=False, kw_only=True):
     context: Any = None
 
 
-class ChatConversation(_Described, gc=False):
+class ChatConversation(Described, gc=False):
     """A conversation with what may be said about it."""
 
     messages: list[ChatMessage]
 
 
-class PlainConversation(_Described, gc=False):
+class PlainConversation(Described, gc=False):
     """The same, where all messages are plain."""
 
     messages: list[PlainMessage]

@@ -16,6 +16,7 @@ from bylaw.trace.readers.chat import (
     MESSAGES,
     ChatConversation,
     ChatMessage,
+    Described,
     ToolCall,
     text_id,
 )
@@ -77,7 +78,17 @@ class _Talk(Struct):
     messages: list[Fields]
 
 
+class _Request(Described):
+    """What Gemini is sent."""
+
+    contents: list[Fields] | None = None
+    messages: Any = None
+    system_instruction: Any = None
+    systemInstruction: Any = None
+
+
 _talk = msgspec.json.Decoder(_Talk)
+_request = msgspec.json.Decoder(_Request)
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
@@ -90,9 +101,24 @@ def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
     if listed:
         decode(MESSAGES, raw)
         return ChatConversation(chat_messages(decode(_anything, raw)))
+    sent = decode(_request, raw)
+    if sent.contents is not None and sent.messages is None:
+        return _sent(sent, sent.contents)
     talk = decode(CONVERSATION, raw)
     talk.messages = chat_messages(decode(_talk, raw).messages)
     return talk
+
+
+def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
+    """The conversation in a request to Gemini; a content that does not say whose it is is the user's."""
+    messages = [each for place, content in enumerate(contents) for each in as_chat(content, f"message {place}", "user")]
+    told = {name: getattr(request, name) for name in Described.__struct_fields__}
+    system = request.system_instruction or request.systemInstruction
+    parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
+    told["instructions"] = "\n".join(text for part in parts if (text := words_in(part))) or request.instructions
+    declared = [first(each, ("functionDeclarations", "function_declarations")) for each in request.tools or ()]
+    told["tools"] = [tool for each in declared if each is not None for tool in _listed(each)] or request.tools
+    return ChatConversation(messages, **told)
 
 
 def chat_messages(messages: Iterable[Any]) -> list[ChatMessage]:
