@@ -3,7 +3,7 @@
 import itertools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,8 @@ def heard(messages: list[dict[str, Any]]) -> tuple[str, str, str]:
             elif block["type"] == "tool_result":
                 told = block["content"]
                 found.append((names[block["tool_use_id"]], told if isinstance(told, str) else told[0]["text"]))
-            elif message["role"] == "user" and not block["text"].startswith(("<", GOES_ON)):
-                found.append(("user", block["text"].strip()))
+            elif message["role"] == "user" and not block.get("text", "").startswith(("<", GOES_ON)):
+                found.append(("user", block.get("text", block["type"]).strip()))
     first = next(text for who, text in found if who == "user")
     return *found[-1], first
 
@@ -116,13 +116,20 @@ def options(folder: Path, rentals: Rentals, model: str = "c1", **given: Any) -> 
     )
 
 
-async def run(guard: ShieldHooks, given: ClaudeAgentOptions, *texts: str, results: int = 1) -> ResultMessage:
-    """Runs of an agent, one for each text, or one that goes on with what was deferred; its last result."""
+async def run(
+    guard: ShieldHooks, given: ClaudeAgentOptions, *texts: str | list[Any], results: int = 1
+) -> ResultMessage:
+    """Runs of an agent, one for each text or list of blocks, or one that goes on with what was deferred; its last
+    result."""
+
+    async def sent(blocks: list[Any]) -> AsyncIterator[dict[str, Any]]:
+        yield {"type": "user", "message": {"role": "user", "content": blocks}, "parent_tool_use_id": None}
+
     last: Any = None
     async with ClaudeSDKClient(guard.protect(given)) as client:
         for text in texts or (None,):
             if text is not None:
-                await client.query(text)
+                await client.query(text if isinstance(text, str) else sent(text))
             for _ in range(results):
                 async for message in guard.hear(client.receive_response()):
                     last = message

@@ -42,7 +42,7 @@ def talk(monkeypatch: pytest.MonkeyPatch, folder: Path, *steps: Any, **models: A
     start(monkeypatch, {"c1": says(*steps), **models})
     rentals, guard = Rentals(), ShieldHooks(desk(folder).session("c1", context=CUSTOMER))
 
-    def say(*texts: str, results: int = 1, **given: Any) -> Any:
+    def say(*texts: str | list[Any], results: int = 1, **given: Any) -> Any:
         return asyncio.run(run(guard, options(folder, rentals, **given), *texts, results=results))
 
     return rentals, guard, say
@@ -56,6 +56,22 @@ def test_a_streamed_run_is_held_like_any_other(
     say("Extend R1", include_partial_messages=partial_messages)
     assert rentals.ran == []
     say("Yes, please.", "And again?", include_partial_messages=partial_messages)
+    assert rentals.ran == ["extend R1"]
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+
+
+def test_a_yes_beside_a_picture_that_nobody_has_seen_is_not_taken_for_all_that_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rentals, guard, say = talk(monkeypatch, tmp_path, LOOK, PUT_EXTEND, WRITE, PUT_EXTEND, WRITE, "Done.")
+    say("Extend R1", [{"type": "text", "text": "Yes, please."}, PICTURE])
+    assert rentals.ran == []
+    said = [each for each in guard.session.trajectory().events if isinstance(each, Message) and each.by == "user"]
+    assert [(each.text, each.captured) for each in said[1:]] == [("Yes, please.", True), ("", False)]
+    say("Yes, please.")
     assert rentals.ran == ["extend R1"]
 
 

@@ -140,7 +140,8 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None:
-                    await self._in_turn(partial(self._hear_user, text))
+                    # Of a message in blocks the SDK hands on the text, and drops pictures and files without a word.
+                    await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
                 await self._in_turn(partial(self._end, deferred.id if deferred is not None else ""))
@@ -204,9 +205,9 @@ class ShieldHooks:
         self._prompts.submit(told["prompt"])
         return {}
 
-    def _hear_user(self, text: str) -> None:
+    def _hear_user(self, text: str, *, whole: bool) -> None:
         self._end_turn()
-        self.session.user(text)
+        self.session.user(text, whole=whole)
 
     async def _before(self, told: Any, id: Any, _context: Any) -> Any:
         tool, arguments = told.get("tool_name", ""), told.get("tool_input") or {}
