@@ -103,13 +103,14 @@ class Examiner:
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
         """Examine the conversations of a file, or of a part of it whose format was found before."""
         file = source.path
-        told = self._names.get(file, file.name)
+        name = file.name
+        told = self._names.get(file, name)
         try:
             for trajectory in read_source(source, found):
                 if isinstance(trajectory, RecordError):
                     yield trajectory
                     continue
-                if file.name != told and trajectory.file == file.name:
+                if name != told and trajectory.file == name:
                     trajectory = replace(trajectory, file=told)
                 try:
                     part = self.examine(trajectory, file)
@@ -281,10 +282,9 @@ def _written(
     for verdict in verdicts:
         record = call_line(pack, agent, verdict, [each for each in answered if each.step == verdict.made.step])
         flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
-        shown = record if cover is None else cover.call(record)
         call = verdict.made.call
         deed = deed_of(call, call.tool, scrubbed) if flagged else call.tool
-        calls.append((verdict.made.step, deed, flagged, encode(shown)))
+        calls.append((verdict.made.step, deed, flagged, encode(record) if cover is None else cover.call(record)))
     findings: list[tuple[str, bytes]] = []
     for finding in broken:
         line = rule_line(pack, agent, finding)

@@ -13,7 +13,7 @@ from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
-from bylaw.engine.wording import rule_words
+from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
 from bylaw.pack import Pack
@@ -164,10 +164,11 @@ def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any] | Raw:
         "world": "unknown" if verdict.world == "undetermined" else verdict.world,
         "missing": [_missing(missing) for missing in verdict.missing],
         "asks": [{"fact": str(fact), "question": _question(pack, fact)} for fact in verdict.asks],
-        "because": verdict.because,
+        "because": "",
         "reason": verdict.reason.record(),
         "seen": [_known(pack, known) for known in verdict.known],
     }
+    record["because"] = policy_words(record)
     if verdict.depends_on_user:
         record["depends_on_user"] = True
     return record

@@ -1,6 +1,6 @@
 """The files of lines that an audit writes, conversation by conversation, in order."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,7 +44,7 @@ class LineFiles:
         own = writable(part.id)
         name = self.read.unique(own)
         self.repeated += name != own
-        made: Counter[str] = Counter()
+        made: defaultdict[str, int] = defaultdict(int)
         for _, tool, flagged, line in part.calls:
             made[tool] += 1
             self._calls.write(named(line, name, finding_id(name, tool, made[tool]) if flagged else None))

@@ -188,11 +188,11 @@ class Cover:
         """A text without the private values of the conversation."""
         return self._scrub.text(text)
 
-    def call(self, line: Line) -> Line | Raw:
-        """A line of `calls.jsonl`, written already where nothing in it is hidden."""
+    def call(self, line: Line) -> bytes:
+        """A line of `calls.jsonl`, written."""
         written = encode(line)
         if not self._may_hide(written, self._redaction.private.marks):
-            return Raw(written)
+            return written
         hidden = line | {
             "agent": self._agent(line["agent"]),
             "call_id": self.name(line["call_id"]),
@@ -209,7 +209,7 @@ class Cover:
         if "because" in line:
             because = self._scrub.reason(line["because"])
             hidden["because"] = _unquoted(because) if self._pseudonyms is not None else because
-        return hidden
+        return encode(hidden)
 
     def rule(self, line: Line) -> Line:
         """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""

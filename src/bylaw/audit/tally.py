@@ -37,6 +37,8 @@ class Tally:
             counts["agent", agent, "outcome_known"] += 1
             if not outcome.good:
                 counts["agent", agent, "failures"] += 1
+        if not verdicts:
+            return
         executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
         writes = [v for v in executed if v.made.tool is not None and v.made.tool.effect != "read"]
         if writes:
@@ -159,17 +161,22 @@ class Tally:
             counts["tool", tool, "read"] |= 1
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
-        lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
-        # A policy that has nothing to say asks for nothing, and world and evidence agree.
-        speaking = [policy for policy in verdict.policies if not policy.is_plain]
-        if any(_asks_the_time(policy) for policy in speaking):
-            counts[("clockless",)] += 1
-        if any(_is_contradicted(policy) for policy in speaking):
-            counts[("contradicted",)] += 1
         for policy in verdict.policies:
             # The four figures of a policy in one count, taken apart when they are asked for.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
+        # A policy that has nothing to say asks for nothing, and world and evidence agree.
+        if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
+            self._speaking(agent, verdict, speaking)
+
+    def _speaking(self, agent: str, verdict: CallVerdict, speaking: Sequence[PolicyVerdict]) -> None:
+        counts, tool = self.counts, verdict.made.call.tool
+        lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
+        if any(_asks_the_time(policy) for policy in speaking):
+            counts[("clockless",)] += 1
+        if any(_is_contradicted(policy) for policy in speaking):
+            counts[("contradicted",)] += 1
+        for policy in speaking:
             if policy.reason.kind == "failed":
                 # Only the place: what went wrong there quotes values of the log.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
@@ -294,7 +301,8 @@ class Tally:
 
     def _under(self, *prefix: str) -> dict[str, int]:
         size = len(prefix)
-        found = [(key[size], n) for key, n in self.counts.items() if len(key) == size + 1 and key[:size] == prefix]
+        own = [(key, n) for key, n in self.counts.items() if key[0] == prefix[0]]
+        found = [(key[size], n) for key, n in own if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
 
 

@@ -154,12 +154,14 @@ class Conduct:
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
-                self._settle(said, without_call=True)
+                if turn.waiting:
+                    self._settle(said, without_call=True)
                 turn.end()
             turn.hear(event)
             return None
         if event.turn != turn.number:
-            self._settle(said, without_call=True)
+            if turn.waiting:
+                self._settle(said, without_call=True)
             turn.end()
             turn.begin(event.turn)
         if type(event) is Message:
@@ -168,7 +170,8 @@ class Conduct:
                 return act
             turn.waiting = (*turn.waiting, act)
             return None
-        self._settle(said, without_call=False)
+        if turn.waiting:
+            self._settle(said, without_call=False)
         if event.refused:
             turn.is_calling = True
             return None

@@ -37,6 +37,8 @@ class Reason(Struct, frozen=True):
     def record(self) -> dict[str, Any]:
         """As `calls.jsonl` holds it."""
         told: dict[str, Any] = {"kind": self.kind, "words": self.words}
+        if self.kind != "unread":
+            return told
         lost = {
             "not_captured": self.not_captured,
             "not_readable": self.not_readable,

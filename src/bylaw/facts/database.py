@@ -58,6 +58,8 @@ class _Tables:
         self._cache: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._unread: set[str] = set()
         """Tables small enough to be read whole, and not read yet: asking for a row takes as long as reading many."""
+        self._whole: dict[str, dict[Key, sqlite3.Row]] = {}
+        """By kind, the rows of those that were."""
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._every = {str(row[0]) for row in found}
@@ -107,14 +109,16 @@ class _Tables:
         """The row with that key."""
         if entity not in self._tables:
             return UNSEEN
-        if entity in self._unread:
-            self._read_whole(self._schema.entities[entity])
         known = self._cache.get((entity, key))
         if known is None:
             if len(self._cache) >= KEPT:
                 self._cache.clear()
             declared = self._schema.entities[entity]
-            row = self._row(declared, key)
+            if entity in self._unread:
+                self._read_whole(declared)
+            row = self._whole.get(entity, {}).get(key)
+            if row is None:
+                row = self._row(declared, key)
             known = self._cache[entity, key] = ABSENT if row is None else _record(_nested(declared), dict(row))
         return known
 
@@ -122,14 +126,14 @@ class _Tables:
         self._unread.discard(entity.name)
         # A row that cannot be read is found again, and told, by whoever asks for it.
         with suppress(sqlite3.Error):
-            rows = list(map(dict, self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}"')))
+            rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}"').fetchall()
             keys = list(zip(*([row[name] for row in rows] for name in entity.key), strict=True))
             kinds = {part.__class__ for key in keys for part in key}
             # Where `7` and `"7"` stand side by side, or nothing, the database has the say which is meant.
             if kinds in ({str}, {int}):
-                known, nested = self._cache, _nested(entity)
-                for key, row in zip(keys, rows, strict=True):
-                    known.setdefault((entity.name, key if str in kinds else key_of(key)), _record(nested, row))
+                listed = keys if str in kinds else map(key_of, keys)
+                # Of several with one key the first counts.
+                self._whole[entity.name] = dict(reversed(list(zip(listed, rows, strict=True))))
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]

@@ -21,8 +21,11 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, level by level."""
-    parts = [node]
-    for part in parts:
-        parts += children_of(part)
+    """A node and all below it, level by level; found once, as a guard's own tree is never changed."""
+    kept = vars(node)
+    parts: list[ast.AST] | None = kept.get("parts")
+    if parts is None:
+        parts = kept["parts"] = [node]
+        for part in parts:
+            parts += children_of(part)
     return parts

@@ -73,8 +73,9 @@ class Rulebook:
         """By predicate, the tables that read it."""
         self.masks = [sum(self.bits[name] for name in names) for names in self.names]
         """By table, the bits of the predicates it reads."""
-        self.ends = [_ends(programs[place]) for place in self.quick]
-        """By table, the states in which the end of an episode breaks the rule."""
+        ends = [(at, place, _ends(programs[place])) for at, place in enumerate(self.quick)]
+        self.ends = [each for each in ends if each[2]]
+        """Tables with states in which the end of an episode breaks the rule: which table, which rule, which states."""
         self.flags = int.from_bytes(bytes([FLAG]) * len(flats), "little")
         self._width, self._gather = self._gathering()
         # Episodes repeat themselves, and one look-up then does for all rules.
@@ -255,9 +256,8 @@ class MonitorSet:
         """Places of the rules that the end of the episode breaks now, and of those that it may break."""
         broken: list[int] = []
         open: list[int] = []
-        for at, place in enumerate(self._book.quick):
+        for at, place, ends in self._book.ends:
             possible = self._possible(at)
-            ends = self._book.ends[at]
             if possible <= ends:
                 broken.append(place)
             elif possible & ends:
