@@ -1,12 +1,11 @@
 """`--llm` and what goes with it: who answers for predicates that code cannot settle."""
 
 import shlex
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 from msgspec import Struct
 
 from bylaw.engine.conversation import OpenRequests
@@ -15,38 +14,26 @@ from bylaw.errors import UsageError
 if TYPE_CHECKING:
     from bylaw.answering import Answerer
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
+class ModelOptions(Struct, frozen=True, kw_only=True):
+    """Options of a command that may ask a model."""
 
-def answers_options(command: Command) -> Command:
-    """Options of a command that may ask a model; `open_answers` takes them."""
-    for option in (
-        click.option(
-            "--operations",
-            metavar="SERVER",
-            multiple=True,
-            help="For --llm: an MCP server whose tools plans may use, a command in quotes or a URL.",
-        ),
-        click.option(
-            "--embedder",
-            metavar="NAME",
-            default="",
-            help="For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
-        ),
-        click.option(
-            "--memory",
-            metavar="DIR",
-            type=click.Path(path_type=Path),
-            help="For --llm: where answers and plans that worked are kept.",
-        ),
-        click.option(
-            "--llm",
-            metavar="MODEL",
-            help="Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
-        ),
-    ):
-        command = option(command)
-    return command
+    llm: Annotated[
+        str | None,
+        "--llm MODEL",
+        "Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
+    ] = None
+    memory: Annotated[Path | None, "--memory DIR", "For --llm: where answers and plans that worked are kept."] = None
+    embedder: Annotated[
+        str,
+        "--embedder NAME",
+        "For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+    ] = ""
+    operations: Annotated[
+        tuple[str, ...],
+        "--operations SERVER",
+        "For --llm: an MCP server whose tools plans may use, a command in quotes or a URL.",
+    ] = ()
 
 
 class Models(Struct, frozen=True):
@@ -59,17 +46,10 @@ class Models(Struct, frozen=True):
 
 
 @contextmanager
-def open_answers(
-    llm: str | None,
-    memory: Path | None,
-    operations: tuple[str, ...],
-    embedder: str = "",
-    *,
-    budget: int | None = None,
-) -> Generator[Models]:
+def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
     """Who answers, while the command runs; nobody without `--llm`."""
-    if llm is None:
-        if memory is not None or operations or embedder:
+    if given.llm is None:
+        if given.memory is not None or given.operations or given.embedder:
             raise UsageError(
                 "`--memory`, `--embedder` and `--operations` go with `--llm`", hint="say which model to ask"
             )
@@ -80,10 +60,10 @@ def open_answers(
     from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
 
-    chat = open_chat(llm, kept=memory / "answers" if memory is not None else None)
+    chat = open_chat(given.llm, kept=given.memory / "answers" if given.memory is not None else None)
     with ExitStack() as stack:
         added: list[Any] = []
-        for each in operations:
+        for each in given.operations:
             try:
                 from bylaw.answering.mcp import McpServer
             except ImportError as error:
@@ -92,5 +72,6 @@ def open_answers(
                 ) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
-        answers = Answerer(chat, plans=Plans(memory, embed=open_embedder(embedder)), operations=added, budget=budget)
+        plans = Plans(given.memory, embed=open_embedder(given.embedder))
+        answers = Answerer(chat, plans=plans, operations=added, budget=budget)
         yield Models(answers, RequestReader(chat))

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 from msgspec.structs import replace
@@ -17,158 +17,92 @@ from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
 from bylaw.audit.waiver import read_waivers
-from bylaw.cli.answers import answers_options, open_answers
-from bylaw.cli.batch import Batch, batch_options
+from bylaw.cli.answers import ModelOptions, open_answers
+from bylaw.cli.batch import Batch
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import Logs, count_lines, logs_argument, open_logs
+from bylaw.cli.given import Count, DocumentOption, PackOption, Word
+from bylaw.cli.logs import GivenLogs, Logs, count_lines, open_logs
 from bylaw.cli.tables import print_summary
-from bylaw.cli.word import Word, once
 from bylaw.errors import RecordError, UsageError
-from bylaw.pack import CRITERIA, Criterion
+from bylaw.pack import Criterion
 from bylaw.text.visible import visible
 from bylaw.trace.log_file import LogFile
 
 if TYPE_CHECKING:
     from bylaw.answering import Answerer
 
-_FILE = click.Path(path_type=Path)
 _TOLD = 20
 """So many faults of the logs are told; summary.json has all."""
 
 
-@click.command("audit")
-@logs_argument
-@click.option(
-    "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
-)
-@click.option(
-    "--world",
-    metavar="FILE",
-    type=_FILE,
-    help="The database the conversations started from: SQLite or JSON, or what the pack reads.",
-)
-@click.option(
-    "--without-world",
-    type=click.Choice(("hindsight", "none")),
-    default="hindsight",
-    help="Without a database: judge by what the whole conversation shows, or by nothing.",
-)
-@click.option(
-    "--out", metavar="DIR", type=_FILE, default="out", help="Folder for summary.json, calls.jsonl and the rest."
-)
-@click.option(
-    "--document",
-    metavar="FILE",
-    type=_FILE,
-    callback=once,
-    multiple=True,
-    help="The policy document, where the pack only names it.",
-)
-@click.option(
-    "--tasks",
-    metavar="FILE",
-    type=_FILE,
-    help="Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes.",
-)
-@click.option("--agent", metavar="NAME", help="Count every conversation under this name.")
-@click.option(
-    "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Worker processes; the results do not depend on N.",
-)
-@click.option("--report", is_flag=True, help="Also write report.html.")
-@click.option(
-    "--criterion",
-    type=click.Choice(CRITERIA),
-    help="Whether what was seen must decide the policy, or (strict) every fact it looks at must have been seen.",
-    show_default="what the pack names, else determined",
-)
-@click.option(
-    "--fail-on",
-    multiple=True,
-    type=Word(("violation", "near_miss", "rule")),
-    help="Exit with 1 if there is such a finding (near_miss: or a violation); may be repeated.",
-)
-@click.option(
-    "--min-severity",
-    type=click.Choice(("high", "medium", "low")),
-    default="low",
-    help="For --fail-on: count only policies at least this severe.",
-)
-@click.option(
-    "--baseline",
-    metavar="DIR",
-    type=_FILE,
-    help="Folder of an earlier audit: only what is new counts for --fail-on.",
-)
-@click.option(
-    "--waivers",
-    metavar="FILE",
-    type=_FILE,
-    help="Findings that somebody answers for, each with a reason and an expiry date.",
-)
-@click.option("--sarif", metavar="FILE", type=_FILE, help="Also write the findings as SARIF 2.1.0.")
-@click.option("--junit", metavar="FILE", type=_FILE, help="Also write the calls as JUnit XML.")
-@click.option(
-    "--search",
-    default="",
-    metavar="llm[:MODEL]",
-    help="Where no observation shows a fact, ask a model whether a result does; what it quotes must stand there."
-    " llm:batch:DIR writes the questions down.",
-)
-@click.option(
-    "--searched", type=_FILE, metavar="DIR", help="Where answers to --search are kept; by default OUT-search."
-)
-@click.option("--redact", is_flag=True, help="Leave out the text of the logs, and write pseudonyms for ids.")
-@click.option(
-    "--redact-key",
-    metavar="TEXT",
-    envvar="BYLAW_REDACT_KEY",
-    show_envvar=True,
-    help="Keeps pseudonyms the same from run to run; without it they are random.",
-)
-@answers_options
-@click.option(
-    "--budget",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=1000,
-    help="For --llm: the most requests that are sent; what they cost is told before.",
-)
-@batch_options
+@command("audit")
 def audit_command(
-    logs: tuple[LogFile, ...],
-    pack: str,
-    world: Path | None,
-    without_world: Literal["hindsight", "none"],
-    out: Path,
-    document: Path | None,
-    tasks: Path | None,
-    agent: str | None,
-    jobs: int,
-    report: bool,
-    criterion: Criterion | None,
-    fail_on: tuple[str, ...],
-    min_severity: str,
-    baseline: Path | None,
-    waivers: Path | None,
-    sarif: Path | None,
-    junit: Path | None,
-    search: str,
-    searched: Path | None,
-    redact: bool,
-    redact_key: str | None,
-    llm: str | None,
-    memory: Path | None,
-    operations: tuple[str, ...],
-    embedder: str,
-    budget: int,
-    **large: Any,
+    logs: GivenLogs,
+    *,
+    pack: PackOption,
+    world: Annotated[
+        Path | None,
+        "--world FILE",
+        "The database the conversations started from: SQLite or JSON, or what the pack reads.",
+    ] = None,
+    without_world: Annotated[
+        Literal["hindsight", "none"], "Without a database: judge by what the whole conversation shows, or by nothing."
+    ] = "hindsight",
+    out: Annotated[Path, "--out DIR", "Folder for summary.json, calls.jsonl and the rest."] = Path("out"),
+    document: DocumentOption = None,
+    tasks: Annotated[
+        Path | None, "--tasks FILE", "Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes."
+    ] = None,
+    agent: Annotated[str | None, "--agent NAME", "Count every conversation under this name."] = None,
+    jobs: Annotated[Count, "--jobs N", "Worker processes; the results do not depend on N."] = 1,
+    report: Annotated[bool, "Also write report.html."] = False,
+    criterion: Annotated[
+        Criterion | None,
+        "Whether what was seen must decide the policy, or (strict) every fact it looks at must have been seen.",
+        {"show_default": "what the pack names, else determined"},
+    ] = None,
+    fail_on: Annotated[
+        tuple[str, ...],
+        Word(("violation", "near_miss", "rule")),
+        "Exit with 1 if there is such a finding (near_miss: or a violation); may be repeated.",
+    ] = (),
+    min_severity: Annotated[
+        str, click.Choice(("high", "medium", "low")), "For --fail-on: count only policies at least this severe."
+    ] = "low",
+    baseline: Annotated[
+        Path | None, "--baseline DIR", "Folder of an earlier audit: only what is new counts for --fail-on."
+    ] = None,
+    waivers: Annotated[
+        Path | None, "--waivers FILE", "Findings that somebody answers for, each with a reason and an expiry date."
+    ] = None,
+    sarif: Annotated[Path | None, "--sarif FILE", "Also write the findings as SARIF 2.1.0."] = None,
+    junit: Annotated[Path | None, "--junit FILE", "Also write the calls as JUnit XML."] = None,
+    search: Annotated[
+        str,
+        "--search llm[:MODEL]",
+        "Where no observation shows a fact, ask a model whether a result does; what it quotes must stand "
+        "there. llm:batch:DIR writes the questions down.",
+    ] = "",
+    searched: Annotated[
+        Path | None, "--searched DIR", "Where answers to --search are kept; by default OUT-search."
+    ] = None,
+    redact: Annotated[bool, "Leave out the text of the logs, and write pseudonyms for ids."] = False,
+    redact_key: Annotated[
+        str | None,
+        "--redact-key TEXT",
+        "Keeps pseudonyms the same from run to run; without it they are random.",
+        {"envvar": "BYLAW_REDACT_KEY", "show_envvar": True},
+    ] = None,
+    asking: ModelOptions,
+    budget: Annotated[
+        Count,
+        "--budget N",
+        "For --llm: the most requests that are sent; what they cost is told before.",
+    ] = 1000,
+    batch: Batch,
 ) -> int:
     """Audit recorded conversations under a policy pack."""
-    batch = Batch.of(large)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
     batch.check(needing | {"--search": search})
     key = redaction_key(redact_key) if redact else None
@@ -177,7 +111,7 @@ def audit_command(
     waived = read_waivers(waivers) if waivers is not None else None
     with (
         open_logs(logs, without=out) as opened,
-        open_answers(llm, memory, operations, embedder, budget=budget) as models,
+        open_answers(asking, budget=budget) as models,
     ):
         answers = models.answers
         if answers is not None and jobs > 1:
@@ -187,8 +121,8 @@ def audit_command(
         jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
-        if answers is not None and llm is not None:
-            _tell_cost(request, answers, llm, budget)
+        if answers is not None and asking.llm is not None:
+            _tell_cost(request, answers, asking.llm, budget)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:

@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from pathlib import Path
+from typing import Annotated
 
 import click
 import msgspec
@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import BylawError
 from bylaw.pack import load_pack
 from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
@@ -21,15 +22,15 @@ from bylaw.text.visible import clean, visible
 from bylaw.trace import Trajectory
 
 
-@click.command("backtest")
-@click.option("--old", metavar="PACK", required=True, help="The pack as it is.")
-@click.option("--new", metavar="PACK", required=True, help="The pack as it would be.")
-@click.option(
-    "--show", metavar="N", type=click.IntRange(min=0), default=5, help="Calls to list of each kind of change."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")
-@logs_argument
-def backtest_command(old: str, new: str, show: int, as_json: bool, logs: tuple[Path, ...]) -> int:
+@command("backtest")
+def backtest_command(
+    logs: GivenLogs,
+    *,
+    old: Annotated[str, "--old PACK", "The pack as it is."],
+    new: Annotated[str, "--new PACK", "The pack as it would be."],
+    show: Annotated[int, "--show N", click.IntRange(min=0), "Calls to list of each kind of change."] = 5,
+    as_json: Annotated[bool, "--json", "Print every change as JSON."] = False,
+) -> int:
     """Show what a change to a policy would have done to recorded calls.
 
     Lists every decision and verdict that would change, by policy, with the conversations. The recorded calls

@@ -3,9 +3,9 @@
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import click
 from msgspec import Struct
@@ -17,7 +17,6 @@ from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.trace.source import Columns
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
 _SAID_EVERY = 60.0
@@ -38,81 +37,59 @@ class ByteSize(click.ParamType[int]):
         return size
 
 
-def batch_options(command: Command) -> Command:
-    """Options of an audit of many logs; `Batch` holds them."""
-    for option in (
-        click.option(
-            "--agent-column", metavar="NAME", default="", show_default=False, help="For Parquet logs: the agent."
-        ),
-        click.option("--id-column", metavar="NAME", default="", show_default=False, help="For Parquet logs: the id."),
-        click.option(
-            "--messages-column",
-            metavar="NAME",
-            default="",
-            show_default=False,
-            help="For Parquet logs: the messages, a list or JSON text; by default `messages` or the like.",
-        ),
-        click.option(
-            "--shard-size",
-            metavar="SIZE",
-            type=ByteSize(),
-            default="16M",
-            help="For --engine: bytes of a log that are judged at a time; the results do not depend on it.",
-        ),
-        click.option(
-            "--update",
-            is_flag=True,
-            help="Add to the tables in OUT: read only logs that are new or changed; a conversation that comes again"
-            " takes the place of the earlier one.",
-        ),
-        click.option("--address", metavar="HOST:PORT", help="For --engine ray: the cluster; by default this machine."),
-        click.option(
-            "--engine",
-            type=click.Choice(("local", "ray")),
-            help="Judge in shards that a killed run is taken up from: --jobs processes here, or of a Ray cluster.",
-            show_default="local for parquet, else none",
-        ),
-        click.option(
-            "--format",
-            "format",
-            type=click.Choice(("jsonl", "parquet", "both")),
-            default="jsonl",
-            help="Lines, or typed tables in OUT/tables for `bylaw sql`, pandas, Spark.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-class Batch(Struct, frozen=True):
+class Batch(Struct, frozen=True, kw_only=True):
     """What was asked for."""
 
-    format: Literal["jsonl", "parquet", "both"]
-    engine: Literal["local", "ray"] | None
-    address: str | None
-    shard_size: int
-    columns: Columns
-    update: bool = False
-    """Add to what the output holds."""
+    format: Annotated[
+        Literal["jsonl", "parquet", "both"], "Lines, or typed tables in OUT/tables for `bylaw sql`, pandas, Spark."
+    ] = "jsonl"
+    engine: Annotated[
+        Literal["local", "ray"] | None,
+        "Judge in shards that a killed run is taken up from: --jobs processes here, or of a Ray cluster.",
+        {"show_default": "local for parquet, else none"},
+    ] = None
+    address: Annotated[str | None, "--address HOST:PORT", "For --engine ray: the cluster; by default this machine."] = (
+        None
+    )
+    update: Annotated[
+        bool,
+        "Add to the tables in OUT: read only logs that are new or changed; a conversation that comes again takes the"
+        " place of the earlier one.",
+    ] = False
+    shard_size: Annotated[
+        int,
+        "--shard-size SIZE",
+        ByteSize(),
+        "For --engine: bytes of a log that are judged at a time; the results do not depend on it.",
+        {"default": "16M"},
+    ]
+    messages_column: Annotated[
+        str,
+        "--messages-column NAME",
+        "For Parquet logs: the messages, a list or JSON text; by default `messages` or the like.",
+    ] = ""
+    id_column: Annotated[str, "--id-column NAME", "For Parquet logs: the id."] = ""
+    agent_column: Annotated[str, "--agent-column NAME", "For Parquet logs: the agent."] = ""
 
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> "Batch":
-        """The options as the command line gives them."""
-        columns = Columns(options["messages_column"], options["id_column"], options["agent_column"])
-        update = options["update"]
-        # What is added to is tables: nobody said lines, which are the default.
-        written = "parquet" if update and options["format"] == "jsonl" else options["format"]
-        return cls(written, options["engine"], options["address"], options["shard_size"], columns, update)
+    @property
+    def columns(self) -> Columns:
+        """What Parquet logs call what they hold."""
+        return Columns(self.messages_column, self.id_column, self.agent_column)
+
+    @property
+    def written(self) -> Literal["jsonl", "parquet", "both"]:
+        """What is written. What is added to is tables: nobody said lines, which are the default."""
+        return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property
     def in_shards(self) -> bool:
         """Whether the small audit will not do."""
-        return self.format != "jsonl" or self.engine is not None
+        return self.written != "jsonl" or self.engine is not None
 
     @property
     def has_lines(self) -> bool:
         """Whether files of lines are written."""
-        return self.format != "parquet"
+        return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
         """Refuse what cannot be had together; `wanted` are other options, by name."""
@@ -143,7 +120,7 @@ class Batch(Struct, frozen=True):
         engine = RayEngine(request.jobs, self.address) if self.engine == "ray" else LocalEngine(request.jobs)
         if self.update:
             return self._add(request, out, engine)
-        formats: Any = ("jsonl", "parquet") if self.format == "both" else (self.format,)
+        formats: Any = ("jsonl", "parquet") if self.written == "both" else (self.written,)
         return audit_in_shards(request, out, engine, formats=formats, size=self.shard_size, progress=_Speedometer())
 
     def _add(self, request: Request, out: Path, engine: Any) -> Report:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from bylaw.bench.tally import Rate
 from bylaw.cli.bench_shieldagent import shieldagent_command
+from bylaw.cli.command import command
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
 
@@ -24,28 +25,22 @@ def bench_command() -> None:
     """Measure a pack on recorded runs of others: attacks stopped, good runs disturbed."""
 
 
-@bench_command.command("agentdojo")
-@click.argument(
-    "runs", nargs=-1, required=True, type=click.Path(path_type=Path), help="Files of AgentDojo's runs, one a line."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
-@click.option(
-    "--llm", metavar="MODEL", help="Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
-)
-@click.option(
-    "--allowances",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="What requests allow, as it was answered before; new answers are added.",
-)
-@click.option(
-    "--adaptive",
-    metavar="SEED",
-    type=int,
-    help="Rewrite the attacks as one who knows the defence would, by a seed, and tell of each trick what is stopped.",
-)
+@command("agentdojo", bench_command)
 def agentdojo_command(
-    runs: tuple[Path, ...], as_json: bool, llm: str | None, allowances: Path | None, adaptive: int | None
+    runs: Annotated[tuple[Path, ...], "Files of AgentDojo's runs, one a line."],
+    *,
+    as_json: Annotated[bool, "--json", "Print all numbers as JSON, with every class that was got wrong."] = False,
+    llm: Annotated[
+        str | None, "--llm MODEL", "Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
+    ] = None,
+    allowances: Annotated[
+        Path | None, "--allowances FILE", "What requests allow, as it was answered before; new answers are added."
+    ] = None,
+    adaptive: Annotated[
+        int | None,
+        "--adaptive SEED",
+        "Rewrite the attacks as one who knows the defence would, by a seed, and tell of each trick what is stopped.",
+    ] = None,
 ) -> None:
     """Attacks stopped and good runs disturbed, on AgentDojo's recorded runs.
 

@@ -1,33 +1,34 @@
 """`bylaw bench shieldagent`: poisoned agents at the clinic's desk, as ShieldAgent-Bench counts them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from bylaw.cli.command import command
 
-@click.command("shieldagent")
-@click.option("--seed", type=int, default=1, show_default=True, help="What the trajectories are made from.")
-@click.option(
-    "--per-cell",
-    metavar="N",
-    type=click.IntRange(min=10),
-    default=40,
-    show_default=True,
-    help="Instructions for each category of risk and each source, in each part.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, with every class that was got wrong.")
-@click.option("--llm", metavar="MODEL", help="Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR.")
-@click.option(
-    "--answers",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Answers that were recorded before; those of a model are added.",
-)
-def shieldagent_command(seed: int, per_cell: int, as_json: bool, llm: str | None, answers: Path | None) -> None:
+
+@command("shieldagent")
+def shieldagent_command(
+    *,
+    seed: Annotated[int, "What the trajectories are made from."] = 1,
+    per_cell: Annotated[
+        int,
+        "--per-cell N",
+        click.IntRange(min=10),
+        "Instructions for each category of risk and each source, in each part.",
+    ] = 40,
+    as_json: Annotated[bool, "--json", "Print all numbers as JSON, with every class that was got wrong."] = False,
+    llm: Annotated[
+        str | None, "--llm MODEL", "Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR."
+    ] = None,
+    answers: Annotated[
+        Path | None, "--answers DIR", "Answers that were recorded before; those of a model are added."
+    ] = None,
+) -> None:
     """Trajectories of poisoned agents flagged, and safe ones left alone, at the clinic's desk.
 
     Weights are learned on two parts and counted on the third. Nothing is sent anywhere unless --llm names a model.

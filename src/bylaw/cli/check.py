@@ -1,13 +1,12 @@
 """`bylaw check`: is this pack sound? Loads it, runs its cases, shows what to do next."""
 
 import json
-from pathlib import Path
-
-import click
+from typing import Annotated
 
 from bylaw.cli.checked import print_checked, print_sentences
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.word import once
+from bylaw.cli.given import DocumentOption
 from bylaw.errors import PackError
 from bylaw.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder
@@ -15,20 +14,15 @@ from bylaw.review.check import check
 from bylaw.review.noted import left_out_of
 
 
-@click.command("check")
-@click.argument("pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
-@click.option(
-    "--document",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=once,
-    multiple=True,
-    help="The policy document, where the pack only names it.",
-)
-@click.option("--all", "whole", is_flag=True, help="Show everything that was found, however long it is.")
-@click.option("--sentences", is_flag=True, help="List every sentence with what covers it.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON, one report per line.")
-def check_command(pack: str, document: Path | None, whole: bool, sentences: bool, as_json: bool) -> int:
+@command("check")
+def check_command(
+    pack: Annotated[str, "PACK", "A pack's folder, or the name of one that comes with Bylaw."],
+    *,
+    document: DocumentOption = None,
+    whole: Annotated[bool, "--all", "Show everything that was found, however long it is."] = False,
+    sentences: Annotated[bool, "List every sentence with what covers it."] = False,
+    as_json: Annotated[bool, "--json", "Print what was found as JSON, one report per line."] = False,
+) -> int:
     """Check a pack: what to do next, whether its cases pass, what covers each sentence."""
     root = find_folder(pack)
     folder = read_folder(root)

@@ -5,11 +5,13 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 from msgspec.structs import replace
 
+from bylaw.cli.command import command
+from bylaw.cli.given import Count
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,80 +21,45 @@ if TYPE_CHECKING:
     from bylaw.llm.meter import Price
     from bylaw.policy.folder import PackFolder
 
-_FILE = click.Path(path_type=Path)
 
-
-@click.command("compile")
-@click.option(
-    "--document",
-    "documents",
-    multiple=True,
-    type=_FILE,
-    metavar="FILE",
-    help="The policy document: Markdown, text, HTML, PDF or DOCX, or a folder of such. May be given several times.",
-)
-@click.option(
-    "--tools",
-    multiple=True,
-    metavar="FILE",
-    help="A catalogue: OpenAPI, MCP tools/list, function definitions; or Python: `tools.py`, `module:function`.",
-)
-@click.option("--logs", multiple=True, type=_FILE, metavar="LOGS", help="Conversations that show what tools return.")
-@click.option(
-    "--labels",
-    type=_FILE,
-    metavar="FILE",
-    help="Which calls in the logs were safe, as JSON lines: rules get weights.",
-)
-@click.option("--out", type=_FILE, default="pack", metavar="DIR", help="Folder for the pack.")
-@click.option(
-    "--update",
-    type=_FILE,
-    metavar="PACK",
-    help="Update this pack, whose document changed: redo only what the change touches.",
-)
-@click.option("--name", default="", metavar="NAME", help="The pack's name; by default that of the folder.")
-@click.option("--now", default="", metavar="TIME", help="A fixed clock, where logs do not say when they happened.")
-@click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
-@click.option("--kept", type=_FILE, metavar="DIR", help="Folder that keeps each answer with its question.")
-@click.option("--stream", is_flag=True, help="Stream answers, for an endpoint that requires it.")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="The most tokens an answer may have.")
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=4, metavar="N", help="The most questions asked at once."
-)
-@click.option("--price", default="", metavar="IN,OUT", help="Dollars for a million tokens in and out, such as 2.5,10.")
-@click.option("--refine", default=0, metavar="N", help="Refine up to N rules: make them verifiable, merge duplicates.")
-@click.option(
-    "--embedder",
-    default="",
-    metavar="NAME",
-    help="For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
-@click.option(
-    "--as-is", is_flag=True, help="Do not wait for answers: a policy whose questions have none gets no check."
-)
-@click.option("--overwrite", is_flag=True, help="Write over a pack that was compiled before.")
+@command("compile")
 def compile_command(
-    documents: tuple[Path, ...],
-    tools: tuple[str, ...],
-    logs: tuple[Path, ...],
-    labels: Path | None,
-    out: Path,
-    update: Path | None,
-    name: str,
-    now: str,
-    llm: str,
-    kept: Path | None,
-    stream: bool,
-    max_tokens: int | None,
-    concurrency: int,
-    price: str,
-    refine: int,
-    embedder: str,
-    dry_run: bool,
-    as_is: bool,
-    overwrite: bool,
+    *,
+    documents: Annotated[
+        tuple[Path, ...],
+        "--document FILE",
+        "The policy document: Markdown, text, HTML, PDF or DOCX, or a folder of such. May be given several times.",
+    ] = (),
+    tools: Annotated[
+        tuple[str, ...],
+        "--tools FILE",
+        "A catalogue: OpenAPI, MCP tools/list, function definitions; or Python: `tools.py`, `module:function`.",
+    ] = (),
+    logs: Annotated[tuple[Path, ...], "--logs LOGS", "Conversations that show what tools return."] = (),
+    labels: Annotated[
+        Path | None, "--labels FILE", "Which calls in the logs were safe, as JSON lines: rules get weights."
+    ] = None,
+    out: Annotated[Path, "--out DIR", "Folder for the pack."] = Path("pack"),
+    update: Annotated[
+        Path | None, "--update PACK", "Update this pack, whose document changed: redo only what the change touches."
+    ] = None,
+    name: Annotated[str, "--name NAME", "The pack's name; by default that of the folder."] = "",
+    now: Annotated[str, "--now TIME", "A fixed clock, where logs do not say when they happened."] = "",
+    llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
+    kept: Annotated[Path | None, "--kept DIR", "Folder that keeps each answer with its question."] = None,
+    stream: Annotated[bool, "Stream answers, for an endpoint that requires it."] = False,
+    max_tokens: Annotated[Count | None, "--max-tokens N", "The most tokens an answer may have."] = None,
+    concurrency: Annotated[Count, "--concurrency N", "The most questions asked at once."] = 4,
+    price: Annotated[str, "--price IN,OUT", "Dollars for a million tokens in and out, such as 2.5,10."] = "",
+    refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable, merge duplicates."] = 0,
+    embedder: Annotated[
+        str,
+        "--embedder NAME",
+        "For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+    ] = "",
+    dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
+    as_is: Annotated[bool, "Do not wait for answers: a policy whose questions have none gets no check."] = False,
+    overwrite: Annotated[bool, "Write over a pack that was compiled before."] = False,
 ) -> int:
     """Compile a policy document and a catalogue of tools into a pack."""
     from bylaw.answering.embedder import open_embedder

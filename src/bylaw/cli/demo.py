@@ -3,9 +3,8 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
@@ -16,21 +15,18 @@ from bylaw.audit.audited import write_audited
 from bylaw.audit.report import write_report
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
 from bylaw.cli.tables import agents_table
 from bylaw.packs.clinic import story
 from bylaw.shield import Shield
 
 
-@click.command("demo")
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    default="bylaw-demo",
-    help="Folder for the demo's audit and report.",
-)
-def demo_command(out: Path) -> None:
+@command("demo")
+def demo_command(
+    *,
+    out: Annotated[Path, "--out DIR", "Folder for the demo's audit and report."] = Path("bylaw-demo"),
+) -> None:
     """Show what a near-miss is, on the shipped example."""
     console = open_console()
     out.mkdir(parents=True, exist_ok=True)
@@ -147,12 +143,12 @@ def _shielded(record: dict[str, Any], shield: Shield, console: Console) -> None:
 def _next(report: Path, console: Console) -> None:
     console.print(Rule(Text("6  Look, then try your own logs", style="bold"), align="left", style="dim"))
     console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
-    for command in (
+    for line in (
         "bylaw scan LOGS                        what they tell without a pack",
         "bylaw init LOGS --document POLICY.md   a pack to start from",
         "bylaw audit LOGS --pack pack --report  violations and near-misses",
     ):
-        console.print(f"  {command}", markup=False)
+        console.print(f"  {line}", markup=False)
 
 
 def _excerpt(text: str) -> str:

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
@@ -14,10 +14,11 @@ from rich.text import Text
 from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
+from bylaw.cli.command import command
 from bylaw.cli.consent_hint import consent_hints, is_spelt_otherwise
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
-from bylaw.cli.word import Word
+from bylaw.cli.given import Audited, Word
 from bylaw.engine.wording import (
     fact_words,
     host_words,
@@ -43,41 +44,28 @@ EXAMPLE = "(example written by init)"
 """Stands in the definition of a policy that cites a sentence which its guard does not hold anyone to."""
 
 
-@click.command("explain")
-@click.argument("out", type=click.Path(path_type=Path), help="The folder an audit wrote.")
-@click.argument(
-    "name",
-    metavar="[ID]",
-    required=False,
-    help="The id of a conversation or of a finding, or its first characters; without it, findings are listed.",
-)
-@click.argument(
-    "step",
-    type=int,
-    required=False,
-    help="The step of a write call or of a broken rule; without it, all of them are listed.",
-)
-@click.option("--policy", metavar="ID", multiple=True, help="List only findings of this policy; may be repeated.")
-@click.option("--tool", metavar="NAME", multiple=True, help="List only findings on calls of this tool.")
-@click.option("--agent", metavar="NAME", multiple=True, help="List only findings of this agent.")
-@click.option(
-    "--verdict",
-    multiple=True,
-    type=Word(("violation", "near_miss", "rule", "uninformed", "inconclusive")),
-    help="List only findings of this kind; may be repeated.",
-)
-@click.option("--severity", multiple=True, type=click.Choice(SEVERITIES), help="List only findings this severe.")
-@click.option("--all", "whole", is_flag=True, help="List every finding, not only the first 30.")
+@command("explain")
 def explain_command(
-    out: Path,
-    name: str | None,
-    step: int | None,
-    policy: tuple[str, ...],
-    tool: tuple[str, ...],
-    agent: tuple[str, ...],
-    verdict: tuple[str, ...],
-    severity: tuple[str, ...],
-    whole: bool,
+    out: Audited,
+    name: Annotated[
+        str | None,
+        "[ID]",
+        "The id of a conversation or of a finding, or its first characters; without it, findings are listed.",
+    ] = None,
+    step: Annotated[
+        int | None, "The step of a write call or of a broken rule; without it, all of them are listed."
+    ] = None,
+    *,
+    policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy; may be repeated."] = (),
+    tool: Annotated[tuple[str, ...], "--tool NAME", "List only findings on calls of this tool."] = (),
+    agent: Annotated[tuple[str, ...], "--agent NAME", "List only findings of this agent."] = (),
+    verdict: Annotated[
+        tuple[str, ...],
+        Word(("violation", "near_miss", "rule", "uninformed", "inconclusive")),
+        "List only findings of this kind; may be repeated.",
+    ] = (),
+    severity: Annotated[tuple[str, ...], click.Choice(SEVERITIES), "List only findings this severe."] = (),
+    whole: Annotated[bool, "--all", "List every finding, not only the first 30."] = False,
 ) -> None:
     """Explain the verdict on one call, or a broken rule; without an id, list the findings."""
     console = open_console()

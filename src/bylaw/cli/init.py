@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-import click
 import msgspec
 
-from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.cli.command import command
+from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.catalogue import read_catalogue
@@ -17,41 +18,33 @@ from bylaw.policy.tool import Effect
 from bylaw.scan.override import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 from bylaw.scan.stored import stored_in, world_lines
+from bylaw.trace.log_file import LogFile
 
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
 
-@click.command("init")
-@logs_argument
-@click.option(
-    "--document",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The policy document, Markdown or plain text (`bylaw compile` also reads PDF, DOCX and HTML).",
-)
-@click.option("--policy", type=click.Path(path_type=Path), hidden=True, help="What --document was called before.")
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default="pack", help="Folder for the new pack.")
-@click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects you corrected after a scan.")
-@click.option(
-    "--tools",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack.",
-)
-@click.option(
-    "--world",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The database the tools look into, JSON or SQLite: says which things it holds, and where.",
-)
+@command("init")
 def init_command(
-    logs: tuple[Path, ...],
-    document: Path | None,
-    policy: Path | None,
-    out: Path,
-    effects: Path | None,
-    tools: Path | None,
-    world: Path | None,
+    logs: GivenLogs,
+    *,
+    document: Annotated[
+        Path | None,
+        "--document FILE",
+        "The policy document, Markdown or plain text (`bylaw compile` also reads PDF, DOCX and HTML).",
+    ] = None,
+    policy: Annotated[Path | None, "What --document was called before.", {"hidden": True}] = None,
+    out: Annotated[Path, "--out DIR", "Folder for the new pack."] = Path("pack"),
+    effects: Annotated[Path | None, "--effects FILE", "Effects you corrected after a scan."] = None,
+    tools: Annotated[
+        Path | None,
+        "--tools FILE",
+        "The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack.",
+    ] = None,
+    world: Annotated[
+        Path | None,
+        "--world FILE",
+        "The database the tools look into, JSON or SQLite: says which things it holds, and where.",
+    ] = None,
 ) -> int:
     """Start a pack from logs and a policy document.
 
@@ -112,7 +105,7 @@ def _guard(made: Skeleton) -> str:
 
 
 def init_pack(
-    logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None, tools: Path | None = None
+    logs: Sequence[LogFile], policy: Path, out: Path, *, effects: Path | None = None, tools: Path | None = None
 ) -> Skeleton:
     """Write the pack's files into `out`; nothing that is there already is touched."""
     document = read_document(policy)

@@ -7,25 +7,28 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import click
+import msgspec
+from msgspec import Struct
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
+from bylaw.cli.given import Json
 from bylaw.cli.group import InOrder
-from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
+from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.cli.log_removal import fold_command, remove_command
 from bylaw.cli.person import person
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store
 from bylaw.record.approval import Approval, Status
+from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:
     from bylaw.shield.history import History
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("log", cls=InOrder)
@@ -33,18 +36,17 @@ def log_command() -> None:
     """The decision log: verify it, export it, answer approvals, remove conversations."""
 
 
-@log_command.command("verify")
-@log_option
-@click.option("--tenant", help="Only this tenant's chain.")
-@click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
-@click.option(
-    "--anchors",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="What `bylaw serve` noted of the log; by default LOG.anchors, where it is there.",
-)
-@_json
-def verify_command(where: str, tenant: str | None, head: str, anchors: Path | None, as_json: bool) -> int:
+@command("verify", log_command)
+def verify_command(
+    *,
+    where: LogPlace,
+    tenant: Annotated[str | None, "Only this tenant's chain."] = None,
+    head: Annotated[str, "--head HASH", "A hash noted earlier, which must still stand in the chain."] = "",
+    anchors: Annotated[
+        Path | None, "--anchors FILE", "What `bylaw serve` noted of the log; by default LOG.anchors, where it is there."
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Check whether anything in the log was changed, removed or added.
 
     The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. Whether the
@@ -65,7 +67,7 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
     found = [verify(store, name, head=head, anchors=noted) for name in tenants]
     if as_json:
-        _print([_plain(each) for each in found])
+        _print([msgspec.to_builtins(each) for each in found])
     console = open_console()
     for each in found if not as_json else ():
         removed = f", of which {each.removed:,} were removed" if each.removed else ""
@@ -84,20 +86,17 @@ def verify_command(where: str, tenant: str | None, head: str, anchors: Path | No
     return 1 if any(each.faults for each in found) else 0
 
 
-@log_command.command("export")
-@log_option
-@tenant_option
-@click.option("--out", type=click.Path(path_type=Path), help="File to write; by default standard output.")
-@click.option(
-    "--format",
-    "format",
-    type=click.Choice(("jsonl", "parquet")),
-    default="jsonl",
-    help="Lines, or a Parquet file with the decisions beside the messages; that needs --out.",
-)
-@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
+@command("export", log_command)
 def export_command(
-    where: str, tenant: str, out: Path | None, format: Literal["jsonl", "parquet"], conversations: tuple[str, ...]
+    conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    out: Annotated[Path | None, "File to write; by default standard output."] = None,
+    format: Annotated[
+        Literal["jsonl", "parquet"],
+        "Lines, or a Parquet file with the decisions beside the messages; that needs --out.",
+    ] = "jsonl",
 ) -> int:
     """Write conversations as `bylaw audit` reads them, one per line or row.
 
@@ -185,12 +184,14 @@ def _is_of_log(out: Path, where: str) -> bool:
     )
 
 
-@log_command.command("approvals")
-@log_option
-@tenant_option
-@click.option("--all", "every", is_flag=True, help="Also list those that are answered or over.")
-@_json
-def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> int:
+@command("approvals", log_command)
+def approvals_command(
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    every: Annotated[bool, "--all", "Also list those that are answered or over."] = False,
+    as_json: Json = False,
+) -> int:
     """List the calls that wait for a person.
 
     Each is checked against the entries of its conversation; the exit status is 1 if they do not confirm one.
@@ -204,7 +205,7 @@ def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> in
     found = [each for each in found if every or each.expires > now]
     wrong = unsupported(store, tenant, found)
     if as_json:
-        _print([_plain(each) | ({"fault": wrong[each.id]} if each.id in wrong else {}) for each in found])
+        _print([msgspec.to_builtins(each) | ({"fault": wrong[each.id]} if each.id in wrong else {}) for each in found])
         return 1 if wrong else 0
     console = open_console()
     for each in found:
@@ -257,46 +258,34 @@ log_command.add_command(remove_command)
 log_command.add_command(fold_command)
 
 
-_by = click.option("--by", default=person, show_default="you", help="Who answers.")
-_note = click.option("--note", default="", help="Why; the agent is told this if the answer is no.")
-_id = click.argument("approval", metavar="ID")
+class Answered(Struct, frozen=True, kw_only=True):
+    """How a person answers."""
+
+    where: LogPlace
+    tenant: Tenant = DEFAULT_TENANT
+    by: Annotated[str, "Who answers.", {"default": person, "show_default": "you"}]
+    note: Annotated[str, "Why; the agent is told this if the answer is no."] = ""
 
 
-@log_command.command("approve")
-@log_option
-@tenant_option
-@_by
-@_note
-@_id
-def approve_command(where: str, tenant: str, by: str, note: str, approval: str) -> None:
+@command("approve", log_command)
+def approve_command(approval: Annotated[str, "ID"], *, said: Answered) -> None:
     """Say yes to one call, once."""
-    _answer("approved", where, tenant, by, note, approval)
+    _answer("approved", approval, said)
 
 
-@log_command.command("reject")
-@log_option
-@tenant_option
-@_by
-@_note
-@_id
-def reject_command(where: str, tenant: str, by: str, note: str, approval: str) -> None:
+@command("reject", log_command)
+def reject_command(approval: Annotated[str, "ID"], *, said: Answered) -> None:
     """Say no to one call."""
-    _answer("rejected", where, tenant, by, note, approval)
+    _answer("rejected", approval, said)
 
 
-def _answer(status: Status, where: str, tenant: str, by: str, note: str, approval: str) -> None:
-    existing(where)
-    with Log(where) as log:
+def _answer(status: Status, approval: str, said: Answered) -> None:
+    existing(said.where)
+    with Log(said.where) as log:
         answer = log.approve if status == "approved" else log.reject
-        answered = answer(approval, by=by, note=note, tenant=tenant)
-    request = answered.request
-    open_console().print(Text(f"{answered.id}: {request.tool} {status} by {by}"), soft_wrap=True)
-
-
-def _plain(record: Any) -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(record)
+        answered = answer(approval, by=said.by, note=said.note, tenant=said.tenant)
+    told = f"{answered.id}: {answered.request.tool} {status} by {said.by}"
+    open_console().print(Text(told), soft_wrap=True)
 
 
 def _print(value: Any) -> None:

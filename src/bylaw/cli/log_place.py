@@ -1,18 +1,16 @@
 """Which log a command is about, and whose part of it."""
 
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from bylaw.errors import UsageError
 from bylaw.record import Store, open_store
-from bylaw.record.entry import DEFAULT_TENANT
 
 MOST = 5
 """Tenants that a message names at most."""
 
-log_option = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
-tenant_option = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
+LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
+Tenant = Annotated[str, "Whose part of the log."]
 
 
 def existing(where: str) -> Store:

@@ -4,14 +4,16 @@ import json
 import time
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Annotated
 
-import click
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
+from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.errors import UsageError
 from bylaw.record import Store
+from bylaw.record.entry import DEFAULT_TENANT
 
 LEAST = 3
 """Characters of what conversations are looked through for, at least."""
@@ -19,28 +21,22 @@ LIVE = 24 * 3600.0
 """Seconds after which a conversation is taken to have ended."""
 
 
-@click.command("remove")
-@log_option
-@tenant_option
-@click.option(
-    "--before", metavar="TIME", help="All conversations that ended before: 2026-03-31, or with a time of day."
-)
-@click.option("--even-live", is_flag=True, help="Also conversations of the last day, which may still go on.")
-@click.option(
-    "--person",
-    metavar="NAME=VALUE",
-    help="All conversations of one person: those whose context says so, such as signed_in_as=C7.",
-)
-@click.option("--mentions", metavar="TEXT", help="All conversations in which these words stand anywhere.")
-@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
+@command("remove")
 def remove_command(
-    where: str,
-    tenant: str,
-    before: str | None,
-    even_live: bool,
-    person: str | None,
-    mentions: str | None,
-    conversations: tuple[str, ...],
+    conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    before: Annotated[
+        str | None, "--before TIME", "All conversations that ended before: 2026-03-31, or with a time of day."
+    ] = None,
+    even_live: Annotated[bool, "Also conversations of the last day, which may still go on."] = False,
+    person: Annotated[
+        str | None,
+        "--person NAME=VALUE",
+        "All conversations of one person: those whose context says so, such as signed_in_as=C7.",
+    ] = None,
+    mentions: Annotated[str | None, "--mentions TEXT", "All conversations in which these words stand anywhere."] = None,
 ) -> int:
     """Take out of the log, for good, what conversations say.
 
@@ -68,11 +64,13 @@ def remove_command(
     return 0
 
 
-@click.command("fold")
-@log_option
-@tenant_option
-@click.option("--before", metavar="TIME", required=True, help="Entries before: 2026-03-31, or with a time of day.")
-def fold_command(where: str, tenant: str, before: str) -> int:
+@command("fold")
+def fold_command(
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    before: Annotated[str, "--before TIME", "Entries before: 2026-03-31, or with a time of day."],
+) -> int:
     """Take the emptied beginning of the log out of the database, after `log remove`.
 
     What `log remove` has emptied keeps a hash an entry, as long as the log. This takes out all entries before a time,

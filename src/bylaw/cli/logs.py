@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from msgspec import Struct
@@ -29,14 +29,12 @@ class LogArgument(click.ParamType[LogFile]):
         return log_file(value)
 
 
-logs_argument = click.argument(
-    "logs",
-    nargs=-1,
-    required=True,
-    type=LogArgument(),
-    metavar="LOGS...",
-    help="Files, folders, patterns (`day-*.jsonl`) or URLs (s3://...) of recorded conversations; - is standard input.",
-)
+GivenLogs = Annotated[
+    tuple[LogFile, ...],
+    "LOGS...",
+    LogArgument(),
+    "Files, folders, patterns (`day-*.jsonl`) or URLs (s3://...) of recorded conversations; - is standard input.",
+]
 _PLAIN = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_PLAIN, *(f"{each}{packed}" for each in _PLAIN for packed in (".gz", ".zst")), ".eval", ".parquet")
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0")

@@ -9,12 +9,14 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import click
 
-from bylaw.cli.answers import answers_options, open_answers
+from bylaw.cli.answers import ModelOptions, open_answers
+from bylaw.cli.command import command
+from bylaw.cli.given import PackOption
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
@@ -30,63 +32,48 @@ UNNAMED = (
 )
 
 
-@click.command("proxy")
-@click.option(
-    "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
-)
-@click.option(
-    "--earlier", metavar="PACK", multiple=True, help="An older version that open conversations may still use."
-)
-@click.option("--log", metavar="FILE", help="Keep every decision there: a file, or `postgresql://...`.")
-@click.option("--url", metavar="URL", help="The server to stand before, where it is reached by streamable HTTP.")
-@click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP there, not standard input and output.")
-@click.option(
-    "--allow-host", metavar="NAME", multiple=True, help="For --listen: another name that requests may be sent to."
-)
-@click.option("--key-argument", metavar="NAME", help="Argument of the tools that names the conversation.")
-@click.option("--conversation", metavar="NAME", help="The conversation for calls that do not name one.")
-@click.option(
-    "--posture", type=click.Choice(["enforce", "advise", "shadow"]), help="Use this posture instead of the pack's own."
-)
-@click.option(
-    "--context", metavar="NAME=VALUE", multiple=True, help="A fact that you vouch for, such as `caller=P121`."
-)
-@click.option(
-    "--state-key",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
-)
-@click.option(
-    "--tools",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
-)
-@click.option(
-    "--hide", is_flag=True, help="List only tools that the user's request may need, and those that only read."
-)
-@answers_options
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@command("proxy")
 def proxy_command(
-    pack: str,
-    earlier: tuple[str, ...],
-    log: str | None,
-    url: str | None,
-    listen: str | None,
-    allow_host: tuple[str, ...],
-    key_argument: str | None,
-    conversation: str | None,
-    posture: Posture | None,
-    context: tuple[str, ...],
-    state_key: Path | None,
-    tools: Path | None,
-    hide: bool,
-    command: tuple[str, ...],
-    llm: str | None,
-    memory: Path | None,
-    operations: tuple[str, ...],
-    embedder: str,
+    command: Annotated[tuple[str, ...], click.UNPROCESSED] = (),
+    *,
+    pack: PackOption,
+    earlier: Annotated[
+        tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."
+    ] = (),
+    log: Annotated[str | None, "--log FILE", "Keep every decision there: a file, or `postgresql://...`."] = None,
+    url: Annotated[
+        str | None, "--url URL", "The server to stand before, where it is reached by streamable HTTP."
+    ] = None,
+    listen: Annotated[
+        str | None, "--listen HOST:PORT", "Serve streamable HTTP there, not standard input and output."
+    ] = None,
+    allow_host: Annotated[
+        tuple[str, ...], "--allow-host NAME", "For --listen: another name that requests may be sent to."
+    ] = (),
+    key_argument: Annotated[
+        str | None, "--key-argument NAME", "Argument of the tools that names the conversation."
+    ] = None,
+    conversation: Annotated[
+        str | None, "--conversation NAME", "The conversation for calls that do not name one."
+    ] = None,
+    posture: Annotated[Posture | None, "Use this posture instead of the pack's own."] = None,
+    context: Annotated[
+        tuple[str, ...], "--context NAME=VALUE", "A fact that you vouch for, such as `caller=P121`."
+    ] = (),
+    state_key: Annotated[
+        Path | None,
+        "--state-key FILE",
+        click.Path(exists=True, dir_okay=False, path_type=Path),
+        "A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
+    ] = None,
+    tools: Annotated[
+        Path | None,
+        "--tools FILE",
+        click.Path(dir_okay=False, path_type=Path),
+        "Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
+    ] = None,
+    hide: Annotated[bool, "List only tools that the user's request may need, and those that only read."] = False,
+    asking: ModelOptions,
 ) -> None:
     """Stand between an MCP client and an MCP server, and decide on every tool call.
 
@@ -105,7 +92,7 @@ def proxy_command(
     except ImportError as error:
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
-    with open_answers(llm, memory, operations, embedder) as models:
+    with open_answers(asking) as models:
 
         def load() -> Shield:
             shield = Shield(

@@ -1,29 +1,20 @@
 """`bylaw report`: one self-contained page from what an audit wrote."""
 
 from pathlib import Path
+from typing import Annotated
 
-import click
-
+from bylaw.cli.command import command
+from bylaw.cli.given import Audited
 from bylaw.errors import UsageError
 
 
-@click.command("report")
-@click.argument("out", type=click.Path(path_type=Path), help="The folder an audit wrote.")
-@click.option(
-    "--to",
-    "target",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where to write it; by default OUT/report.html.",
-)
-@click.option(
-    "--opening",
-    metavar="ID",
-    default="",
-    show_default=False,
-    help="The finding to open on; by default the most telling one.",
-)
-def report_command(out: Path, target: Path | None, opening: str) -> None:
+@command("report")
+def report_command(
+    out: Audited,
+    *,
+    target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
+    opening: Annotated[str, "--opening ID", "The finding to open on; by default the most telling one."] = "",
+) -> None:
     """Write report.html from an audit's folder."""
     from bylaw.audit.batch.lines_of_tables import lined
     from bylaw.audit.report import write_report

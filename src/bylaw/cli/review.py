@@ -5,13 +5,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import click
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
 from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
@@ -45,32 +46,20 @@ _SHOWN = 3
 """Cases of each outcome that are shown; `--cases` shows all."""
 
 
-@click.command("review")
-@click.argument("pack", metavar="PACK", help="A pack's folder.")
-@click.argument("policies", nargs=-1, metavar="[POLICY]...", help="Show these policies only.")
-@click.option(
-    "--document", default="", metavar="NAME", help="Show the policies that cite this file of the document only."
-)
-@click.option("--accept", multiple=True, metavar="POLICY", help="Accept the check of a policy as it is now.")
-@click.option("--reject", multiple=True, metavar="POLICY", help="Reject it.")
-@click.option("--unenforced", multiple=True, metavar="POLICY", help="Accept that nothing enforces a policy.")
-@click.option("--by", default="", metavar="NAME", help="Your name, for the record.")
-@click.option("--note", default="", metavar="TEXT", help="Why.")
-@click.option("--ask", is_flag=True, help="Go through what is open, and ask for each.")
-@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the review as an HTML page.")
-@click.option("--cases", "all_cases", is_flag=True, help="Show every case.")
+@command("review")
 def review_command(
-    pack: str,
-    policies: tuple[str, ...],
-    document: str,
-    accept: tuple[str, ...],
-    reject: tuple[str, ...],
-    unenforced: tuple[str, ...],
-    by: str,
-    note: str,
-    ask: bool,
-    page: Path | None,
-    all_cases: bool,
+    pack: Annotated[str, "PACK", "A pack's folder."],
+    policies: Annotated[tuple[str, ...], "[POLICY]...", "Show these policies only."] = (),
+    *,
+    document: Annotated[str, "--document NAME", "Show the policies that cite this file of the document only."] = "",
+    accept: Annotated[tuple[str, ...], "--accept POLICY", "Accept the check of a policy as it is now."] = (),
+    reject: Annotated[tuple[str, ...], "--reject POLICY", "Reject it."] = (),
+    unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that nothing enforces a policy."] = (),
+    by: Annotated[str, "--by NAME", "Your name, for the record."] = "",
+    note: Annotated[str, "--note TEXT", "Why."] = "",
+    ask: Annotated[bool, "Go through what is open, and ask for each."] = False,
+    page: Annotated[Path | None, "--page FILE", "Also write the review as an HTML page."] = None,
+    all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
     """Review a pack: sentence beside check, cases, open questions; accept or reject."""
     root = find_folder(pack)

@@ -1,15 +1,17 @@
 """`bylaw rules learn` and `bylaw rules risk`: what recorded conversations say of a pack's rules."""
 
 from pathlib import Path
-from typing import get_args
+from typing import Annotated
 
 import click
 import yaml
 from rich import box
 from rich.table import Table
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import Logs, logs_argument, open_logs
+from bylaw.cli.given import Count, PackOption
+from bylaw.cli.logs import GivenLogs, Logs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
@@ -18,29 +20,22 @@ from bylaw.rule.learning import Learned, Loss
 from bylaw.text.visible import visible
 from bylaw.trace import Trajectory
 
-_FILE = click.Path(path_type=Path)
-_pack_option = click.option(
-    "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
-)
 
-
-@click.command("learn")
-@logs_argument
-@_pack_option
-@click.option(
-    "--labels", metavar="FILE", type=_FILE, help="Which calls were safe, as JSON lines; by default the guards say."
-)
-@click.option(
-    "--out", metavar="FILE", type=_FILE, help="Where to write the weights; by default weights.yaml in the pack."
-)
-@click.option(
-    "--loss", type=click.Choice(get_args(Loss)), default="hinge", help="Bylaw's own, or Eq. 6 of the ShieldAgent paper."
-)
-@click.option(
-    "--false-alarms", metavar="SHARE", type=click.FloatRange(0, 1), help="The share of safe calls that may be stopped."
-)
+@command("learn")
 def learn_command(
-    logs: tuple[Path, ...], pack: str, labels: Path | None, out: Path | None, loss: Loss, false_alarms: float | None
+    logs: GivenLogs,
+    *,
+    pack: PackOption,
+    labels: Annotated[
+        Path | None, "--labels FILE", "Which calls were safe, as JSON lines; by default the guards say."
+    ] = None,
+    out: Annotated[
+        Path | None, "--out FILE", "Where to write the weights; by default weights.yaml in the pack."
+    ] = None,
+    loss: Annotated[Loss, "Bylaw's own, or Eq. 6 of the ShieldAgent paper."] = "hinge",
+    false_alarms: Annotated[
+        float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be stopped."
+    ] = None,
 ) -> int:
     """Learn the weights of soft rules from recorded conversations."""
     loaded = load_pack(pack)
@@ -94,11 +89,13 @@ def _write(path: Path, found: Learned, learned: dict[str, str | int]) -> None:
     path.write_text(yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-@click.command("risk")
-@logs_argument
-@_pack_option
-@click.option("--acts", metavar="N", type=click.IntRange(min=1), default=20, help="How many acts to look ahead.")
-def risk_command(logs: tuple[Path, ...], pack: str, acts: int) -> int:
+@command("risk")
+def risk_command(
+    logs: GivenLogs,
+    *,
+    pack: PackOption,
+    acts: Annotated[Count, "--acts N", "How many acts to look ahead."] = 20,
+) -> int:
     """Say how likely each rule is to be broken, going by these logs."""
     from bylaw.rule.risk import learn_chain, risk
 

@@ -3,13 +3,16 @@
 import random
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import click
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
+from bylaw.cli.given import Count, PackArgument
 from bylaw.cli.group import InOrder
 from bylaw.cli.rule_logs import learn_command, risk_command
 from bylaw.errors import UsageError
@@ -17,15 +20,13 @@ from bylaw.pack import Pack, load_pack
 from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 
-_pack_argument = click.argument("pack", help="A pack's folder, or the name of one that comes with Bylaw.")
-
 
 @click.group("rules", cls=InOrder)
 def rules_command() -> None:
     """Rules that bind whole conversations."""
 
 
-@rules_command.command("eval")
+@command("eval", rules_command)
 def eval_command() -> int:
     """Evaluate formulas on traces, as JSON lines on stdin."""
     from bylaw.rule.lines import eval_lines
@@ -33,7 +34,7 @@ def eval_command() -> int:
     return eval_lines(sys.stdin.buffer, sys.stdout.buffer)
 
 
-@rules_command.command("margin")
+@command("margin", rules_command)
 def margin_command() -> int:
     """Weigh actions under rules, as JSON lines on stdin."""
     from bylaw.rule.margin import margin_lines
@@ -41,9 +42,10 @@ def margin_command() -> int:
     return margin_lines(sys.stdin.buffer, sys.stdout.buffer)
 
 
-@rules_command.command("list")
-@_pack_argument
-def list_command(pack: str) -> None:
+@command("list", rules_command)
+def list_command(
+    pack: PackArgument,
+) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
     console = open_console()
@@ -59,13 +61,13 @@ def list_command(pack: str) -> None:
             console.print(Text(f"    {name}: {predicate.description or predicate.way}", style="dim"))
 
 
-@rules_command.command("draw")
-@_pack_argument
-@click.argument("name", help="A rule (its automaton), or an action (its circuit).")
-@click.option(
-    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Where to write the SVG; by default standard output."
-)
-def draw_command(pack: str, name: str, out: Path | None) -> None:
+@command("draw", rules_command)
+def draw_command(
+    pack: PackArgument,
+    name: Annotated[str, "A rule (its automaton), or an action (its circuit)."],
+    *,
+    out: Annotated[Path | None, "--out FILE", "Where to write the SVG; by default standard output."] = None,
+) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
     picture = draw(load_pack(pack), name)
     if out is None:
@@ -91,9 +93,10 @@ def draw(pack: Pack, name: str) -> str:
     raise UsageError(f"`{name}` is neither a rule nor an action of `{pack.name}`", hint=f"known: {known}")
 
 
-@rules_command.command("clusters")
-@_pack_argument
-def clusters_command(pack: str) -> None:
+@command("clusters", rules_command)
+def clusters_command(
+    pack: PackArgument,
+) -> None:
     """Group a pack's predicates; show the rules on each action."""
     from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
 
@@ -116,13 +119,13 @@ def clusters_command(pack: str) -> None:
     console.print(table)
 
 
-@rules_command.command("simulate")
-@_pack_argument
-@click.option(
-    "--steps", metavar="N", type=click.IntRange(min=1), default=8, help="How many acts the random episode has."
-)
-@click.option("--seed", metavar="N", type=int, default=1, help="Another seed gives another episode.")
-def simulate_command(pack: str, steps: int, seed: int) -> None:
+@command("simulate", rules_command)
+def simulate_command(
+    pack: PackArgument,
+    *,
+    steps: Annotated[Count, "--steps N", "How many acts the random episode has."] = 8,
+    seed: Annotated[int, "--seed N", "Another seed gives another episode."] = 1,
+) -> None:
     """Walk the rules of a pack through a random episode."""
     from bylaw.rule.monitor import Monitor
 

@@ -3,14 +3,16 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
-import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.cli.given import Count
+from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
@@ -19,6 +21,7 @@ from bylaw.scan.effect import Guess
 from bylaw.scan.habit import FEWEST, CallPlace, Habit
 from bylaw.scan.override import effects_file, read_effects
 from bylaw.text.visible import clean
+from bylaw.trace.log_file import LogFile
 
 _SHOWN = 3
 _LEFT_OUT = 12
@@ -47,27 +50,17 @@ _LIMITS = (
 )
 
 
-@click.command("scan")
-@logs_argument
-@click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects that you corrected.")
-@click.option(
-    "--write-effects",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the guessed effects there, to be corrected.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--agent", metavar="NAME", help="Count every conversation under this name.")
-@click.option(
-    "--examples", metavar="N", type=click.IntRange(min=1), default=20, help="Calls listed per finding in the JSON."
-)
+@command("scan")
 def scan_command(
-    logs: tuple[Path, ...],
-    effects: Path | None,
-    write_effects: Path | None,
-    as_json: bool,
-    agent: str | None,
-    examples: int,
+    logs: GivenLogs,
+    *,
+    effects: Annotated[Path | None, "--effects FILE", "Effects that you corrected."] = None,
+    write_effects: Annotated[
+        Path | None, "--write-effects FILE", "Write the guessed effects there, to be corrected."
+    ] = None,
+    as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
+    agent: Annotated[str | None, "--agent NAME", "Count every conversation under this name."] = None,
+    examples: Annotated[Count, "--examples N", "Calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Show what logs tell without a pack, a model or a database."""
     found = scan_logs(
@@ -77,7 +70,7 @@ def scan_command(
 
 
 def scan_logs(
-    logs: Sequence[Path],
+    logs: Sequence[LogFile],
     *,
     effects: Path | None = None,
     write_effects: Path | None = None,

@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import click
 
-from bylaw.cli.answers import answers_options, open_answers
+from bylaw.cli.answers import ModelOptions, open_answers
+from bylaw.cli.command import command
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible
@@ -24,82 +25,50 @@ SECRET = 32
 """Characters of a session secret at least."""
 
 
-@click.command("serve")
-@click.option("--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
-@click.option(
-    "--store", "--log", metavar="LOG", default="decisions.db", help="The decision log: a file, or postgresql://..."
-)
-@click.option(
-    "--earlier", metavar="PACK", multiple=True, help="An older version that open conversations may still use."
-)
-@click.option("--host", default="127.0.0.1", help="Where to listen; beyond this machine only with --keys.")
-@click.option("--port", default=8300, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
-@click.option(
-    "--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash on each line."
-)
-@click.option(
-    "--public-url",
-    metavar="URL",
-    default="",
-    help="Where clients find the service, if not where it listens: told in the AuthZEN configuration.",
-)
-@click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
-@click.option(
-    "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and makes stops."
-)
-@click.option("--reviewer", is_flag=True, help="For --new-key: a person's key that looks and leaves notes.")
-@click.option("--viewer", is_flag=True, help="For --new-key: a person's key that only looks.")
-@click.option("--name", "holder", metavar="NAME", default="", help="For a person's key: who holds it, for the log.")
-@click.option(
-    "--proxy-header",
-    metavar="NAME",
-    default="",
-    help="A header in which a proxy names who it has signed in, such as X-Forwarded-User. Their roles are in --keys.",
-)
-@click.option("--proxy-address", metavar="IP", default="", help="Where that proxy connects from; needed with it.")
-@click.option(
-    "--webhook",
-    metavar="URL",
-    default="",
-    help="Where to post each call that waits for a person; signed with BYLAW_WEBHOOK_SECRET if that is set.",
-)
-@click.option(
-    "--anchors",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]",
-)
-@click.option(
-    "--connections",
-    default=512,
-    type=click.IntRange(1),
-    help="Connections of one address at a time, to each worker; a proxy in front is one address.",
-)
-@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that share the work.")
-@answers_options
+@command("serve")
 def serve_command(
-    pack: str | None,
-    store: str,
-    earlier: tuple[str, ...],
-    host: str,
-    port: int,
-    keys: Path | None,
-    public_url: str,
-    new_key: str | None,
-    approver: bool,
-    reviewer: bool,
-    viewer: bool,
-    holder: str,
-    proxy_header: str,
-    proxy_address: str,
-    webhook: str,
-    anchors: Path | None,
-    connections: int,
-    workers: int,
-    llm: str | None,
-    memory: Path | None,
-    operations: tuple[str, ...],
-    embedder: str,
+    *,
+    pack: Annotated[str | None, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."] = None,
+    store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
+    earlier: Annotated[
+        tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."
+    ] = (),
+    host: Annotated[str, "Where to listen; beyond this machine only with --keys."] = "127.0.0.1",
+    port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8300,
+    keys: Annotated[Path | None, "--keys FILE", "API keys: a tenant and a hash on each line."] = None,
+    public_url: Annotated[
+        str,
+        "--public-url URL",
+        "Where clients find the service, if not where it listens: told in the AuthZEN configuration.",
+    ] = "",
+    new_key: Annotated[
+        str | None, "--new-key TENANT", "Make a key, print it and the line for --keys, and stop."
+    ] = None,
+    approver: Annotated[bool, "For --new-key: a person's key, which answers approvals and makes stops."] = False,
+    reviewer: Annotated[bool, "For --new-key: a person's key that looks and leaves notes."] = False,
+    viewer: Annotated[bool, "For --new-key: a person's key that only looks."] = False,
+    holder: Annotated[str, "--name NAME", "For a person's key: who holds it, for the log."] = "",
+    proxy_header: Annotated[
+        str,
+        "--proxy-header NAME",
+        "A header in which a proxy names who it has signed in, such as X-Forwarded-User. Their roles are in --keys.",
+    ] = "",
+    proxy_address: Annotated[str, "--proxy-address IP", "Where that proxy connects from; needed with it."] = "",
+    webhook: Annotated[
+        str,
+        "--webhook URL",
+        "Where to post each call that waits for a person; signed with BYLAW_WEBHOOK_SECRET if that is set.",
+    ] = "",
+    anchors: Annotated[
+        Path | None,
+        "--anchors FILE",
+        "Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]",
+    ] = None,
+    connections: Annotated[
+        int, click.IntRange(1), "Connections of one address at a time, to each worker; a proxy in front is one address."
+    ] = 512,
+    workers: Annotated[int, click.IntRange(1, 64), "Processes that share the work."] = 1,
+    asking: ModelOptions,
 ) -> int:
     """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
 
@@ -154,7 +123,7 @@ def serve_command(
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
-        with log, open_answers(llm, memory, operations, embedder) as models:
+        with log, open_answers(asking) as models:
             desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)
             kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None

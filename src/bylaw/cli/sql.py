@@ -5,13 +5,14 @@ import json
 import sys
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 from rich import box
 from rich.table import Table
 
 from bylaw.audit.batch.query import Tables, ready_queries
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
 from bylaw.errors import UsageError
 from bylaw.text.visible import visible
@@ -22,18 +23,15 @@ _SHOWN = 200
 """Rows of a table on the screen; files get all."""
 
 
-@click.command("sql")
-@click.argument("out", required=False, type=click.Path(path_type=Path), help="The folder an audit wrote.")
-@click.argument("query", required=False, help="SQL, or the name of a ready query.")
-@click.option("--list", "listed", is_flag=True, help="Show the ready queries; with one's name, its SQL.")
-@click.option(
-    "--base",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="An earlier audit; its views are base.calls and so on.",
-)
-@click.option("--to", type=click.Choice(("table", "csv", "jsonl")), default="table", help="How to print the rows.")
-def sql_command(out: Path | None, query: str | None, listed: bool, base: Path | None, to: str) -> int:
+@command("sql")
+def sql_command(
+    out: Annotated[Path | None, "The folder an audit wrote."] = None,
+    query: Annotated[str | None, "SQL, or the name of a ready query."] = None,
+    *,
+    listed: Annotated[bool, "--list", "Show the ready queries; with one's name, its SQL."] = False,
+    base: Annotated[Path | None, "--base DIR", "An earlier audit; its views are base.calls and so on."] = None,
+    to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
+) -> int:
     """Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts."""
     ready = ready_queries()
     if listed:

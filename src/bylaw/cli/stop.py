@@ -4,38 +4,39 @@ import getpass
 import json
 import sys
 import time
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Annotated
 
 import click
 import msgspec
+from msgspec import Struct
 from rich.text import Text
 
+from bylaw.cli.command import command
 from bylaw.cli.console import open_console
+from bylaw.cli.given import Json
 from bylaw.cli.group import InOrder
-from bylaw.cli.log_place import existing, log_option, refuse_stranger, tenant_option
+from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.errors import UsageError
 from bylaw.record import Log
+from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import Stopped, Target
 from bylaw.text.duration import read_duration
 from bylaw.text.visible import clean, visible
 
-_by = click.option("--by", default=getpass.getuser, show_default="you", help="Who does it; the log says so.")
-_ways = (
-    log_option,
-    tenant_option,
-    click.option("--reason", required=True, help="Why; agents are told this."),
-    click.option("--for", "span", metavar="TIME", required=True, help="How long: 30m, 2h, 7d."),
-    click.option("--ask", is_flag=True, help="Put each write to a person, instead of refusing it."),
-    _by,
-)
+By = Annotated[str, "Who does it; the log says so.", {"default": getpass.getuser, "show_default": "you"}]
+KnownTo = Annotated[str | None, "--pack PACK", "Refuse a name that this pack does not know."]
 
 
-def _stopping(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_ways):
-        command = option(command)
-    return command
+class Terms(Struct, frozen=True, kw_only=True):
+    """Where, why and for how long something is stopped."""
+
+    where: LogPlace
+    tenant: Tenant = DEFAULT_TENANT
+    reason: Annotated[str, "Why; agents are told this."]
+    span: Annotated[str, "--for TIME", "How long: 30m, 2h, 7d."]
+    ask: Annotated[bool, "Put each write to a person, instead of refusing it."] = False
+    by: By
 
 
 @click.group("stop", cls=InOrder)
@@ -47,50 +48,40 @@ def stop_command() -> None:
     """
 
 
-_pack = click.option("--pack", metavar="PACK", help="Refuse a name that this pack does not know.")
-
-
-@stop_command.command("tool")
-@_stopping
-@_pack
-@click.argument("name")
-def tool_command(name: str, pack: str | None, **given: Any) -> None:
+@command("tool", stop_command)
+def tool_command(name: str, *, terms: Terms, pack: KnownTo = None) -> None:
     """Stop every call of a tool that may change something."""
     _check(pack, "tool", name)
-    _stop("tool", name, **given)
+    _stop("tool", name, terms)
 
 
-@stop_command.command("agent")
-@_stopping
-@click.argument("name")
-def agent_command(name: str, **given: Any) -> None:
+@command("agent", stop_command)
+def agent_command(name: str, *, terms: Terms) -> None:
     """Stop every write of an agent, by the name its runs are counted under."""
-    _stop("agent", name, **given)
+    _stop("agent", name, terms)
 
 
-@stop_command.command("policy")
-@_stopping
-@_pack
-@click.argument("name")
-def policy_command(name: str, pack: str | None, **given: Any) -> None:
+@command("policy", stop_command)
+def policy_command(name: str, *, terms: Terms, pack: KnownTo = None) -> None:
     """Stop every write that a policy binds, whatever its posture."""
     _check(pack, "policy", name)
-    _stop("policy", name, **given)
+    _stop("policy", name, terms)
 
 
-@stop_command.command("all")
-@_stopping
-def all_command(**given: Any) -> None:
+@command("all", stop_command)
+def all_command(*, terms: Terms) -> None:
     """Stop every write of a tenant."""
-    _stop("all", "", **given)
+    _stop("all", "", terms)
 
 
-@stop_command.command("list")
-@log_option
-@tenant_option
-@click.option("--all", "every", is_flag=True, help="Also those that were lifted or are over.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
+@command("list", stop_command)
+def list_command(
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    every: Annotated[bool, "--all", "Also those that were lifted or are over."] = False,
+    as_json: Json = False,
+) -> None:
     """List the stops that stand."""
     refuse_stranger(existing(where), tenant, where)
     now = time.time()
@@ -106,13 +97,15 @@ def list_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
         console.print("Nothing is stopped.")
 
 
-@stop_command.command("lift")
-@log_option
-@tenant_option
-@click.option("--reason", default="", help="Why; the log keeps it.")
-@_by
-@click.argument("stop", metavar="ID")
-def lift_command(where: str, tenant: str, reason: str, by: str, stop: str) -> None:
+@command("lift", stop_command)
+def lift_command(
+    stop: Annotated[str, "ID"],
+    *,
+    where: LogPlace,
+    tenant: Tenant = DEFAULT_TENANT,
+    reason: Annotated[str, "Why; the log keeps it."] = "",
+    by: By,
+) -> None:
     """End a stop before its time."""
     existing(where)
     with Log(where) as log:
@@ -121,24 +114,26 @@ def lift_command(where: str, tenant: str, reason: str, by: str, stop: str) -> No
     open_console().print(Text(visible(told)), soft_wrap=True)
 
 
-def _stop(what: Target, name: str, *, where: str, tenant: str, reason: str, span: str, ask: bool, by: str) -> None:
-    seconds = read_duration(span, unit=True)
+def _stop(what: Target, name: str, terms: Terms) -> None:
+    from bylaw.shield.stopping import unheard_of
+
+    seconds = read_duration(terms.span, unit=True)
     if seconds is None:
-        raise UsageError(f"`--for {span}` is not a time", hint="give it a unit, such as 30m, 2h or 7d")
-    refuse_stranger(existing(where), tenant, where)
-    with Log(where) as log:
+        raise UsageError(f"`--for {terms.span}` is not a time", hint="give it a unit, such as 30m, 2h or 7d")
+    refuse_stranger(existing(terms.where), terms.tenant, terms.where)
+    with Log(terms.where) as log:
         stop = log.stop(
             what,
             name,
-            by=by,
-            reason=reason,
+            by=terms.by,
+            reason=terms.reason,
             until=time.time() + seconds,
-            answer="ask" if ask else "deny",
-            tenant=tenant,
+            answer="ask" if terms.ask else "deny",
+            tenant=terms.tenant,
         )
         told = f"{stop.id}: {_told(Stopped(stop), time.time())}"
         open_console().print(Text(told), soft_wrap=True)
-        if warning := _unheard_of(log, tenant, what, name):
+        if warning := unheard_of(log, terms.tenant, what, name):
             print(f"bylaw: {visible(warning)}", file=sys.stderr, flush=True)
 
 
@@ -160,12 +155,6 @@ def _check(pack: str | None, what: Target, name: str) -> None:
         from bylaw.shield.stopping import check_target
 
         check_target(load_pack(pack), what, name)
-
-
-def _unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    from bylaw.shield.stopping import unheard_of
-
-    return unheard_of(log, tenant, what, name)
 
 
 def _at(moment: float) -> str:

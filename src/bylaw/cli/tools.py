@@ -5,19 +5,23 @@ import getpass
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
 import click
 import msgspec
 
+from bylaw.cli.command import command
 from bylaw.integrations.mcp_catalogue import Known, Told, accept, read_book
 from bylaw.text.visible import visible
 
 
-@click.command("tools")
-@click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
-@click.option("--accept", "digests", metavar="DIGEST", multiple=True, help="Accept the description with this digest.")
-@click.option("--by", default=getpass.getuser, show_default="you", help="Who does it; the file says so.")
-def tools_command(file: Path, digests: tuple[str, ...], by: str) -> int:
+@command("tools")
+def tools_command(
+    file: Annotated[Path, click.Path(dir_okay=False, exists=True, path_type=Path)],
+    *,
+    digests: Annotated[tuple[str, ...], "--accept DIGEST", "Accept the description with this digest."] = (),
+    by: Annotated[str, "Who does it; the file says so.", {"show_default": "you", "default": getpass.getuser}],
+) -> int:
     """Show how an MCP server's tools were described when accepted, and what changed; accept that.
 
     FILE is the one that `bylaw proxy --tools FILE` keeps. Until somebody accepts a changed description, the agent is

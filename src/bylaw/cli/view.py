@@ -1,21 +1,24 @@
 """`bylaw view`: an audit in the browser."""
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
+from bylaw.cli.command import command
+from bylaw.cli.given import Audited
 from bylaw.errors import UsageError
 
-_FILE = click.Path(path_type=Path)
 
-
-@click.command("view")
-@click.argument("out", type=_FILE, help="The folder an audit wrote.")
-@click.option("--port", default=8301, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
-@click.option("--pack", metavar="PACK", default="", help="The pack's folder, where the audit does not tell.")
-@click.option("--waivers", metavar="FILE", type=_FILE, help="Where triage writes.  [default: waivers.yaml]")
-@click.option("--base", metavar="DIR", type=_FILE, help="An earlier audit to compare with.")
-def view_command(out: Path, port: int, pack: str, waivers: Path | None, base: Path | None) -> None:
+@command("view")
+def view_command(
+    out: Audited,
+    *,
+    port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8301,
+    pack: Annotated[str, "--pack PACK", "The pack's folder, where the audit does not tell."] = "",
+    waivers: Annotated[Path | None, "--waivers FILE", "Where triage writes.  [default: waivers.yaml]"] = None,
+    base: Annotated[Path | None, "--base DIR", "An earlier audit to compare with."] = None,
+) -> None:
     """Look through an audit in the browser, and decide on what it found. Needs the extra `serve`.
 
     The pages are for this machine only. What you decide is written to waivers.yaml and to the pack's cases.

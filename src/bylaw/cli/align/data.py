@@ -1,84 +1,55 @@
 """`bylaw align data`: the three stages' sets, from logs or from the pack's own tasks."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
 
-from bylaw.cli.align.sources import AUDIT, LOGS, PACK, sources
+from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
+from bylaw.cli.command import command
+from bylaw.cli.given import Count
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
 
-@click.command("data")
-@LOGS
-@PACK
-@click.option(
-    "--world",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help="The database the logs started from; what an audit flags over it is left out.",
-)
-@AUDIT
-@click.option(
-    "--thoughts",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Thoughts that `bylaw align thoughts --written` let through, instead of verified ones.",
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the sets.")
-@click.option(
-    "--document",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="The policy's text, for logs of a pack that does not bring it.",
-)
-@click.option("--turns", default=900, type=click.IntRange(min=1), metavar="N", help="Turns held out for RL.")
-@click.option(
-    "--times",
-    default=1,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make N times as many training tasks (without logs).",
-)
-@click.option(
-    "--rl-times",
-    default=1,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make N times as many tasks to draw RL turns from (without logs).",
-)
-@click.option("--parting", is_flag=True, help="Hold out the turns where twin tasks part (without logs).")
-@click.option("--seed", default=0, metavar="N", help="Another seed gives the thoughts other words.")
-@click.option("--keep-open", is_flag=True, help="Keep logs in which the audit could not settle something.")
-@click.option("--keep-all", is_flag=True, help="Keep those, and logs that failed or that the audit flags.")
-@click.option("--for-judge", is_flag=True, help="Keep RL texts that only a judge model can mark (`train --judge`).")
-@click.option(
-    "--plant",
-    default="",
-    metavar="FAULT=SHARE,...",
-    help="A fifth set with faults in its thoughts: omission, invention, irrelevancy.",
-)
-@click.option("--parquet", is_flag=True, help="Write Parquet files too (needs the extra `parquet`).")
+@command("data")
 def data_command(
-    logs: tuple[Path, ...],
-    pack: str | None,
-    world: Path | None,
-    audit: Path | None,
-    thoughts: Path | None,
-    out: Path,
-    document: Path | None,
-    turns: int,
-    times: int,
-    rl_times: int,
-    parting: bool,
-    seed: int,
-    keep_open: bool,
-    keep_all: bool,
-    for_judge: bool,
-    plant: str,
-    parquet: bool,
+    logs: SomeLogs = (),
+    *,
+    pack: SomePack = None,
+    world: Annotated[
+        Path | None,
+        "--world FILE",
+        click.Path(path_type=Path, exists=True),
+        "The database the logs started from; what an audit flags over it is left out.",
+    ] = None,
+    audit: EarlierAudit = None,
+    thoughts: Annotated[
+        Path | None,
+        "--thoughts FILE",
+        click.Path(path_type=Path, exists=True, dir_okay=False),
+        "Thoughts that `bylaw align thoughts --written` let through, instead of verified ones.",
+    ] = None,
+    out: Annotated[Path, "--out DIR", "Where to write the sets."],
+    document: Annotated[
+        Path | None,
+        "--document FILE",
+        click.Path(path_type=Path, exists=True, dir_okay=False),
+        "The policy's text, for logs of a pack that does not bring it.",
+    ] = None,
+    turns: Annotated[Count, "--turns N", "Turns held out for RL."] = 900,
+    times: Annotated[Count, "--times N", "Make N times as many training tasks (without logs)."] = 1,
+    rl_times: Annotated[Count, "--rl-times N", "Make N times as many tasks to draw RL turns from (without logs)."] = 1,
+    parting: Annotated[bool, "Hold out the turns where twin tasks part (without logs)."] = False,
+    seed: Annotated[int, "--seed N", "Another seed gives the thoughts other words."] = 0,
+    keep_open: Annotated[bool, "Keep logs in which the audit could not settle something."] = False,
+    keep_all: Annotated[bool, "Keep those, and logs that failed or that the audit flags."] = False,
+    for_judge: Annotated[bool, "Keep RL texts that only a judge model can mark (`train --judge`)."] = False,
+    plant: Annotated[
+        str, "--plant FAULT=SHARE,...", "A fifth set with faults in its thoughts: omission, invention, irrelevancy."
+    ] = "",
+    parquet: Annotated[bool, "Write Parquet files too (needs the extra `parquet`)."] = False,
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
     from bylaw.align.builder import build_from_logs, build_from_tasks
@@ -92,7 +63,7 @@ def data_command(
     flags = {"--parting": parting, "--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
     said = [f"{name} {value}" for name, value in told.items() if value is not None]
     said += [name for name, is_set in flags.items() if is_set]
-    command = " ".join(["bylaw align data", *map(str, logs), *said])
+    said_line = " ".join(["bylaw align data", *map(str, logs), *said])
     faults = _faults(plant) if plant else None
     if logs or audit is not None:
         if parting:
@@ -112,7 +83,7 @@ def data_command(
                 keep=("failed", "flagged", "open") if keep_all else ("open",) if keep_open else (),
                 turns=turns,
                 seed=seed,
-                command=command,
+                command=said_line,
                 document=document.read_text(encoding="utf-8") if document is not None else "",
                 for_judge=for_judge,
             )
@@ -130,7 +101,7 @@ def data_command(
             rl_times=rl_times,
             parting=parting,
             seed=seed,
-            command=command,
+            command=said_line,
             faults=faults,
             watch=_say,
         )

@@ -1,42 +1,32 @@
 """`bylaw align eval`: what an agent can do, with the policy in its prompt or without."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
 
+from bylaw.cli.command import command
+from bylaw.cli.given import Count
 
-@click.command("eval")
-@click.option(
-    "--agent", required=True, metavar="URL|DIR|SCRIPT", help="An endpoint, a checkpoint, or careful, comply, refuse."
-)
-@click.option("--model", default="", metavar="NAME", help="The model's name at the endpoint.")
-@click.option(
-    "--policy", type=click.Choice(["context", "none"]), default="none", help="Whether the prompt contains the policy."
-)
-@click.option("--pack", default="clinic", metavar="PACK", help="The pack whose tasks are played.")
-@click.option("--part", default="development", metavar="PART", help="The tasks to play: development or test.")
-@click.option(
-    "--test",
-    "measure",
-    type=click.Choice(["tasks", "knowledge", "override"]),
-    default="tasks",
-    help="Play tasks, ask questions about the policy, or play under changed policies.",
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Play only the first N tasks.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a line per task there.")
-@click.option("--name", default="eval", metavar="NAME", help="What to call the files there.")
+
+@command("eval")
 def eval_command(
-    agent: str,
-    model: str,
-    policy: Any,
-    pack: str,
-    part: str,
-    measure: str,
-    limit: int | None,
-    out: Path | None,
-    name: str,
+    *,
+    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or careful, comply, refuse."],
+    model: Annotated[str, "--model NAME", "The model's name at the endpoint."] = "",
+    policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the prompt contains the policy."] = "none",
+    pack: Annotated[str, "--pack PACK", "The pack whose tasks are played."] = "clinic",
+    part: Annotated[str, "--part PART", "The tasks to play: development or test."] = "development",
+    measure: Annotated[
+        str,
+        "--test",
+        click.Choice(["tasks", "knowledge", "override"]),
+        "Play tasks, ask questions about the policy, or play under changed policies.",
+    ] = "tasks",
+    limit: Annotated[Count | None, "--limit N", "Play only the first N tasks."] = None,
+    out: Annotated[Path | None, "--out DIR", "Write a line per task there."] = None,
+    name: Annotated[str, "--name NAME", "What to call the files there."] = "eval",
 ) -> int:
     """Measure an agent on a pack's tasks: pass@1, words, near-misses; what it knows; whether it follows a change."""
     from bylaw.align.agents import open_agent

@@ -1,18 +1,21 @@
 """`bylaw align export`: the sets as another trainer loads them."""
 
 from pathlib import Path
-from typing import cast, get_args
+from typing import Annotated, cast, get_args
 
 import click
 
 from bylaw.align.export import Trainer
+from bylaw.cli.command import command
 
 
-@click.command("export")
-@click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DATA")
-@click.option("--for", "trainer", required=True, type=click.Choice(get_args(Trainer)), help="Who is to load them.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the files.")
-def export_command(data: Path, trainer: str, out: Path) -> int:
+@command("export")
+def export_command(
+    data: Annotated[Path, "DATA", click.Path(path_type=Path, exists=True, file_okay=False)],
+    *,
+    trainer: Annotated[str, "--for", click.Choice(get_args(Trainer)), "Who is to load them."],
+    out: Annotated[Path, "--out DIR", "Where to write the files."],
+) -> int:
     """Write the sets of DATA as a trainer loads them, with the reward and the chat template."""
     from bylaw.align.export import export
 

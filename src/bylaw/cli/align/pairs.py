@@ -1,27 +1,27 @@
 """`bylaw align pairs`: preference pairs for DPO and KTO, from what an audit flags."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from bylaw.cli.align.sources import AUDIT, LOGS, PACK, sources
+from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
+from bylaw.cli.command import command
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
 
-@click.command("pairs")
-@LOGS
-@PACK
-@click.option(
-    "--world",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help="The database the logs started from.",
-)
-@AUDIT
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the rows.")
-def pairs_command(logs: tuple[Path, ...], pack: str | None, world: Path | None, audit: Path | None, out: Path) -> int:
+@command("pairs")
+def pairs_command(
+    logs: SomeLogs = (),
+    *,
+    pack: SomePack = None,
+    world: Annotated[
+        Path | None, "--world FILE", click.Path(path_type=Path, exists=True), "The database the logs started from."
+    ] = None,
+    audit: EarlierAudit = None,
+    out: Annotated[Path, "--out DIR", "Where to write the rows."],
+) -> int:
     """Pair every flagged call with the look-up that it lacked, for DPO and KTO."""
     from bylaw.align.pairs import write_pairs
 
@@ -29,11 +29,11 @@ def pairs_command(logs: tuple[Path, ...], pack: str | None, world: Path | None, 
         raise UsageError("there is nothing to pair", hint="name logs, or an audit's folder with --audit")
     told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit}
     said = [f"{name} {value}" for name, value in told.items() if value is not None]
-    command = " ".join(["bylaw align pairs", *map(str, logs), *said])
+    said_line = " ".join(["bylaw align pairs", *map(str, logs), *said])
     wanted = sources(logs, pack or (None if audit is not None else "clinic"), world, audit, None)
     with open_logs(list(wanted.logs), without=out) as opened:
         placed = wanted.checked(opened.placed(agent=wanted.agent))
-        found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=command)
+        found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=said_line)
     left = sum(found.without.values())
     counts = ", ".join(f"{verdict} {count}" for verdict, count in sorted(found.without.items()))
     print(f"{found.pairs} pairs, {found.examples} rows with a label")

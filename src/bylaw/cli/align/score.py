@@ -3,36 +3,41 @@
 import sys
 from math import isfinite
 from pathlib import Path
+from typing import Annotated
 
 import click
 import msgspec
 
+from bylaw.cli.command import command
 from bylaw.errors import UsageError
 
 
-@click.command("score")
-@click.option(
-    "--rows",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help='Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.',
-)
-@click.option("--pack", metavar="PACK", help="With --rows: the pack to grade by, unless `data.json` beside them tells.")
-@click.option("--judge", metavar="MODEL", help="With --rows: a model at OPENAI_BASE_URL, or batch:DIR, marks texts.")
-@click.option(
-    "--mismatch",
-    type=click.Choice(["paper", "floor"]),
-    help="A call where text was due, or the reverse: 0, or -3 (by default with --rows).",
-)
-@click.option(
-    "--compliance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="WEIGHT",
-    help="What a write costs that the line's `verdict`, or with --rows the guards, find fault with.",
-)
+@command("score")
 def score_command(
-    rows: Path | None, pack: str | None, judge: str | None, mismatch: str | None, compliance: float
+    *,
+    rows: Annotated[
+        Path | None,
+        "--rows FILE",
+        click.Path(path_type=Path, exists=True, dir_okay=False),
+        'Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.',
+    ] = None,
+    pack: Annotated[
+        str | None, "--pack PACK", "With --rows: the pack to grade by, unless `data.json` beside them tells."
+    ] = None,
+    judge: Annotated[
+        str | None, "--judge MODEL", "With --rows: a model at OPENAI_BASE_URL, or batch:DIR, marks texts."
+    ] = None,
+    mismatch: Annotated[
+        str | None,
+        click.Choice(["paper", "floor"]),
+        "A call where text was due, or the reverse: 0, or -3 (by default with --rows).",
+    ] = None,
+    compliance: Annotated[
+        float,
+        "--compliance WEIGHT",
+        click.FloatRange(min=0),
+        "What a write costs that the line's `verdict`, or with --rows the guards, find fault with.",
+    ] = 0.0,
 ) -> int:
     """Score turns by the paper's rewards, as JSON lines on stdin."""
     from bylaw.align.answers import score_answers

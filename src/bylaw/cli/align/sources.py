@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import click
 from msgspec import Struct
@@ -14,18 +15,18 @@ from bylaw.trace.trajectory import Trajectory
 
 Placed = tuple[LogFile, Trajectory | BylawError]
 
-LOGS = click.argument("logs", nargs=-1, type=click.Path(path_type=Path), metavar="[LOGS]...")
-PACK = click.option(
-    "--pack",
-    metavar="PACK",
-    help="A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
-)
-AUDIT = click.option(
-    "--audit",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="The folder of an audit of the logs, instead of auditing them again.",
-)
+SomeLogs = Annotated[tuple[Path, ...], "[LOGS]..."]
+SomePack = Annotated[
+    str | None,
+    "--pack PACK",
+    "A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
+]
+EarlierAudit = Annotated[
+    Path | None,
+    "--audit DIR",
+    click.Path(path_type=Path, exists=True, file_okay=False),
+    "The folder of an audit of the logs, instead of auditing them again.",
+]
 
 
 class Sources(Struct, frozen=True):

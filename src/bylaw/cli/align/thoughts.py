@@ -2,44 +2,41 @@
 
 import sys
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
 
 import click
 
+from bylaw.cli.command import command
+from bylaw.cli.given import Count, PackOption
 from bylaw.cli.logs import open_logs
 from bylaw.errors import BylawError, UsageError
 from bylaw.trace import Trajectory
 
-_FILE = click.Path(path_type=Path)
 
-
-@click.command("thoughts")
-@click.argument("logs", nargs=-1, required=True, type=_FILE, help="Files or folders of recorded conversations.")
-@click.option(
-    "--pack", required=True, metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
-)
-@click.option("--out", type=_FILE, metavar="FILE", help="Where to write; by default standard output.")
-@click.option("--seed", default=1, metavar="N", help="Another seed gives other words.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many turns.")
-@click.option("--written", is_flag=True, help="Thoughts that a model writes and refines, instead of verified ones.")
-@click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
-@click.option("--kept", type=_FILE, metavar="DIR", help="Folder that keeps each answer with its question.")
-@click.option("--thresholds", default="", metavar="RUBRIC=N,...", help="What each rubric must reach.")
-@click.option(
-    "--rounds", default=4, type=click.IntRange(min=0), metavar="N", help="Refinements before a thought is dropped."
-)
-@click.option("--whole-policy", is_flag=True, help="Show the model the whole document, not each policy in a sentence.")
-@click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
-def thoughts_command(logs: tuple[Path, ...], pack: str, out: Path | None, **options: Any) -> int:
+@command("thoughts")
+def thoughts_command(
+    logs: Annotated[tuple[Path, ...], "Files or folders of recorded conversations."],
+    *,
+    pack: PackOption,
+    out: Annotated[Path | None, "--out FILE", "Where to write; by default standard output."] = None,
+    seed: Annotated[int, "--seed N", "Another seed gives other words."] = 1,
+    limit: Annotated[Count | None, "--limit N", "Stop after this many turns."] = None,
+    written: Annotated[bool, "Thoughts that a model writes and refines, instead of verified ones."] = False,
+    llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
+    kept: Annotated[Path | None, "--kept DIR", "Folder that keeps each answer with its question."] = None,
+    thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "What each rubric must reach."] = "",
+    rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Refinements before a thought is dropped."] = 4,
+    whole_policy: Annotated[bool, "Show the model the whole document, not each policy in a sentence."] = False,
+    dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
+) -> int:
     """Write what to think before each turn of recorded conversations, from the guards or a model."""
     from bylaw.align.thoughts import Options, make_thoughts
     from bylaw.pack import load_pack
 
     held = load_pack(pack)
-    if not options["written"] and (options["llm"] or options["dry_run"]):
+    if not written and (llm or dry_run):
         raise UsageError("verified thoughts ask no model", hint="add --written")
-    options["thresholds"] = _thresholds(options["thresholds"])
-    chosen = Options(**options)
+    chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
     faults: list[BylawError] = []
     with open_logs(list(logs)) as opened:
         trajectories = (each for each in opened.trajectories() if _is_read(each, faults))

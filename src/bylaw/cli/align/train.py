@@ -4,7 +4,7 @@ import importlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
@@ -13,62 +13,40 @@ from bylaw.align.training.data import pack_of, rows_file, training_rows
 from bylaw.align.training.model_card import source_of
 from bylaw.align.training.preset import PresetName, settings_of
 from bylaw.align.training.scoring import graded, open_judge, scorer
+from bylaw.cli.command import command
+from bylaw.cli.given import Count
 from bylaw.errors import UsageError
 
 
-@click.command("train")
-@click.option("--stage", type=click.Choice(["1", "2", "3"]), required=True, help="1 and 2: SFT; 3: GRPO.")
-@click.option(
-    "--model", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="The model to begin with."
-)
-@click.option("--data", metavar="FOLDER|FILE", type=click.Path(path_type=Path), required=True, help="The data sets.")
-@click.option("--out", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="Where the model goes.")
-@click.option(
-    "--preset", type=click.Choice(["paper", "small", "tiny"]), default="small", help="Settings to begin with."
-)
-@click.option(
-    "--lora", metavar="RANK", type=click.IntRange(min=1), help="Train adapters of this rank, not all weights."
-)
-@click.option("--steps", metavar="N", type=click.IntRange(min=1), help="Take this many steps, whatever the epochs.")
-@click.option("--seed", metavar="N", type=int, default=1, help="Seed for the order of rows and the answers tried.")
-@click.option(
-    "--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting of the preset. May be repeated."
-)
-@click.option(
-    "--reward",
-    "terms",
-    default="full",
-    metavar="TERMS",
-    help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +; vc=3 gives compliance weight 3.",
-)
-@click.option("--pack", metavar="PACK", help="Stage 3: the pack to grade by, unless `data.json` beside the rows tells.")
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    help="Stage 3: a model at OPENAI_BASE_URL marks texts, as in the paper; by default their slots do.",
-)
-@click.option(
-    "--mismatch",
-    type=click.Choice(["floor", "paper"]),
-    default="floor",
-    help="Stage 3: what a call is worth where text was due, or the reverse: -3, or the paper's 0.",
-)
-@click.option("--fresh", is_flag=True, help="Start over even if the folder holds a checkpoint.")
+@command("train")
 def train_command(
-    stage: str,
-    model: Path,
-    data: Path,
-    out: Path,
-    preset: PresetName,
-    lora: int | None,
-    steps: int | None,
-    seed: int,
-    changes: tuple[str, ...],
-    terms: str,
-    pack: str | None,
-    judge: str | None,
-    mismatch: Mismatch,
-    fresh: bool,
+    *,
+    stage: Annotated[str, click.Choice(["1", "2", "3"]), "1 and 2: SFT; 3: GRPO."],
+    model: Annotated[Path, "--model FOLDER", "The model to begin with."],
+    data: Annotated[Path, "--data FOLDER|FILE", "The data sets."],
+    out: Annotated[Path, "--out FOLDER", "Where the model goes."],
+    preset: Annotated[PresetName, "Settings to begin with."] = "small",
+    lora: Annotated[Count | None, "--lora RANK", "Train adapters of this rank, not all weights."] = None,
+    steps: Annotated[Count | None, "--steps N", "Take this many steps, whatever the epochs."] = None,
+    seed: Annotated[int, "--seed N", "Seed for the order of rows and the answers tried."] = 1,
+    changes: Annotated[tuple[str, ...], "--set NAME=VALUE", "Change a setting of the preset. May be repeated."] = (),
+    terms: Annotated[
+        str,
+        "--reward TERMS",
+        "Stage 3: full, or some of tf, pr, hp, lp, vc joined by +; vc=3 gives compliance weight 3.",
+    ] = "full",
+    pack: Annotated[
+        str | None, "--pack PACK", "Stage 3: the pack to grade by, unless `data.json` beside the rows tells."
+    ] = None,
+    judge: Annotated[
+        str | None,
+        "--judge MODEL",
+        "Stage 3: a model at OPENAI_BASE_URL marks texts, as in the paper; by default their slots do.",
+    ] = None,
+    mismatch: Annotated[
+        Mismatch, "Stage 3: what a call is worth where text was due, or the reverse: -3, or the paper's 0."
+    ] = "floor",
+    fresh: Annotated[bool, "Start over even if the folder holds a checkpoint."] = False,
 ) -> None:
     """Train one stage. A run that was killed goes on from its last checkpoint, at most two minutes back."""
     changed = dict(map(_setting, changes))
