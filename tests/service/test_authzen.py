@@ -194,3 +194,20 @@ def test_an_answer_has_the_number_of_its_request(app: Any) -> None:
         answer = post(app, "/access/v1/evaluation", body, headers=number)
         assert answer.headers["x-request-id"] == "bfe9eb29"
     assert "x-request-id" not in post(app, "/access/v1/evaluation", {**WHO, "action": LOOK}).headers
+
+
+def test_a_subject_does_not_go_on_in_the_conversation_of_another(app: Any) -> None:
+    def refund_by(subject: dict[str, Any]) -> bool:
+        asked = {**WHO, "subject": subject, "action": REFUND, "context": {"conversation": "h"}}
+        return post(app, "/access/v1/evaluation", asked).json["decision"]
+
+    look = {"id": "a", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "7"}'}}
+    shown = {"role": "tool", "tool_call_id": "a", "content": '{"order_id": "7", "returned": true}'}
+    seen = [{"messages": [{"role": "assistant", "tool_calls": [look]}, shown]}]
+    told = {"conversation": "h", "context": {"signed_in_as": "ann"}, "events": seen}
+    assert post(app, "/v1/events", told).status == 200
+    for stranger in ("user", "service", ""):
+        assert refund_by({"type": stranger, "id": "mallory"}) is False
+    assert refund_by({"type": "user", "id": "mallory", "properties": {"signed_in_as": "bob"}}) is False
+    assert refund_by({"type": "agent", "id": "shop-bot", "properties": {"signed_in_as": "mallory"}}) is False
+    assert refund_by({"type": "user", "id": "ann"}) is True

@@ -10,9 +10,12 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from bylaw.engine.context import PRINCIPAL
 from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event, Failure
 
 CONFIGURATION = "/.well-known/authzen-configuration"
+AGENT = "agent"
+"""The type of a subject that acts for somebody else. Every other one is itself the principal of its conversations."""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
@@ -134,6 +137,8 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
     about = evaluation.context
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context = {**evaluation.subject.properties, "subject": evaluation.subject.id}
+    if evaluation.subject.type != AGENT:
+        context.setdefault(PRINCIPAL, evaluation.subject.id)
     call = (evaluation.action.name, arguments, about.call_id)
     return DecideRequest(about.conversation, *call, events=about.events, context=context)
 
