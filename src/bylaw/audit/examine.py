@@ -145,7 +145,7 @@ class Examiner:
         agent = self._agent(pack, trajectory, cover)
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)
-        self._count(pack, trajectory, agent, outcome, verdicts)
+        self._count(pack, trajectory, agent, outcome, verdicts, session)
         limited = list(limited_calls(pack, trajectory, self._key))
         self.coverage.limited.extend(limited)
         made = [verdict for verdict in verdicts if verdict.made.accepted is not False]
@@ -201,13 +201,15 @@ class Examiner:
         agent: str,
         outcome: TaskOutcome | None,
         verdicts: list[CallVerdict],
+        session: Session | None,
     ) -> None:
         self.tally.add_pack(pack.name)
         self.tally.add(agent, outcome, verdicts)
         if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
             self.tally.add_untimed()
         self.coverage.add_times(trajectory.events)
-        self.coverage.evidence[pack.name].add(trajectory.events)
+        known = session.ledger.calls if session is not None else None
+        self.coverage.evidence[pack.name].add(trajectory.events, known)
         self.coverage.unmapped.update(self._unmapped[pack.digest].of(trajectory.events))
 
     def _outcome(

@@ -35,10 +35,10 @@ class UnmappedFields:
             if untold is None:
                 mapped = self._mapped_by(call.tool)
                 untold = [name for name in names if name not in mapped]
-            if not untold:
+            elif not untold:
                 continue
             told = untold
-            if self._redaction is not None:
+            if untold and self._redaction is not None:
                 # A name can itself be a private value of one result, and may be told of another.
                 told = self._redaction.tellable(call.tool, result.value(), untold)
             for name in told:

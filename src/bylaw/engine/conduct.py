@@ -154,15 +154,12 @@ class Conduct:
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
-                if turn.waiting:
-                    self._settle(said, without_call=True)
-                turn.end()
+                self._end(said)
             turn.hear(event)
             return None
         if event.turn != turn.number:
-            if turn.waiting:
-                self._settle(said, without_call=True)
-            turn.end()
+            if turn.number is not None:
+                self._end(said)
             turn.begin(event.turn)
         if type(event) is Message:
             act = turn.say(step, event)
@@ -243,6 +240,12 @@ class Conduct:
                     found = RuleFinding(step, family.rule, "waiting" if report.broke else "open")
                     (ended if report.broke else open).append(replace(found, binding=self._spelt[str(key)]))
         return [*said, Said(step, turn, tuple(ended), tuple(open))] if ended or open else said
+
+    def _end(self, said: list[Said]) -> None:
+        """The turn is over, and so is waiting for a call of it."""
+        if self._turn.waiting:
+            self._settle(said, without_call=True)
+        self._turn.end()
 
     def _settle(self, said: list[Said], *, without_call: bool) -> None:
         """The messages that waited for a call of their turn, now that it has come or will not come."""

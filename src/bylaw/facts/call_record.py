@@ -31,6 +31,8 @@ class CallRecord(Struct, eq=False):
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
+    has_told: bool = False
+    """Whether something was read in its result that tells more of a thing than its key."""
 
     def counts_at(self, step: int) -> bool:
         """Whether, for all that is known just before `step`, the call may have taken effect."""

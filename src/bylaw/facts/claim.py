@@ -1,8 +1,8 @@
 """Whether a user message states a fact's value. What a user says is a claim, not a fact."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -42,15 +42,16 @@ class Claims:
             return None
         count, found = self._stating.get(forms, (0, []))
         if count < len(self._said):
-            left = self._left(forms, count)
-            new = ((step, _stated(left, text)) for step, text in self._said[count:]) if left else ()
-            found += [(step, words) for step, words in new if words is not None]
+            for place in self._places(forms, count):
+                step, text = self._said[place]
+                if (words := _stated(forms, text)) is not None:
+                    found.append((step, words))
             self._stating[forms] = (len(self._said), found)
         place = bisect_left(found, (before,))
         return found[place - 1] if place else None
 
-    def _left(self, forms: "tuple[Form, ...]", count: int) -> "tuple[Form, ...]":
-        """The forms that messages after the first so many may have."""
+    def _places(self, forms: "tuple[Form, ...]", count: int) -> Iterable[int]:
+        """Where, after the first so many, the messages stand that may have one of the forms."""
         lower, starts = self._lower, self._starts
         if lower is not None and len(starts) < len(self._said):
             new = [f"{text}\n" for _, text in self._said[len(starts) :]]
@@ -58,9 +59,16 @@ class Claims:
             words = "".join(new)
             lower = self._lower = lower + words.lower() if words.isascii() else None
         if lower is None:
-            return forms
-        start = starts[count]
-        return tuple([form for form in forms if all(lower.find(part, start) >= 0 for part in form.has)])
+            return range(count, len(self._said))
+        found: set[int] = set()
+        for form in forms:
+            part = form.has[0] if form.has else ""
+            at = lower.find(part, starts[count])
+            while at >= 0:
+                place = bisect_right(starts, at) - 1
+                found.add(place)
+                at = lower.find(part, starts[place + 1]) if place + 1 < len(starts) else -1
+        return sorted(found)
 
 
 class Form(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.failing import text_looks_failed
 from bylaw.facts.observation import Observation, Sighting, sightings
 from bylaw.facts.path import NOTHING
@@ -85,9 +86,12 @@ class EvidenceCount:
         # What another process counted is only added up: its schema stays there.
         return {"_schema": None, "_graded": self._graded}
 
-    def add(self, events: Sequence[Event]) -> None:
-        """Count the results of one conversation's look-ups; without a pack, of all its tools."""
-        lookups, graded = self._lookups, self._graded
+    def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
+        """Count the results of one conversation's look-ups; without a pack, of all its tools.
+
+        `known` are its calls by their steps, where guards have read some of the results already.
+        """
+        lookups, graded, known = self._lookups, self._graded, known or {}
         for result in events:
             if type(result) is not Result or result.call is None:
                 continue
@@ -96,7 +100,9 @@ class EvidenceCount:
                 counts = graded.get(call.tool)
                 if counts is None:
                     counts = graded[call.tool] = Counter()
-                counts[self.grade(call, result)] += 1
+                made = known.get(result.call)
+                is_shown = made is not None and made.has_told and made.result is result
+                counts["shown" if is_shown else self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
         """What could be made of one result."""

@@ -475,7 +475,9 @@ class Ledger:
                 thing.sightings.append((step, delivered, who, sighting, time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
-        if made.accepted is not False and not _tell(shown, self.schema.entities[entity]):
+        if _tell(shown, self.schema.entities[entity]):
+            made.has_told = True
+        elif made.accepted is not False:
             self._lose(made, entity)
 
     def _lose(self, made: CallRecord, entity: str) -> None:

@@ -99,10 +99,9 @@ class Turn:
 
         Where nothing was done in it, since its calls were refused, what was heard before it is heard by the next.
         """
-        if self.number is not None:
-            kept = (self.sayings, self.results) if not self.has_acted else ((), ())
-            self.number, (self.heard, self.answered) = None, kept
-            self.serial += 1
+        kept = (self.sayings, self.results) if not self.has_acted else ((), ())
+        self.number, (self.heard, self.answered) = None, kept
+        self.serial += 1
 
     def hear(self, event: Event) -> None:
         """Something that is not the agent's doing."""
