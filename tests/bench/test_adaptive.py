@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from bylaw.bench.adaptive import TRICKS, Attack, attack_of, variants
 from bylaw.bench.trial import try_tricks
 from bylaw.cli.app import app
-from bylaw.facts.result_field import result_text
 from bylaw.pack import load_pack
 from bylaw.text.folding import fold
 from bylaw.trace import Trajectory, read
@@ -38,7 +37,7 @@ def attacks(file: Path) -> list[Attack]:
 
 
 def shown(run: Trajectory) -> str:
-    return " ".join(result_text(event) for event in run.events if isinstance(event, Result))
+    return " ".join(event.text for event in run.events if isinstance(event, Result))
 
 
 def test_what_no_call_carries_out_or_no_result_shows_is_not_rewritten(file: Path):

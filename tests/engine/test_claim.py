@@ -1,5 +1,6 @@
 """When a user message states a value: normalised equality, and for booleans only the phrases of the pack."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -8,12 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.claim import claim
+from bylaw.facts.claim import Claims
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
 from tests.examples import examples
 
 PLAN = Field("plan", "boolean", claims=(("true", ("on a payment plan",)), ("false", ("no payment plan",))))
 TIER = Field("tier", "enum", ("gold", "silver"), claims=(("gold", ("highest level",)),))
+
+
+def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
+    return Claims(said).last(field, value, before)
 
 
 def claims(field: Field, value: Any, text: str) -> bool:
@@ -102,3 +107,20 @@ def test_the_last_message_before_the_call_is_named() -> None:
     assert claim(TIER, "gold", said, 9) == (5, "gold")
     assert claim(TIER, "gold", said, 5) == (3, "gold")
     assert claim(TIER, "gold", said, 0) is None
+
+
+@given(
+    st.lists(
+        st.sampled_from(["gold", "it is gold", "the highest level, silver", "", "g old", "\u00e9 gold"]), max_size=6
+    )
+)
+@examples(100)
+def test_messages_that_came_later_are_looked_through_as_each_by_itself(texts: list[str]) -> None:
+    said: list[tuple[int, str]] = []
+    found = Claims(said)
+    last: tuple[int, str] | None = None
+    for step, text in enumerate(texts):
+        said.append((step, text))
+        own = claim(TIER, "gold", [(step, text)], step + 1)
+        last = own or last
+        assert found.last(TIER, "gold", step + 1) == last

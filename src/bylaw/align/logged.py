@@ -75,7 +75,7 @@ def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
         heard = []
         if call is not None:
             result = results.get(span.start)
-            heard = [("tool", _text(result) if result is not None else "")]
+            heard = [("tool", result.text if result is not None else "")]
 
 
 def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: int, thought: str) -> Lesson:
@@ -95,7 +95,3 @@ def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: in
         turn.heard,
         found.bearing,
     )
-
-
-def _text(result: Result) -> str:
-    return result.content if isinstance(result.content, str) else bytes(result.content).decode("utf-8", "replace")

@@ -100,9 +100,7 @@ def _pieces(events: Sequence[Event]) -> Iterable[Piece]:
             refused = " (refused before it ran)" if event.refused else ""
             yield Piece(step, "agent", f"calls {call_text(event.tool, event.arguments)}{refused}")
         else:
-            content = event.content
-            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            yield Piece(step, "tool", text if event.captured else "(an answer that was not recorded)")
+            yield Piece(step, "tool", event.text if event.captured else "(an answer that was not recorded)")
 
 
 def _is_by(piece: Piece, by: By) -> bool:

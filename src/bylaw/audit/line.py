@@ -213,9 +213,7 @@ def conversation_line(trajectory: Trajectory, agent: str, outcome: TaskOutcome |
             record = {"type": "call", "tool": event.tool, "arguments": event.arguments, "id": event.id, "by": event.by}
             events.append(record)
         else:
-            content = event.content
-            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            events.append({"type": "result", "call": event.call, "text": text, "error": event.error})
+            events.append({"type": "result", "call": event.call, "text": event.text, "error": event.error})
     return {
         "agent": agent,
         "file": writable(trajectory.file),

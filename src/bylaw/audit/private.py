@@ -210,8 +210,7 @@ def collect(
             if private.is_said and event.by == "user":
                 found += [(each, None) for each in private.in_words(event.text)]
         elif event.captured:
-            content = event.content
-            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+            text = event.text
             is_named = private.may_name(text)
             if not is_named and not private.shown_by:
                 continue

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.bench.shieldagent import Said
-from bylaw.facts.result_field import result_text
 from bylaw.llm.chat import Answer, Chat, ChatError, Request, schema_of
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
@@ -135,7 +134,7 @@ def conversation(run: Trajectory) -> str:
             given = msgspec.json.encode(event.arguments).decode()
             lines.append(f"{number}. assistant calls {event.tool}{beside} {given}")
         else:
-            lines.append(f"{number}. result of {event.tool}: {result_text(event)}")
+            lines.append(f"{number}. result of {event.tool}: {event.text}")
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import yaml
 from msgspec.structs import replace
 
-from bylaw.facts.result_field import parse_result, result_text
+from bylaw.facts.result_field import parse_result
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 from bylaw.trace.trajectory import Trajectory
@@ -30,7 +30,7 @@ class Rewriting:
     def injected_before(self, step: int) -> list[int]:
         """The steps of the results before a step that show what was injected."""
         found = [(place, event) for place, event in enumerate(self._run.events[:step]) if isinstance(event, Result)]
-        return [place for place, event in found if _changed(event, self._out) != result_text(event)]
+        return [place for place, event in found if _changed(event, self._out) != event.text]
 
     def replaced(self, text: str, *, whole: bool = False) -> Trajectory:
         """The run with a text in place of what was injected; `whole`: in place of all of the field that holds it."""
@@ -62,7 +62,7 @@ class Rewriting:
         for place, event in enumerate(self._run.events[:step]):
             if isinstance(event, Result):
                 cut = _changed(event, lambda leaf, field, at=event: "" if _is_open(leaf, field, at, tools) else leaf)
-                if cut != result_text(event):
+                if cut != event.text:
                     found.append(place)
         return found
 
@@ -71,7 +71,7 @@ class Rewriting:
         result = self.replaced(text).events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._run.events[result.call]
-        return [(call.tool, call.arguments, result_text(result))] if isinstance(call, Call) else []
+        return [(call.tool, call.arguments, result.text)] if isinstance(call, Call) else []
 
     def turn_start(self, step: int) -> int:
         """Where the turn of the call at a step begins."""
@@ -122,7 +122,7 @@ def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> 
 
 def _changed(result: Result, write: Write) -> str:
     """The text of a result with every text in its data rewritten; as it was, where nothing is."""
-    text = result_text(result)
+    text = result.text
     data = parse_result(text)
     if isinstance(data, str):
         return write(text, "")

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.result_field import result_text
 from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 
@@ -129,7 +128,7 @@ class Results:
             if not isinstance(call, Call):
                 continue
             if accepted(None, event) is False:
-                text = _WITH_A_DIGIT.sub("...", " ".join(result_text(event).split())[:200])
+                text = _WITH_A_DIGIT.sub("...", " ".join(event.text.split())[:200])
                 self._errors.setdefault(call.tool, Counter())[text] += 1
                 continue
             form = self._forms.setdefault(call.tool, Form())

@@ -39,9 +39,7 @@ def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None)
             continue
         if event.refused or declares_refusal(tool, event):
             continue
-        content = event.content
-        text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-        if doubts(text, event.error, tool.name):
+        if doubts(event.text, event.error, tool.name):
             events[step] = replace(event, captured=False, refused=False)
         elif accepted(tool, event) is False:
             events[step] = replace(event, refused=False)

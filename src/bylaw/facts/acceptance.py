@@ -72,13 +72,8 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
     patterns = (tool.refused, tool.surely_refused) if tool is not None else ()
     if not any(patterns):
         return False
-    text = _text(result)
+    text = result.text
     return any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns if each)
-
-
-def _text(result: Result) -> str:
-    content = result.content
-    return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
 
 def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
@@ -86,9 +81,7 @@ def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
         return _unless_surely_refused(tool, result, value)
     if result.error:
         return False
-    content: Any = result.content
-    if content.__class__ is not str:
-        content = _text(result)
+    content = result.text
     if tool is not None and tool.refused:
         return compile_pattern(tool.refused, ignore_case=False).search(content) is None
     if result.error is False:
@@ -116,7 +109,7 @@ def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
 
 def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | None:
     """The same for a tool of which only some errors are sure refusals: of others nobody knows if the call was done."""
-    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(_text(result)):
+    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(result.text):
         return False
     return _by_result(replace(tool, surely_refused=""), result, value) or None
 

@@ -15,14 +15,6 @@ from bylaw.text.day import MONTHS
 _GAPS = re.compile(r"[\s_-]+")
 
 
-def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
-    """The last user message before a call that states the value: its step, and the words that do.
-
-    UNSEEN stands for any value the field may take.
-    """
-    return Claims(said).last(field, value, before)
-
-
 class Claims:
     """What the messages of one user state; `said` may grow."""
 
@@ -36,7 +28,10 @@ class Claims:
         """By forms, how many messages were searched for them, and those that have one: step and words."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """The last message before a step that states the value: its step, and the words that do."""
+        """The last message before a step that states the value: its step, and the words that do.
+
+        UNSEEN stands for any value the field may take.
+        """
         forms = _kept(field, value)
         if not forms:
             return None

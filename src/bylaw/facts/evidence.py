@@ -174,10 +174,7 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
     """A result's text as patterns search it: what is not JSON, and every refusal; None for other data."""
     if isinstance(value, str):
         return value
-    if is_accepted and result.is_json():
-        return None
-    content = result.content
-    return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+    return None if is_accepted and result.is_json() else result.text
 
 
 def _evidence(tool: str, graded: Counter[EvidenceGrade], maps: bool) -> LookupEvidence:

@@ -20,7 +20,6 @@ from bylaw.facts.entity import UNDECLARED, Between, Entity, Key, NoValue
 from bylaw.facts.observation import Sighting, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
-from bylaw.facts.result_field import result_text
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.value import key_of
@@ -463,7 +462,7 @@ class Ledger:
             text = value
         else:
             # What Python printed is data, and still text to those who search it as such.
-            text = None if made.accepted and result.is_json() else result_text(result)
+            text = None if made.accepted and result.is_json() else result.text
         things, arguments, step, who, time = self._things[entity], made.call.arguments, made.step, made.who, result.time
         shown: list[Sighting] = []
         for observation in self.schema.shows[made.call.tool][entity]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bylaw.facts.attribution import is_search, is_spoken_of, own_fields
 from bylaw.facts.letters import WrittenLetters, grouped, holds, is_telling, letters_of
-from bylaw.facts.result_field import is_field, result_text
+from bylaw.facts.result_field import is_field
 from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
 from bylaw.policy.tool import Tool
@@ -279,7 +279,7 @@ class Provenance:
         if text is None:
             event = self._events[step]
             assert isinstance(event, Result)
-            text = self._texts[step] = _with_signs(result_text(event))
+            text = self._texts[step] = _with_signs(event.text)
         return text
 
     def index(self) -> None:

@@ -13,7 +13,6 @@ from bylaw.facts.money import amount_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.number import canonical
 from bylaw.text.spelling import Spelling
-from bylaw.trace.event import Result
 
 _VALUE = 200
 _OCCURRENCES = 50
@@ -22,12 +21,6 @@ _LEAVES = 20_000
 _LISTING_WORDS = 10
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-
-
-def result_text(result: Result) -> str:
-    """A result's content as text, whether or not it came as JSON."""
-    content = result.content
-    return bytes(content).decode("utf-8", "replace") if isinstance(content, Raw) else content
 
 
 @lru_cache(maxsize=256)

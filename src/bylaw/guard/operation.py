@@ -170,6 +170,21 @@ def parts_not_alike(one: Any, other: Any) -> str:
     return ""
 
 
+def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
+    """The operation of one sign: nearly always both are plain values of one kind."""
+    plainly = ORDERS[order]
+
+    def compared(self: "Operations", one: Any, other: Any) -> Any:
+        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
+            return plainly(one, other)
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare(order, one, other)
+        return self.ordered(order, one, other)
+
+    return compared
+
+
 class Operations:
     """The operations the compiled code calls; `ticks` is what is left of the path's budget."""
 
@@ -214,53 +229,8 @@ class Operations:
                 fail(why)
         return ORDERS[order](one, other)
 
-    def equal(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one == other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare("==", one, other)
-        return self.ordered("==", one, other)
-
-    def differ(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one != other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare("!=", one, other)
-        return self.ordered("!=", one, other)
-
-    def less(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one < other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare("<", one, other)
-        return self.ordered("<", one, other)
-
-    def at_most(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one <= other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare("<=", one, other)
-        return self.ordered("<=", one, other)
-
-    def more(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one > other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare(">", one, other)
-        return self.ordered(">", one, other)
-
-    def at_least(self, one: Any, other: Any) -> Any:
-        if one.__class__ is other.__class__ and one.__class__ in PLAIN:
-            return one >= other
-        if one.__class__ is Unknown:
-            self.spend(1)
-            return compare(">=", one, other)
-        return self.ordered(">=", one, other)
+    equal, differ = _comparison("=="), _comparison("!=")
+    less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
         """`a < b <= c`, each part looked at once and only while the earlier ones hold."""

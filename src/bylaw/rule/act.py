@@ -42,8 +42,7 @@ class Act(Struct, frozen=True):
 
     def returns(self) -> list[str]:
         """The results as texts."""
-        contents = [result.content for result in self.results]
-        return [text if isinstance(text, str) else bytes(text).decode("utf-8", "replace") for text in contents]
+        return [result.text for result in self.results]
 
     def record(self) -> dict[str, Any]:
         """The act as code in the guard language sees it."""

@@ -8,7 +8,6 @@ from typing import Any, cast
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import FieldType
 from bylaw.facts.money import amount_of
-from bylaw.facts.result_field import result_text
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
@@ -158,7 +157,7 @@ class Shapes:
             return
         shape.sampled += 1
         if accepted(None, result) is False:
-            if match := _ABSENT.search(result_text(result)[:300]):
+            if match := _ABSENT.search(result.text[:300]):
                 shape.absent[match[0].lower()] += 1
             return
         value = result.value()

@@ -9,7 +9,6 @@ from bylaw.errors import BylawError
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.provenance import Provenance, leaf_values
-from bylaw.facts.result_field import result_text
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write, says_done
@@ -141,7 +140,7 @@ class Survey:
                 if not ok:
                     behaviour.refused += 1
                     continue
-                text = result_text(event)
+                text = event.text
                 if suspect[call.tool]:
                     behaviour.done += says_done(text)
                     behaviour.empty += text in ("", "null", "None", "{}", "[]")

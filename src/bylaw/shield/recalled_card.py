@@ -89,7 +89,4 @@ def _told(event: Event) -> tuple[Any, ...]:
         case Call():
             return "call", event.by, event.tool, event.arguments, event.fault
         case Result():
-            content = (
-                event.content if isinstance(event.content, str) else bytes(event.content).decode("utf-8", "replace")
-            )
-            return "result", event.call, content, event.captured
+            return "result", event.call, event.text, event.captured

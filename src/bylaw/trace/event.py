@@ -165,6 +165,12 @@ class Result(Struct, frozen=True, tag="result", dict=True):
             kept["data"] = decode_text(content) if isinstance(content, str) else _data(content)
         return kept["data"]
 
+    @property
+    def text(self) -> str:
+        """The content as text, whether or not it came as JSON."""
+        content = self.content
+        return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+
     def is_json(self) -> bool:
         """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
         content = self.content
