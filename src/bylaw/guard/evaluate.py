@@ -74,25 +74,22 @@ class Inquiry:
     def ask(
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
-        """What a guard says, one completion for each way the user's facts matter."""
-        return _asked(guard, self._run, assume, coverage)
+        """What a guard says, one completion for each way the user's facts matter.
 
-
-def _asked(
-    guard: Guard, run: GuardRun, assume: Assumptions, coverage: set[int] | None = None
-) -> tuple[Completion, ...]:
-    """The guard is run, and run again for every other answer where it meets something unknown."""
-    run.zone = guard.zone
-    run.begin(assume, coverage)
-    function = guard.function if coverage is None else guard.covering
-    try:
-        outcome, because = run_path(guard, function, run)
-        if not run.decisions and outcome != "stuck" and not run.doubtful:
-            asked = tuple(run.asked)
-            return (Completion(assume, outcome, because, tuple(run.reads), (), asked, 1, not run.is_open),)
-        return (_explore(guard, function, run, outcome, because),)
-    except Split as split:
-        return _complete(guard, function, run, split)
+        It is run, and run again for every other answer where it meets something unknown.
+        """
+        run = self._run
+        run.zone = guard.zone
+        run.begin(assume, coverage)
+        function = guard.function if coverage is None else guard.covering
+        try:
+            outcome, because = run_path(guard, function, run)
+            if not run.decisions and outcome != "stuck" and not run.doubtful:
+                asked = tuple(run.asked)
+                return (Completion(assume, outcome, because, tuple(run.reads), (), asked, 1, not run.is_open),)
+            return (_explore(guard, function, run, outcome, because),)
+        except Split as split:
+            return _complete(guard, function, run, split)
 
 
 def evaluate(

@@ -24,18 +24,7 @@ class Contradicted(Struct, frozen=True):
 def decode_json(text: str | Raw) -> Any:
     """JSON as data; a name given twice in one record has `Contradicted` for its value, unless both say the same."""
     value: Any = _decode(text)
-    if value.__class__ is not dict and value.__class__ is not list:
-        return value
-    if isinstance(text, str):
-        # An escaped colon could make up for one that is gone.
-        count, may_make_up = text.count(":"), "\\u003" in text
-    else:
-        plain = bytes(text)
-        count, may_make_up = plain.count(b":"), b"\\u003" in plain
-    # Every name stands before a colon, and written anew it stands there once.
-    if value.__class__ is dict and count == len(value):
-        return value
-    if not may_make_up and count == _encode(value).count(b":"):
+    if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
     plain = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     try:
@@ -43,6 +32,20 @@ def decode_json(text: str | Raw) -> Any:
     except ValueError as error:
         # Python reads no number of thousands of digits, and msgspec does.
         raise msgspec.DecodeError(str(error)) from None
+
+
+def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
+    """Whether it is plain to see that no record in a text, which was read as `value`, gives a name twice."""
+    if isinstance(text, str):
+        count, has_escaped = text.count(":"), "\\u003" in text
+    else:
+        plain = bytes(text)
+        count, has_escaped = plain.count(b":"), b"\\u003" in plain
+    # Every name stands before a colon, and written anew it stands there once.
+    if value.__class__ is dict and count == len(value):
+        return True
+    # An escaped colon could make up for one that is gone.
+    return not has_escaped and count == _encode(value).count(b":")
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

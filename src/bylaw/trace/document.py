@@ -82,9 +82,9 @@ def _is_one_record(line: bytes) -> bool:
     """Whether a line is, as nearly all are, one record and nothing else, damaged or not."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
-    if line.rstrip()[-1:] in (b"}", b"]") and not any(joint in line for joint in _JOINTS):
+    if line[:1] == b"{" and _is_json(line):
         return True
-    return line[:1] == b"{" and _is_json(line)
+    return line.rstrip()[-1:] in (b"}", b"]") and not any(joint in line for joint in _JOINTS)
 
 
 def _is_talk(data: bytes) -> bool:

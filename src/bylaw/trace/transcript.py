@@ -3,26 +3,26 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from bylaw.trace.contradicted import names_stand_once
 from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
 
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 """Between these a number that is no time in seconds is taken for thousandths or millionths of them."""
 _FIGURES = 16
 """So many has a time in millionths of a second."""
-"""Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
-_turn_of = attrgetter("turn")
 
 
 class Transcript:
@@ -233,8 +233,6 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        if type(recorded) is str and recorded.count(":") == len(given):
-            return given, ""
         twice = repeated_key(recorded, given)
         return (given, f"argument `{twice}` is given twice") if twice else (given, "")
     except msgspec.ValidationError:
@@ -249,13 +247,12 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
     """A key that one object of a JSON text has twice: which of its values counts, each reader of it decides for itself.
 
-    Every key stands before a colon: as many colons as `decoded` has keys, and none of them is repeated.
+    `decoded` is what the text was read as, where that is known.
     """
-    if decoded is None and isinstance(text, bytes) and _says_each_key_once(text):
-        return ""
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+        if names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded):
+            return ""
     plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
-    if decoded is not None and plain.count(":") == len(decoded):
-        return ""
     found: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> None:
@@ -266,17 +263,6 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
     # Numbers are left unread: one may have more digits than Python reads.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
-
-
-def _says_each_key_once(text: bytes) -> bool:
-    """Whether that is plain to see: written anew, where a key stands once, it has as many colons as before."""
-    if b"\\u003" in text:
-        # An escaped colon could make up for one that is gone.
-        return False
-    try:
-        return text.count(b":") == msgspec.json.encode(msgspec.json.decode(text)).count(b":")
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
 
 
 def read_content(recorded: Any) -> str | Raw:
