@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from bylaw.consent.marks import marks
-from bylaw.text.day import Day, days, times
+from bylaw.text.day import Day, days, times, without_days
 from bylaw.text.number import Number, numbers
 from bylaw.text.once import once
 
@@ -107,10 +107,7 @@ class Passage:
     @once
     def _undated(self) -> str:
         """The same with blanks for days."""
-        words = self.words
-        for day in self.days:
-            words = words[: day.start] + " " * (day.end - day.start) + words[day.end :]
-        return words
+        return without_days(self.words)
 
     @once
     def unjoined(self) -> str:

@@ -13,7 +13,9 @@ _LIST = re.compile(r"(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
 """What ends with a point and ends no sentence."""
 _PLAIN = str.maketrans(
-    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2014": "-", "\u2013": "-", "\u2011": "-"}
+    dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
+    | dict.fromkeys("\u201c\u201d", '"')
+    | dict.fromkeys("\u2014\u2013\u2011", "-")
     | dict.fromkeys("*`\u00a0\u202f", " ")
 )
 

@@ -22,21 +22,27 @@ from bylaw.engine.request.allowance import (
 from bylaw.engine.request.stems import WORD, stem, stems
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
+from bylaw.text.day import without_days
+from bylaw.text.number import numbers
+from bylaw.text.sentence import lowered
+from bylaw.text.turning import may_turn
 
 _SENTENCE = re.compile(
     r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"
 )
-_FORBIDS = re.compile(
-    r"\b(?:do(?:es)? not|don't|dont|never|nothing|nobody|stop|must not|should not|shouldn't|mustn't|not to|"
-    r"did you|have you|has it)\b"
+_ASKS = re.compile(
+    r"\W*(?:(?:so|and|or|but|then|hmm|well)\W+)*(?:(?:should|shall|must|do|does|may|can|could|would) (?:i|we)|did you|"
+    r"have you|has it|is it|was it)\b"
 )
-"""A sentence with one of these may say what not to do, or only ask about it."""
-_REFUSES = re.compile(r"\b(?:do not|don't|dont|never|stop|must not|mustn't|should not|shouldn't|not to)\b(?! forget)")
-"""A sentence with one of these names whom or what not to deal with."""
-_ASKS_BACK = re.compile(
-    r"\W*(?:(?:so|and|or|but|then|hmm|well)\W+)*(?:should|shall|must|do|does|may|can|could|would) (?:i|we)\b"
+"""How a question begins, also without its mark."""
+_NUMBERED = re.compile(
+    r"(?:\b(?:invoice|bill|order|ticket|case|account|customer|booking|reservation|reference|ref|flight|room|item|id|"
+    r"number|no|nr|phone|mobile|tel|cell|line|code|pin|year)\b|#)(?:\W+(?:number|no|nr|id|is))*[\W_]*$"
 )
-"""How a question begins whether to do something."""
+"""After this stands the number of a thing, and no amount."""
+_YEAR = re.compile(r"(?:19|20)\d\d(?![.,]\d)")
+_FEW = 3
+"""So few words only answer how much: "20 please"."""
 _ASKS_TO = re.compile(r"\b(?:can|could|will|would) you\b|\bplease\b|\bkindly\b|\bwould you mind\b")
 """What makes a question a request."""
 _QUOTED = re.compile(r"^[ \t]*>[^\n]*$|```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.MULTILINE | re.DOTALL)
@@ -67,11 +73,7 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     said = _said(request)
     if said and _WITHDRAWS.match(said[-1][1].lower()):
         return Allowance()
-    sentences = [
-        (span, stems(_REPORTS.split(text, maxsplit=1)[0]))
-        for span, text in said
-        if not _FORBIDS.search(text.lower()) and not _is_question(text)
-    ]
+    sentences = [(span, stems(_REPORTS.split(text, maxsplit=1)[0])) for span, text in said if is_plain(text)]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
@@ -84,27 +86,40 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
 
 
 def meant_words(request: str) -> str:
-    """The user's words without quoted lines and without sentences that refuse something, or ask whether to do it: what
-    only these name, no deed is for."""
-    kept = [text for _, text in _said(request) if not _REFUSES.search(text.lower()) and not _is_asked_back(text)]
-    return "\n\n".join(kept)
+    """The user's words that are plain, without quoted lines: what only others name, no deed is for."""
+    return "\n\n".join(text for _, text in _said(request) if not may_turn(text) and not _ASKS.match(lowered(text)))
+
+
+def said_amounts(request: str, deed: Deed, name: str) -> set[float]:
+    """The numbers that the user said as an argument of a deed: money, or what stands in the sentence that asks for the
+    deed or beside the argument's name, or alone. A day, a year, a telephone and the number of a thing are none."""
+    found: set[float] = set()
+    names = words_of(name)
+    for span, text in _said(request):
+        words = lowered(text)
+        if may_turn(words):
+            continue
+        is_about = span in deed.asked or len(words.split()) <= _FEW or any(each in words.split() for each in names)
+        plain = without_days(words)
+        for number in numbers(plain):
+            is_year = _YEAR.match(plain, number.start) is not None
+            is_other = not number.is_sum and (is_year or not is_about or _NUMBERED.search(plain[: number.start]))
+            if not is_other:
+                found.add(float(number.value))
+    return found
+
+
+def is_plain(sentence: str) -> bool:
+    """Whether a sentence may ask for something: it wants no answer, and no word of it denies, excepts or depends."""
+    # A mark within quotes is of what is to be written.
+    is_asked = sentence.rstrip(" \n)").endswith("?") and not _ASKS_TO.search(sentence.lower())
+    return not is_asked and not may_turn(sentence) and not _ASKS.match(lowered(sentence))
 
 
 def _said(request: str) -> list[tuple[Span, str]]:
     """The sentences of a request, quoted lines left out."""
     bare = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), request)
     return [(span, bare[span.start : span.end]) for span in sentences_of(bare)]
-
-
-def _is_question(sentence: str) -> bool:
-    """Whether a sentence only wants an answer."""
-    # A mark within quotes is of what is to be written.
-    is_asked = sentence.rstrip(" \n)").endswith("?") and not _ASKS_TO.search(sentence.lower())
-    return is_asked or _is_asked_back(sentence)
-
-
-def _is_asked_back(sentence: str) -> bool:
-    return _ASKS_BACK.match(sentence.lower()) is not None
 
 
 def slots_of(tool: Tool) -> Iterator[Slot]:

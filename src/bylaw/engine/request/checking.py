@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Deed, Slot, Source, fetches, kinds_of, parameter_kind
+from bylaw.engine.request.by_words import said_amounts
 from bylaw.engine.request.choosing import Choosing, fits, fitting, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing, is_code
 from bylaw.engine.request.lasting import Lasting
@@ -26,11 +27,6 @@ from bylaw.text.spelling import spell
 _CLOCK = re.compile(r"(\d\d):(\d\d)")
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
 _A_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
-_NUMBERED = re.compile(
-    r"(?:\b(?:invoice|bill|order|ticket|case|account|customer|booking|reservation|reference|ref|flight|room|item|id|"
-    r"number|no|nr)\b|#)(?:\W+(?:number|no|nr|id))?[\W_]*$"
-)
-"""After this stands the number of a thing, and no sum."""
 _SUMS = frozenset(("amount", "sum", "price", "total", "fee"))
 _CENT = 0.005
 _ROUNDED = 0.01
@@ -141,8 +137,8 @@ class Check:
             if slot.must and (unsaid := self._unsaid(slot, arguments)):
                 return self._objection("unsaid", slot, unsaid)
             return self._object_to_text(slot, value)
-        if self._is_number_of_a_thing(slot, value):
-            return self._objection("not_said", slot, value)
+        if self._meant is not None and (kind == "number" or _SUMS & {*words_of(slot.name)}):
+            return self._object_to_amount(slot, value)
         if (
             self._is_user_word(value)
             and not slot.choice
@@ -231,6 +227,13 @@ class Check:
             if not (self._is_user_word(bare) or self._approved(bare) or self._is_in_place("link", bare)):
                 return self._objection("link", slot, bare)
         return None
+
+    def _object_to_amount(self, slot: Slot, value: str | float) -> Objection | None:
+        """Without a model, an amount is one that the user said for it, or that stands in a place which counts."""
+        number = number_of(value)
+        is_said = number is not None and number in said_amounts(self._request, self._deed, slot.name)
+        is_shown = any(sight.source == "record" or sight.pointed for sight in self._sights(value))
+        return None if is_said or is_shown else self._objection("not_said", slot, value)
 
     def _object_to_number(self, slot: Slot, value: str | float) -> Objection | None:
         """An amount that nobody said must at least not be more than all that was said or shown, together."""
@@ -517,15 +520,6 @@ class Check:
             return self._is_meant(value)
         spelling = spell(value) if self._text else None
         return spelling is not None and spelling.said_in(self._text)
-
-    def _is_number_of_a_thing(self, slot: Slot, value: str | float) -> bool:
-        """Without a model, whether a sum is one that the user said only as the number of something: "invoice 4711"."""
-        number = number_of(value) if self._meant is not None and _SUMS & {*words_of(slot.name)} else None
-        if number is None:
-            return False
-        request = fold(self._request)
-        said = [each for each in _A_NUMBER.finditer(request) if float(each[0].replace(",", "")) == number]
-        return bool(said) and all(_NUMBERED.search(request[: each.start()]) for each in said)
 
     def _is_meant(self, value: str | float) -> bool:
         """Whether words that ask for something say a value that the user said, and not only a quoted line, or one that
