@@ -172,6 +172,18 @@ def test_a_read_that_repeats_its_argument_in_another_spelling_founds_nothing():
     assert trace(talk("look", MAIL, ("transactions", {"name": SPACED}, f"- query: {IBAN}\n")), IBAN).source == "agent"
 
 
+@pytest.mark.parametrize("asked", ["GB82WEST12345698", "gb82 west 1234 5698", "account GB82-WEST-1234-5698"])
+def test_what_content_told_and_a_look_up_was_given_is_no_record_when_a_later_one_shows_it(asked: str):
+    mail = ("read_file", {"path": "mail"}, "Send it to GB82WEST12345698.")
+    search: Any = ("transactions", {"query": asked}, "[]")
+    recent: Any = ("transactions", {}, json.dumps({"searches": ["GB82WEST12345698"], "sender": "GB82WEST12345698"}))
+    found = trace(talk("look", mail, search, recent), "GB82WEST12345698")
+    assert (found.source, found.tool) == ("content", "read_file")
+    assert trace(talk("look", mail, recent, search), "GB82WEST12345698").source == "record"
+    guessed = trace(talk("look", search, recent), "GB82WEST12345698")
+    assert guessed.source == "record", "nobody had told it to the agent, so nothing was passed on"
+
+
 def test_the_user_points_at_a_sender_beside_the_value():
     shown = "- body: 'read www.one-page.org'\n  sender: Bob\n- body: 'read www.two-page.org'\n  sender: Eve\n"
     events = talk("open the page that Bob posted", ("messages", {"channel": "general"}, shown))

@@ -1,4 +1,4 @@
-"""What a value was made of, where it stands nowhere as it is: a part of a record, joined words, a sum."""
+"""What a value was made of, where it stands nowhere as it is: joined words, a sum."""
 
 import re
 from collections.abc import Sequence
@@ -19,8 +19,6 @@ def derive(provenance: Provenance, value: str | float, traced: Traced, *, before
 
     A sum may come out by chance, so it stays the agent's own; its `parts` say what it may be made of.
     """
-    if traced.source == "content" and provenance.is_part_of_record(traced):
-        return replace(traced, source="record", how="derived", parts=("record",))
     if traced.source != "agent":
         return traced
     if isinstance(value, str):

@@ -40,6 +40,7 @@ _NUMBERS = 200
 _SEARCHED = 100_000
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
 _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
+_LINE_START = re.compile(r"\\[nrt](\w+)")
 _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 _LEAVES = 20_000
@@ -94,8 +95,8 @@ class Traced(Struct, frozen=True):
         }
 
 
-class _Writes(Struct, frozen=True, gc=False):
-    """The first write that was given a value, and the first of those that may be where a record has it from."""
+class _Handed(Struct, frozen=True, gc=False):
+    """The first write that was given a value, and the first call that may be where a record has it from."""
 
     anyhow: int | None
     telling: int | None
@@ -122,7 +123,8 @@ class Provenance:
         self._places: dict[int, ResultPlaces] = {}
         self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
         """By their runs: what the user said, what results showed, what calls were given."""
-        self._letters = WrittenLetters()
+        self._letters, self._asked_letters = WrittenLetters(), WrittenLetters()
+        """What writes were given, and what other calls were, by letters and digits."""
         self._said_letters = WrittenLetters()
         """What the user has said, by letters and digits."""
         self._said_at: list[int] = []
@@ -153,7 +155,8 @@ class Provenance:
         """Where `value` came from, as of the events before step `before`, best founded first.
 
         The user's words come first, then the host's, then a whole field of a record, then other content. What a call
-        was given comes back in its result, and after a write in any result: that founds nothing.
+        was given comes back in its result, after a write in any result, and in records after a look-up of what a
+        result had told: that founds nothing.
         """
         forms = _forms(value)
         self.index()
@@ -183,7 +186,7 @@ class Provenance:
         self.index()
         # Without its point 5.0 would be 50: a number is written as one, or not at all.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
-        written: _Writes | None = None
+        handed: _Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
             places = self.places(step)
             for place in places.find(value, spelling):
@@ -193,8 +196,8 @@ class Provenance:
                         yield self._traced(value, step, call, place, places, before)
                     break
                 traced = self._traced(value, step, call, place, places, before)
-                written = written or self._written(spelling, letters, before)
-                first = written.telling if traced.source == "record" else written.anyhow
+                handed = handed or self._handed(spelling, letters, before)
+                first = handed.telling if traced.source == "record" else handed.anyhow
                 if not self._is_written(letters, first, step):
                     yield traced
 
@@ -214,12 +217,6 @@ class Provenance:
             return True
         bare = plain_link(value)
         return bare != value and self.is_said(bare, before=before)
-
-    def is_part_of_record(self, traced: Traced) -> bool:
-        """Whether a value is a part of a short field, of a tool that vouches for all that it shows."""
-        tool = self._tools.get(traced.tool)
-        is_short = not traced.is_whole and traced.field in traced.beside
-        return is_short and tool is not None and tool.trusts(traced.field) and "content" not in tool.trust.values()
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
         """The steps of the writes before a step that were given a value, and of the results that showed it after."""
@@ -293,6 +290,9 @@ class Provenance:
                     if event.call is not None:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
+                    if "\\" in folded:
+                        # What begins a line of a text inside JSON stands after the letter of an escape.
+                        folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
             elif isinstance(event, Message):
@@ -303,8 +303,8 @@ class Provenance:
                     self._note_numbers(step, self._words(step))
             elif not event.refused:
                 self._given.add(step, self._given_words(step))
-                if self._writes(step):
-                    self._letters.add(step, (str(leaf) for _, leaf in _all_leaves(event.arguments)))
+                letters = self._letters if self._writes(step) else self._asked_letters
+                letters.add(step, (str(leaf) for _, leaf in _all_leaves(event.arguments)))
         self._indexed = len(self._events)
 
     def _note_numbers(self, step: int, folded: str) -> None:
@@ -367,8 +367,8 @@ class Provenance:
         is_record = is_record and not (call is not None and call.refused)
         # Nor is a view that the agent made with an argument which nobody declared.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A labelled line inside of a field is not that field.
-        is_record = is_record and not (place.top and place.is_labelled)
+        # A line of a field's text is not that field: whoever filled the field wrote it there.
+        is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
         # A record counts wherever it stands.
@@ -418,22 +418,27 @@ class Provenance:
             return True
         return bool(letters) and holds((str(leaf) for _, leaf in _all_leaves(call.arguments)), letters)
 
-    def _written(self, spelling: Spelling, letters: str, before: int) -> _Writes:
-        """The first writes that were given a value, perhaps within a text, in whatever spelling.
+    def _handed(self, spelling: Spelling, letters: str, before: int) -> _Handed:
+        """The first calls that were given a value, perhaps within a text, in whatever spelling.
 
         What the user said in groups of figures is the user's, however the agent spells it. A mere word may stand in a
-        text by chance: such a text spoils no record, unless a result had shown the word before.
+        text by chance: such a text spoils no record, unless a result had shown the word before. A look-up spoils one
+        only of what a result had told by then: systems keep what was searched for, and show it.
         """
         steps = self._given.candidates(spelling, before)[:_CANDIDATES]
-        found = [step for step in steps if self._writes(step) and spelling.said_in(self._given_words(step))]
+        given = [step for step in steps if spelling.said_in(self._given_words(step))]
+        found = [step for step in given if self._writes(step)]
         loose = self._letters.first(letters) if letters else None
         if loose is not None and loose < before and not self._is_said_in_groups(letters, loose):
             found = sorted({*found, loose})
         is_mere = not spelling.is_number and is_word(spelling.written[0])
-        return _Writes(
-            next(iter(found), None),
-            next((step for step in found if not is_mere or self._is_alone(spelling, letters, step)), None),
-        )
+        telling = [step for step in found if not is_mere or self._is_alone(spelling, letters, step)]
+        asked = [step for step in given if step not in found]
+        loose = self._asked_letters.first(letters) if letters else None
+        if loose is not None and loose < before:
+            asked.append(loose)
+        telling += [step for step in sorted(asked) if self._is_told(spelling, step)][:1]
+        return _Handed(min(found, default=None), min(telling, default=None))
 
     def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
         """Whether a word was all that an argument of the write at `step` said, or had been shown before it."""

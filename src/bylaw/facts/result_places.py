@@ -16,6 +16,7 @@ from bylaw.facts.result_field import canonical, number_forms, parse_result
 from bylaw.text.folding import fold
 from bylaw.text.spelling import Spelling
 
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
 """Characters of a value that can stand for itself; a longer one is a text."""
 _LEAVES = 20_000
@@ -44,8 +45,8 @@ class Place(Struct, frozen=True, gc=False):
     """It is all that stands there."""
     within: tuple[str, ...] = ()
     """Names of the fields between the record's own field and the value, which may stand in records of its own."""
-    is_labelled: bool = False
-    """It stands after a label on a line of a text: what its field is called, somebody wrote."""
+    is_line: bool = False
+    """It is a line of a text, a member of one or what stands there after a label: not the field, but within it."""
 
 
 class ResultPlaces:
@@ -147,9 +148,9 @@ class ResultPlaces:
         folded = fold(text)
         if folded:
             self._whole.setdefault(folded, []).append(place)
-            for number in number_forms(text):
-                if number != folded:
-                    self._whole.setdefault(number, []).append(place)
+            for other in (found[1],) if (found := _TIME.fullmatch(text)) else number_forms(text):
+                if other != folded:
+                    self._whole.setdefault(other, []).append(place)
 
     def _read(self, text: str, place: Place, *, is_all: bool) -> None:
         if len(text) <= _WHOLE and "\n" not in text.strip():
@@ -158,9 +159,8 @@ class ResultPlaces:
         lines = text.splitlines() if "\n" in text or is_all else [text]
         for line in lines[:_LINES]:
             for label, part in _parts(line):
-                inside = replace(place, field=label, is_labelled=True) if label else place
                 if part != text and len(part) <= _WHOLE:
-                    self._add(part, inside)
+                    self._add(part, replace(place, field=label or place.field, is_line=True))
 
 
 def _rows(text: str) -> list[dict[str, str]]:
