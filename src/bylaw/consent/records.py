@@ -64,7 +64,9 @@ class Records:
         self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
         self._by_name: dict[str, dict[str, int]] = {}
-        """By name the values that have stood under it, each with the step at which it first did."""
+        self._names: dict[str, dict[str, int]] = {}
+        """By name the values that have stood under it, and by value the names, each with the step at which it first
+        did."""
         self._fields_by_mark: dict[str, list[tuple[int, str]]] = {}
         self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
         """By value, and the names that it stands under, the marks of so many of the records that bear it."""
@@ -88,6 +90,7 @@ class Records:
         for name, key in record.keys:
             self._by_key.setdefault(key, []).append((name, record))
             self._by_name.setdefault(name, {}).setdefault(key, record.step)
+            self._names.setdefault(key, {}).setdefault(name, record.step)
 
     def read_ahead(self, before: int) -> None:
         """Take in the events before a step, and what their records are told by."""
@@ -124,7 +127,8 @@ class Records:
 
     def names_of(self, key: str, before: int) -> set[str]:
         """The names of the fields that a value stands in before a step."""
-        return {name for name, _ in self.of(key, before)}
+        self.read(before)
+        return {name for name, first in self._names.get(key, {}).items() if first < before}
 
     def beside(self, names: frozenset[str], key: str, before: int) -> list[str]:
         """Other values of fields of these names: as many as are compared, and one more."""
@@ -141,11 +145,14 @@ class Records:
     def marks_of(self, key: str, before: int, names: frozenset[str] | None = None) -> frozenset[str]:
         """The marks of all records that bear a value before a step, under one of some names where they are given."""
         entries = self.of(key, before)
-        known = self._marks.get((key, names))
-        if known is None or known[0] != len(entries):
-            marks = (record.marks for name, record in entries if names is None or name in names)
-            known = self._marks[key, names] = (len(entries), frozenset[str]().union(*marks))
-        return known[1]
+        count, known = self._marks.get((key, names), (0, frozenset[str]()))
+        if count > len(entries):
+            count, known = 0, frozenset[str]()
+        if count < len(entries):
+            marks = (record.marks for name, record in entries[count:] if names is None or name in names)
+            known = known.union(*marks)
+            self._marks[key, names] = (len(entries), known)
+        return known
 
     def fields_with(self, mark: str, before: int) -> set[str]:
         """The names of fields that held a day or a number before a step."""
