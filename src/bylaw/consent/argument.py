@@ -11,8 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.alike import alike
-from bylaw.facts.value import loose
+from bylaw.facts.value import alike, loose
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_identifier, is_prose

@@ -19,7 +19,7 @@ from bylaw.consent.card_text import CardWords
 from bylaw.consent.line import hidden
 from bylaw.consent.put import new_words
 from bylaw.consent.talk import Exchange, to_last_word
-from bylaw.facts.alike import alike
+from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
 _MISLEADS = re.compile(

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from typing import Any
 
 from bylaw.consent.argument import Terms, arguments
-from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.value import alike
 
 SEVERAL = re.compile(r"\b\d{1,2}\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?\d{1,2}\b|\beach\b")
 """What may tell in lower case that one yes is for several calls alike: "three vouchers of 25 each"."""

@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.wording import consent_words_for_agent, rule_words
-from bylaw.facts.alike import alike
-from bylaw.facts.value import key_of, loose, names_several
+from bylaw.facts.value import alike, key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
 from bylaw.rule.act import Act, Turn

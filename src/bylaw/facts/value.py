@@ -20,7 +20,7 @@ _DIGITS = 100
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
-"""No longer text is kept with what it was found to be."""
+"""No longer text is kept with what it was found to be, nor read as a number by `alike`."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 _BLANKS = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 _BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
@@ -128,6 +128,38 @@ def _loose(text: str) -> str:
         fraction = (part or "").rstrip("0")
         text = ("-" if sign == "-" else "") + whole + (f".{fraction}" if fraction else "")
     return text
+
+
+_MARKS = " $\u20ac\u00a3\u00a5\u20b9.,;:!?'\"+"
+_MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
+
+
+def alike(value: Any) -> Any:
+    """The same for two arguments that a tool may take for one: case, blanks, dashes, signs of currencies and what is
+    not given aside, and numbers by what they are worth, also as text.
+
+    It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
+    """
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return sorted([str(name), alike(part)] for name, part in fields.items() if part is not None)
+    if isinstance(value, list | tuple):
+        return [alike(part) for part in cast("Sequence[Any]", value)]
+    text = str(value)
+    return _alike(text) if len(text) <= _SHORT else _alike.__wrapped__(text)
+
+
+@lru_cache(maxsize=16_384)
+def _alike(written: str) -> str:
+    """The same for one value; a conversation names the same few again and again."""
+    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS)).translate(JOINTS)
+    if len(text) > _SHORT or not any(map(str.isdigit, text)):
+        return text
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return str(number.normalize()) if number else "0"
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
-from bylaw.facts.alike import alike
+from bylaw.facts.value import alike
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.parts import Asked
 from bylaw.integrations.undecided import log, tell, undecided

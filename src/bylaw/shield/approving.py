@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.context import PRINCIPAL
 from bylaw.engine.judgement import Judgement
-from bylaw.facts.alike import alike
+from bylaw.facts.value import alike
 from bylaw.policy.posture import ApprovalTerms
 from bylaw.record.approval import Approval, Change, Status, fingerprint
 from bylaw.shield.decision import Ground, firmest

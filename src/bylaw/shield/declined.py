@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bylaw.facts.alike import alike
+from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from bylaw.engine.request.allowance import Allowance, Deed, Span, kinds_of
 from bylaw.engine.request.by_words import sentences_of
 from bylaw.engine.request.naming import leaves_of
-from bylaw.facts.alike import alike
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import plain_link
+from bylaw.facts.value import alike
 from bylaw.text.folding import fold
 from bylaw.text.spelling import spell
 
