@@ -113,8 +113,9 @@ class Conversation:
         """Everything belongs to one turn until the block ends."""
 
     @cached_property
-    def _cards(self) -> PutCards:
-        return PutCards(self._script)
+    def cards(self) -> PutCards:
+        """What is to be put to the user, and what they answered."""
+        return PutCards(self._script, self._session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
@@ -197,7 +198,7 @@ class Conversation:
     def _passed_to(self, context: Mapping[str, Any], step: int) -> None:
         self._context, self._vouched = dict(context), {}
         self.handed_over = step
-        self._cards.begin_anew(step)
+        self.cards.begin_anew(step)
 
     def _judge(
         self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
@@ -281,22 +282,9 @@ class Conversation:
             self._speaker = "tool"
         self._take()
 
-    def card_text(self) -> str:
-        """The call that was judged last in plain words for the user; empty where no rule is about their consent."""
-        return self._session.card_text(self._judged) if self._judged is not None else ""
-
-    @property
-    def card_lifetime(self) -> float:
-        """Seconds for which a card is good."""
-        return self._session.card_lifetime
-
-    def waiting_card(self, digest: str, before: int) -> Card | None:
-        """The card put last before a step for calls of this digest, where it was neither answered nor used."""
-        return self._cards.waiting(digest, before, self._session.card_refusals)
-
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
         """The host reports what the user answered to a card; the same answer given again changes nothing."""
-        if not self._cards.is_new(confirmation, time, self._session.card_refusals):
+        if not self.cards.is_new(confirmation, time):
             return
         self._begin("user", time, anew=True)
         said = Message("user", "", self._script.turn, time=time, confirmation=confirmation)
@@ -497,5 +485,5 @@ class Conversation:
                     event = events[step] = self._session.judge(event).made.call
                 self._session.observe(event)
         elif new:
-            self._session.observe_all(events[self._taken :])
+            self._session.take(events[self._taken :])
         self._taken, self._judged = len(events), None

@@ -183,20 +183,21 @@ class PredicateValues:
 
     def card_text(self, record: CallRecord) -> str:
         """A call in plain words for the user, as the predicate that wants most of it told puts it."""
-        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
-        return max((each.card_text(record) for each in witnesses), key=len, default="")
+        return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     @property
     def card_lifetime(self) -> float:
         """Seconds for which a card is good: the shortest that the pack says."""
-        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
-        return min((each.words.lifetime for each in witnesses), default=0.0)
+        return min((each.words.lifetime for each in self._consents), default=0.0)
 
     @property
     def card_refusals(self) -> frozenset[str]:
         """The pack's own words for a no to a card."""
-        witnesses = [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
-        return frozenset(word for each in witnesses for word in each.words.no)
+        return frozenset(word for each in self._consents for word in each.words.no)
+
+    @property
+    def _consents(self) -> list[ConsentWitness]:
+        return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
         """What is open of the user's consent to an act, for a model or a person; None where nothing is."""

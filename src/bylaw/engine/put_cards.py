@@ -1,18 +1,22 @@
-"""The cards that were put to the user of a live conversation: which of them waits, and which answers it can take."""
+"""The cards of a live conversation: what one says, which of them waits or was declined, which answers it can take."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from bylaw.consent import is_refusal, standing_of
+from bylaw.engine.session import Session
 from bylaw.errors import UsageError
-from bylaw.trace.event import Call, Card, Confirmation, Message, Result
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.value import alike
+from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.transcript import Transcript
 
 
 class PutCards:
     """The cards of one conversation, found in its events as they are asked for."""
 
-    def __init__(self, script: Transcript) -> None:
+    def __init__(self, script: Transcript, session: Session) -> None:
         self._script = script
+        self._session = session
         self._begin = self._seen = 0
         """The first event that counts, and how many were looked through."""
         self._cards: dict[str, tuple[Card, int]] = {}
@@ -23,7 +27,16 @@ class PutCards:
         self._begin = self._seen = step
         self._cards.clear()
 
-    def waiting(self, digest: str, before: int, no: Iterable[str] = ()) -> Card | None:
+    def text(self, made: CallRecord) -> str:
+        """A call in plain words for the user; empty where no rule is about their consent."""
+        return self._session.values.card_text(made)
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds for which a card is good."""
+        return self._session.values.card_lifetime
+
+    def waiting(self, digest: str, before: int) -> Card | None:
         """The card put last before a step for calls of this digest, where it was neither answered nor used.
 
         After a no in words it is another: a press on the first, which comes late, is none on that one.
@@ -48,11 +61,32 @@ class PutCards:
         ]
         standing = standing_of(since, card.id)
         is_open = standing is not None and standing.answer is None and standing.used_by is None
-        return card if is_open and not self._is_refused(card.id, no, before) else None
+        return card if is_open and not self._is_refused(card.id, before) else None
 
-    def is_new(self, answer: Confirmation, time: float | None, no: Iterable[str] = ()) -> bool:
-        """Whether an answer says something that was not said before; one that its card cannot take is refused. `no` are
-        the pack's words for it."""
+    def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
+        """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
+        that card would have held: the call is not put to them again. Of the call as it is spelled here, consent tells.
+        """
+        events = self._script.events[: made.step]
+        cards: dict[str, Card] | None = None
+        for each in reversed(events):
+            if not isinstance(each, Message) or each.by != "user":
+                continue
+            if each.confirmation is None:
+                if each.captured:
+                    return False
+                # Nobody told what was said, if anything was.
+                continue
+            if cards is None:
+                cards = _cards_of(events, made.call)
+            card = cards.get(each.confirmation.card)
+            if card is not None:
+                is_over = card.expires is not None and now >= card.expires
+                return card.digest != digest and not each.confirmation.yes and not is_over
+        return False
+
+    def is_new(self, answer: Confirmation, time: float | None) -> bool:
+        """Whether an answer says something that was not said before; one that its card cannot take is refused."""
         standing = standing_of(self._script.events[self._begin :], answer.card)
         name = f"card `{answer.card}`"
         if standing is None:
@@ -70,7 +104,7 @@ class PutCards:
             raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
         if answer.yes and time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
-        if answer.yes and self._is_refused(answer.card, no):
+        if answer.yes and self._is_refused(answer.card):
             hint = "let the agent make its call again once the user wants it after all: the card is then put again"
             raise UsageError(f"the user has said no since {name} was put", hint=hint)
         return True
@@ -80,9 +114,10 @@ class PutCards:
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
-    def _is_refused(self, card: str, no: Iterable[str], before: int | None = None) -> bool:
+    def _is_refused(self, card: str, before: int | None = None) -> bool:
         """Whether the user has said no in words since a card was put last: which of the two came later, a host that
         reports a press may not know."""
+        no = self._session.values.card_refusals
         for event in reversed(self._script.events[self._begin : before]):
             if isinstance(event, Call) and event.card is not None and event.card.id == card:
                 return False
@@ -94,3 +129,13 @@ class PutCards:
         """Whether the user said something after an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
+
+
+def _cards_of(events: Sequence[Event], call: Call) -> dict[str, Card]:
+    """The cards that were put for a call, in whatever spelling."""
+    made = call.tool, alike(call.arguments)
+    return {
+        event.card.id: event.card
+        for event in events
+        if isinstance(event, Call) and event.card is not None and (event.tool, alike(event.arguments)) == made
+    }

@@ -87,7 +87,7 @@ class Session:
         self._begin(dict(context) if context else {}, known, granted)
         self._conduct: Conduct | HandedConduct | None = None
         if pack.book.rules:
-            self._conduct = Conduct(pack.ready_rules, self._values.ask, self._values.tell)
+            self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self._disbelieved: Call | None = None
@@ -110,7 +110,7 @@ class Session:
             self.ledger.requests = self.requests
         elif pack.traces_values:
             self.ledger.provenance(context)
-        self._values = PredicateValues(pack, self.ledger, context, self._answer, known=known, is_live=self._is_live)
+        self.values = PredicateValues(pack, self.ledger, context, self._answer, known=known, is_live=self._is_live)
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation.
@@ -123,10 +123,10 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
-                self._values.prepare()
+                self.values.prepare()
         elif event.by == "user":
             with suppress(Exception):
-                self._values.prepare()
+                self.values.prepare()
             if self.requests is not None:
                 with suppress(Exception):
                     self.requests.latest()
@@ -141,31 +141,31 @@ class Session:
                 break
         else:
             if events:
-                self._observe_all(events)
+                self.take(events)
             return
         for event in events:
-            self._vouch(event)
-            self._observe_all((event,))
+            if isinstance(event, Call) and event.context:
+                self._vouch(event.context)
+            self.take((event,))
             if isinstance(event, Message) and event.handover is not None:
                 self._hand_over(event.handover)
 
-    def _vouch(self, event: Event) -> None:
+    def _vouch(self, context: Mapping[str, Any]) -> None:
         """Take in what the host vouches for from a call on."""
-        if isinstance(event, Call) and event.context:
-            self._context.update(event.context)
-            self.ledger.vouch(self._context)
+        self._context.update(context)
+        self.ledger.vouch(self._context)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
         """Somebody else goes on: what they find is what was looked up, and nothing that was said."""
-        former, waits = self.ledger, self._values.waits
+        former, waits = self.ledger, self.values.waits
         self._former.append(Former(self._step, former, self._context))
         granted = self.requests.granted if self.requests is not None else ()
         self._begin(dict(context), self.answered, granted)
-        self._values.waits = waits
-        self._values.begin(0, silenced(former.events, self.pack.schema), None)
-        self._values.finish()
+        self.values.waits = waits
+        self.values.begin(0, silenced(former.events, self.pack.schema), None)
+        self.values.finish()
         if self._conduct is not None:
-            self._conduct = HandedConduct.after(self._conduct, self._values.ask, self._values.tell)
+            self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
     def heard(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events of this conversation as whom it is with now finds them."""
@@ -179,8 +179,9 @@ class Session:
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
-    def _observe_all(self, events: Sequence[Event]) -> None:
-        step, asking, start = self._step, self._values, 0
+    def take(self, events: Sequence[Event]) -> None:
+        """Take in the next events, with which nobody vouches for anything or hands over."""
+        step, asking, start = self._step, self.values, 0
         last = self._judged[-1].made if self._judged else None
         if last and last.step == step and self._disbelieved is events[0]:
             events = (last.call, *events[1:])
@@ -202,30 +203,16 @@ class Session:
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take in events that were seen before, elsewhere: nobody is asked of them again."""
-        self._values.waits = True
+        self.values.waits = True
         try:
             self.observe_all(events)
         finally:
-            self._values.waits = False
+            self.values.waits = False
 
     @property
     def answered(self) -> Collection[Answered]:
         """What was answered of predicates that code could not settle, in the order it was asked."""
-        return self._values.answered.values()
-
-    def card_text(self, judgement: Judgement) -> str:
-        """A judged call in plain words for the user; empty where no rule is about their consent."""
-        return self._values.card_text(judgement.made)
-
-    @property
-    def card_lifetime(self) -> float:
-        """Seconds for which a card is good."""
-        return self._values.card_lifetime
-
-    @property
-    def card_refusals(self) -> frozenset[str]:
-        """The pack's own words for a no to a card."""
-        return self._values.card_refusals
+        return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
@@ -265,7 +252,8 @@ class Session:
 
     def judge(self, call: Call) -> Judgement:
         """What guards and rules say of a call about to be observed as the next event."""
-        self._vouch(call)
+        if call.context:
+            self._vouch(call.context)
         made = self.ledger.record(call, self._step)
         tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)
@@ -302,9 +290,9 @@ class Session:
             return None
         last = self._judged[-1] if self._judged else None
         if last is not None and last.made.step == self._step and last.made.call is call:
-            self._values.record, self._values.evidence = last.made, last.evidence
+            self.values.record, self.values.evidence = last.made, last.evidence
         else:
-            self._values.record, self._values.evidence = self.ledger.record(call, self._step), ()
+            self.values.record, self.values.evidence = self.ledger.record(call, self._step), ()
         return self._conduct.weigh(self._step, call, answers or {})
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
@@ -319,7 +307,7 @@ class Session:
         said: list[Said] = []
         for call in (*others, made.call):
             record = made if call is made.call else self.ledger.record(call, made.step)
-            self._values.record, self._values.evidence = record, judgement.evidence if record is made else ()
+            self.values.record, self.values.evidence = record, judgement.evidence if record is made else ()
             said = []
             conduct.observe(made.step, call, said)
         shaped = self.pack.ready_rules.shaped
@@ -333,7 +321,7 @@ class Session:
         """The rules that the call breaks, and those that it may break."""
         if self._conduct is None:
             return (), ()
-        self._values.record, self._values.evidence = made, evidence
+        self.values.record, self.values.evidence = made, evidence
         # A call that was refused later is judged as what was asked for; what it comes to is another matter.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
@@ -358,10 +346,10 @@ class Session:
             if weighed is None or weighed.decision != "ask":
                 break
             by_influence = sorted(weighed.influence.items(), key=lambda each: (-each[1], each[0]))
-            name = next((name for name, _ in by_influence if self._values.may_answer(predicates[name], act)), None)
+            name = next((name for name, _ in by_influence if self.values.may_answer(predicates[name], act)), None)
             if name is None:
                 break
-            self._values.answer(predicates[name], act)
+            self.values.answer(predicates[name], act)
             broken, open = self._ask_rules(made, evidence)
         return broken, open
 

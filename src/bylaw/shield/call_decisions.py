@@ -25,7 +25,6 @@ from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
-from bylaw.shield.declined import is_declined_otherwise
 from bylaw.shield.drafting import given_back
 from bylaw.shield.for_person import line
 from bylaw.shield.history import Named, Opening
@@ -259,19 +258,19 @@ class CallDecisions:
         firm = [each for each in grounds if each.answer != "allow" and each.posture == "enforce"]
         if not firm or not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
             return None
-        text = conversation.card_text()
+        text = conversation.cards.text(judgement.made)
         if not text:
             return None
         call = judgement.made.call
         now = call.time if call.time is not None else self._shield.clock()
         digest, step = card_digest(call.tool, call.arguments), judgement.made.step
-        if is_declined_otherwise(conversation.since(0)[:step], call, digest, now):
+        if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
         # One prompt for one write: the card that waits is not put a second time.
-        card = conversation.waiting_card(digest, step)
+        card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
-        card = Card(name, digest, text, now + conversation.card_lifetime)
+        card = Card(name, digest, text, now + conversation.cards.lifetime)
         if not self.is_told_whole or self._log is None or self._recalled is not None:
             return card
         whose, before = conversation.context, conversation.since(0)[:step]

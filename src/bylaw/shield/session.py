@@ -52,10 +52,6 @@ class LiveSession:
         """One thing at a time: frameworks run tools in threads of their own."""
         self._handed_over = 0
 
-    def apart(self, *, lacks: str) -> "LiveSession":
-        """Another conversation under the same shield, of which nothing earlier is known, and why."""
-        return LiveSession(self.shield, lacks=lacks)
-
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file.
 
