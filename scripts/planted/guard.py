@@ -22,8 +22,8 @@ BUGS = (
         'return "permit", str(absent)',
         "guard/test_completion.py"),
     Bug("a fact that another guard asked for is no read", "guard/run.py",
-        "            value = self.ask(spec, key, fact)\n",
-        "            value = self.ask(spec, key, fact)\n"
+        "            value = self.fetch(spec, key, fact)\n",
+        "            value = self.fetch(spec, key, fact)\n"
         "        elif value.__class__ not in NOT_KNOWN:\n"
         "            return value\n",
         "guard/test_completion.py"),

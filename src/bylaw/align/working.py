@@ -43,11 +43,11 @@ def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
     """What a guard compares on the way to its answer, as far as that is known."""
-    run = _Noting(arguments, source, tool, now, None)
+    run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
         run_path(guard, guard.covering, run)
-    run.release()
+    run.close()
     return tuple(dict.fromkeys(run.notes))
 
 
@@ -64,8 +64,8 @@ class _Noting(GuardRun):
 
     __slots__ = ("facts", "gaps", "last", "notes")
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
         """Values as they were read. A value that is compared is known by its identity."""

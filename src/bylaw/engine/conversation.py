@@ -46,6 +46,19 @@ class Conversation:
     unless `refuse` says otherwise before anything else happens.
     """
 
+    handed_over = 0
+    """How many events came before whom the conversation is with now; 0 where it was with them from the start."""
+    _taken = 0
+    """How many of the events so far the session has taken in."""
+    _judged: Judgement | None = None
+    """The call that was judged last and may yet be refused."""
+    _speaker = ""
+    """Whose turn it is: `agent`, `user`, `tool`, or nobody's yet."""
+    _refused: int | None = None
+    """The call that was refused last: what comes at once as a result is what the agent was told in its place."""
+    _held = False
+    """Everything belongs to one turn until the block ends."""
+
     def __init__(
         self,
         pack: Pack | str | Path,
@@ -82,8 +95,6 @@ class Conversation:
         self._vouched: dict[str, Any] = {}
         """What the host vouches for with the next call."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
-        self.handed_over = 0
-        """How many events came before whom the conversation is with now; 0 where it was with them from the start."""
         self._script = Transcript()
         self._session = Session(
             self.pack,
@@ -99,18 +110,8 @@ class Conversation:
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
             granted=granted,
         )
-        self._taken = 0
-        """How many of the events so far the session has taken in."""
-        self._judged: Judgement | None = None
-        """The call that was judged last and may yet be refused."""
-        self._speaker = ""
-        """Whose turn it is: `agent`, `user`, `tool`, or nobody's yet."""
-        self._refused: int | None = None
-        """The call that was refused last: what comes at once as a result is what the agent was told in its place."""
         self._told: dict[str, int] = {}
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
-        self._held = False
-        """Everything belongs to one turn until the block ends."""
 
     @cached_property
     def cards(self) -> PutCards:

@@ -47,6 +47,17 @@ class Ahead(Struct, frozen=True):
 class Session:
     """A conversation in progress."""
 
+    judged_world: World | None = None
+    """The world that settling read from: writes after the last judged call have not moved it yet."""
+    _step = 0
+    _conduct: Conduct | HandedConduct | None = None
+    _ahead: Ahead | None = None
+    """Where the rules go if the call that was judged last is made."""
+    _disbelieved: Call | None = None
+    """The call judged last, where it was not refused as its result says."""
+    requests: Requests | None = None
+    """What the user's words allow, where the pack asks for it."""
+
     def __init__(
         self,
         pack: Pack,
@@ -73,25 +84,17 @@ class Session:
         self.pack = pack
         self.mode: Mode = "snapshot" if world is not None else mode
         self._world = world
-        self.judged_world: World | None = None
-        """The world that settling read from: writes after the last judged call have not moved it yet."""
         self._unmoved: list[CallRecord] = []
         self._answer, self._is_live = answer, is_live
         self._read_request = read_request
         self._delegation: Delegating = delegation or pack.postures.delegation
         self._judged: list[Judgement] = []
-        self._step = 0
         self._sparing = is_live and answer is not None
         self._former: list[Former] = []
         """The parts of the conversation that were with others than whom it is with now."""
         self._begin(dict(context) if context else {}, known, granted)
-        self._conduct: Conduct | HandedConduct | None = None
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
-        self._ahead: Ahead | None = None
-        """Where the rules go if the call that was judged last is made."""
-        self._disbelieved: Call | None = None
-        """The call judged last, where it was not refused as its result says."""
         self.faults: list[Fault] = []
         """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
@@ -101,8 +104,6 @@ class Session:
         """Nothing was seen, said or done yet, for whoever is vouched for."""
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema, context)
-        self.requests: Requests | None = None
-        """What the user's words allow, where the pack asks for it."""
         if pack.reads_requests:
             read = self._read_request or partial(allowed_by_words, tools=pack.schema.tools)
             way = self._delegation

@@ -49,6 +49,15 @@ FEW = 4
 class Ledger:
     """The facts shown in one trajectory."""
 
+    turn = -1
+    """The number of the last turn, and the step at which it began."""
+    turn_start = 0
+    _provenance: Provenance | None = None
+    _looked_for_lost = _looked_for_times = 0
+    """How many events were looked through for results that were not captured, and for times."""
+    requests: Requests | None = None
+    """Who knows what the user's words allow, where the pack asks for it."""
+
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         self.schema = schema
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
@@ -59,9 +68,6 @@ class Ledger:
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
         """The steps at which the user said something that was not recorded."""
-        self.turn = -1
-        """The number of the last turn, and the step at which it began."""
-        self.turn_start = 0
         self.changes = Changes(schema)
         self.answers = Answers()
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
@@ -78,14 +84,10 @@ class Ledger:
         self._to_show: dict[int, CallRecord] = {}
         """Calls, by step, that a shield refused after looking something up, while the agent has not been told."""
         self._times: list[tuple[int, float]] = []
-        """Steps that bear a time, with it."""
+        """Steps that bear a time, with it, as far as was looked."""
         self._events: list[Event] = []
-        self._provenance: Provenance | None = None
         self._lost: list[int] = []
         """Steps of results that were not captured, as far as was looked."""
-        self._looked_for_lost = 0
-        self.requests: Requests | None = None
-        """Who knows what the user's words allow, where the pack asks for it."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -119,8 +121,6 @@ class Ledger:
         for event in events:
             # `isinstance` is slow to say no of a record, and Python finds fields fastest where it meets one type.
             if type(event) is Result:
-                if event.time is not None:
-                    self._times.append((step, event.time))
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
                     asked.result, asked.delivered = event, step
@@ -135,8 +135,6 @@ class Ledger:
                 elif self._to_show and event.call in self._to_show:
                     self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:
-                if event.time is not None:
-                    self._times.append((step, event.time))
                 if event.turn != turn:
                     turn, start = self.turn, self.turn_start = event.turn, step
                 if made is None:
@@ -156,8 +154,6 @@ class Ledger:
                         self.changes.write(made, self.finder(made))
                 made = None
             else:
-                if event.time is not None:
-                    self._times.append((step, event.time))
                 if event.turn != turn:
                     turn, start = self.turn, self.turn_start = event.turn, step
                 # What the user answered to a card was not said in words.
@@ -329,6 +325,10 @@ class Ledger:
     def _expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
         """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
         now, since = at.call.time, entry.time
+        for step in range(self._looked_for_times, len(self._events)):
+            if (time := self._events[step].time) is not None:
+                self._times.append((step, time))
+        self._looked_for_times = len(self._events)
         until = bisect_left(self._times, (at.step,))
         if now is None or until == 0:
             return now is not None or until > 0

@@ -49,27 +49,14 @@ class Completion(Struct, frozen=True):
     the same answer."""
 
 
-class Inquiry:
+class Inquiry(GuardRun):
     """One call put to guards, one after the other, over one source, which is asked for each fact once."""
 
-    def __init__(
-        self,
-        arguments: Mapping[str, Any],
-        source: FactSource,
-        *,
-        tool: str = "",
-        now: datetime | None = None,
-        seen: Callable[[Fact], bool] | None = None,
-    ) -> None:
-        self._run = GuardRun(arguments, source, tool, now, seen)
-
-    def close(self) -> None:
-        """No guard is asked any more: what stands for unknown facts is dropped; kept, it would leak."""
-        self._run.release()
+    __slots__ = ()
 
     def knows(self, fact: Fact) -> bool:
         """Whether the source had an answer when a guard asked for the fact."""
-        return is_known(self._run.given.get(fact, UNSEEN))
+        return is_known(self.given.get(fact, UNSEEN))
 
     def ask(
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
@@ -78,18 +65,17 @@ class Inquiry:
 
         It is run, and run again for every other answer where it meets something unknown.
         """
-        run = self._run
-        run.zone = guard.zone
-        run.begin(assume, coverage)
+        self.zone = guard.zone
+        self.begin(assume, coverage)
         function = guard.function if coverage is None else guard.covering
         try:
-            outcome, because = run_path(guard, function, run)
-            if not run.decisions and outcome != "stuck" and not run.doubtful:
-                asked = tuple(run.asked)
-                return (Completion(assume, outcome, because, tuple(run.reads), (), asked, 1, not run.is_open),)
-            return (_explore(guard, function, run, outcome, because),)
+            outcome, because = run_path(guard, function, self)
+            if not self.decisions and outcome != "stuck" and not self.doubtful:
+                asked = tuple(self.asked)
+                return (Completion(assume, outcome, because, tuple(self.reads), (), asked, 1, not self.is_open),)
+            return (_explore(guard, function, self, outcome, because),)
         except Split as split:
-            return _complete(guard, function, run, split)
+            return _complete(guard, function, self, split)
 
 
 def evaluate(

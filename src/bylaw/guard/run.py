@@ -75,9 +75,10 @@ class GuardRun(BuiltIns):
         self,
         arguments: Mapping[str, Any],
         source: FactSource,
-        tool: str,
-        now: datetime | None,
-        seen: Callable[[Fact], bool] | None,
+        *,
+        tool: str = "",
+        now: datetime | None = None,
+        seen: Callable[[Fact], bool] | None = None,
     ) -> None:
         self.arguments = arguments
         self.admitted: dict[str, Any] = {}
@@ -144,8 +145,9 @@ class GuardRun(BuiltIns):
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
-    def release(self) -> None:
-        """Drop every Unknown: each refers back to this run, a cycle that only the garbage collector could free."""
+    def close(self) -> None:
+        """No guard is asked any more: every Unknown is dropped. Each refers back to this run, a cycle that only the
+        garbage collector could free."""
         self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
         self.references = References()
 
@@ -214,7 +216,7 @@ class GuardRun(BuiltIns):
             return value
         value = self.given.get(fact, memo)
         if value is memo:
-            value = self.ask(spec, key, fact)
+            value = self.fetch(spec, key, fact)
         if self.is_noting and spec.is_system:
             self.reads.append(fact)
         if value.__class__ in NOT_KNOWN:
@@ -224,7 +226,7 @@ class GuardRun(BuiltIns):
         memo[fact] = value
         return value
 
-    def ask(self, spec: Spec, key: Key, fact: Fact) -> Any:
+    def fetch(self, spec: Spec, key: Key, fact: Fact) -> Any:
         """What the source says of a fact, asked for the first time."""
         value = self.source.read(spec.entity, key, spec.field)
         if value.__class__ not in NOT_KNOWN:
