@@ -245,14 +245,8 @@ def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
 
 def _judge(session: Session, trajectory: Trajectory, writes: Sequence[int]) -> list[CallVerdict]:
     """Take in all events, each of these calls judged where it stands: the verdicts on them."""
-    observed, events = 0, trajectory.events
-    for step in writes:
-        call = events[step]
-        if isinstance(call, Call) and call.by == "agent":
-            session.observe_all(events[observed:step])
-            session.judge(call)
-            observed = step
-    session.observe_all(events[observed:])
+    for _ in session.follow(trajectory.events, writes):
+        pass
     # A call of a tool nobody declared is a finding only if it may have done something.
     return [each for each in session.settle() if each.made.tool is not None or each.made.accepted is not False]
 

@@ -147,13 +147,10 @@ def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float 
             break
         tried += 1
         session = Session(own, world=redaction.watch(world), mode="hindsight", context=trajectory.context)
-        seen = 0
-        for step, call in enumerate(trajectory.events):
-            if type(call) is Call and call.by == "agent" and (call.tool in own.by_tool or own.book.rules):
-                session.observe_all(trajectory.events[seen:step])
-                session.judge(call)
-                seen = step
-        session.observe_all(trajectory.events[seen:])
+        calls = ((step, call) for step, call in enumerate(trajectory.events) if type(call) is Call)
+        bound = (step for step, call in calls if call.tool in own.by_tool or own.book.rules)
+        for _ in session.follow(trajectory.events, bound):
+            pass
         verdicts = session.settle()
         said = dict(_of_calls(verdicts, pack.criterion)) | dict(_of_rules(session, trajectory))
         if redaction and any(word.because for word in said.values()):

@@ -1,6 +1,6 @@
 """A finished conversation held to a pack: every verdict on its calls, and every rule it broke. No files needed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World
 from bylaw.pack import Pack
-from bylaw.trace.event import Call
+from bylaw.trace.event import Call, Event
 from bylaw.trace.trajectory import Trajectory
 
 
@@ -38,14 +38,14 @@ def verdicts(
     What code cannot settle of the rules is put to `answer`.
     """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
-    observed, events = 0, trajectory.events
-    for step, event in enumerate(events):
-        if isinstance(event, Call) and event.by == "agent" and is_judged(pack, event):
-            session.observe_all(events[observed:step])
-            session.judge(event)
-            observed = step
-    session.observe_all(events[observed:])
+    for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
+        pass
     return Verdicts(tuple(session.settle()), tuple(session.findings(ended=True)))
+
+
+def judged_steps(pack: Pack, events: Sequence[Event]) -> list[int]:
+    """Where the calls stand that have a verdict."""
+    return [step for step, event in enumerate(events) if isinstance(event, Call) and is_judged(pack, event)]
 
 
 def is_judged(pack: Pack, call: Call) -> bool:

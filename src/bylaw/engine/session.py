@@ -5,7 +5,7 @@
 `findings()` are the rules broken so far, by any act.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -150,6 +150,17 @@ class Session:
             self.take((event,))
             if isinstance(event, Message) and event.handover is not None:
                 self._hand_over(event.handover)
+
+    def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
+        """Take in a whole conversation; the agent's calls at these steps are judged where they stand."""
+        observed = 0
+        for step in steps:
+            call = events[step]
+            if isinstance(call, Call) and call.by == "agent":
+                self.observe_all(events[observed:step])
+                yield self.judge(call)
+                observed = step
+        self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
         """Take in what the host vouches for from a call on."""

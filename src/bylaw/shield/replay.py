@@ -3,12 +3,11 @@
 The calls were made, whatever it would have said: nothing here guesses how a conversation would have gone on.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.finished import is_judged
+from bylaw.engine.finished import judged_steps
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
@@ -46,28 +45,21 @@ class Replayed(Struct, frozen=True):
 
 def replay(decider: Decider, trajectory: Trajectory) -> list[Replayed]:
     """Every call of the agent that has a verdict, in order."""
-    session = Session(decider.pack, context=trajectory.context)
-    asked = list(_asked(decider, session, trajectory))
+    pack, events = decider.pack, trajectory.events
+    session = Session(pack, context=trajectory.context)
+    asked: list[tuple[int, Call, Judgement, tuple[Ground, ...]]] = []
+    for judged in session.follow(events, judged_steps(pack, events)):
+        call = events[judged.made.step]
+        assert isinstance(call, Call)
+        weighed = session.weigh(call) if decider.must_weigh(judged) else None
+        grounds = decider.grounds(judged, session.ledger, weighed=weighed)
+        lifted = tuple(_lifted(ground, call.approved) for ground in grounds)
+        asked.append((judged.made.step, call, judged, lifted))
     settled = {verdict.made.step: verdict for verdict in session.settle()}
     return [
-        Replayed(judged.made.step, call.tool, call.arguments, *outcome(grounds)[:2], grounds, judged, settled[step])
+        Replayed(step, call.tool, call.arguments, *outcome(grounds)[:2], grounds, judged, settled[step])
         for step, call, judged, grounds in asked
     ]
-
-
-def _asked(
-    decider: Decider, session: Session, trajectory: Trajectory
-) -> Iterator[tuple[int, Call, Judgement, tuple[Ground, ...]]]:
-    observed, events = 0, trajectory.events
-    for step, event in enumerate(events):
-        if isinstance(event, Call) and event.by == "agent" and is_judged(decider.pack, event):
-            session.observe_all(events[observed:step])
-            judgement = session.judge(event)
-            weighed = session.weigh(event) if decider.must_weigh(judgement) else None
-            grounds = decider.grounds(judgement, session.ledger, weighed=weighed)
-            yield step, event, judgement, tuple(_lifted(ground, event.approved) for ground in grounds)
-            observed = step
-    session.observe_all(events[observed:])
 
 
 def _lifted(ground: Ground, approved: Approved | None) -> Ground:
