@@ -31,7 +31,7 @@ def grounds(shield: Shield, trajectory: Trajectory) -> list[list[Ground]]:
         elif isinstance(event, Call):
             judgement = conversation.call(event.tool, event.arguments, id=event.id)
             if is_judged(shield.pack, event):
-                found.append(shield.ground(judgement, conversation))
+                found.append(shield.decider().grounds(judgement, conversation.session.ledger))
         else:
             call = trajectory.events[event.call if event.call is not None else -1]
             assert isinstance(call, Call)

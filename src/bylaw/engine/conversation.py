@@ -19,15 +19,13 @@ from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
-from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests
+from bylaw.engine.request import Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.unbelieved import Doubts, disown, doubt
 from bylaw.errors import UsageError
-from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
-from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
@@ -96,14 +94,12 @@ class Conversation:
         """What the host vouches for with the next call."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         self._script = Transcript()
-        self._session = Session(
+        self.session = Session(
             self.pack,
             world=world,
             mode=mode,
             context=given,
-            answer=answers(self.pack, lambda: self._session.heard(self._script.events))
-            if answers is not None
-            else None,
+            answer=answers(self.pack, lambda: self.session.heard(self._script.events)) if answers is not None else None,
             is_live=True,
             known=known,
             delegation=delegation,
@@ -116,7 +112,7 @@ class Conversation:
     @cached_property
     def cards(self) -> PutCards:
         """What is to be put to the user, and what they answered."""
-        return PutCards(self._script, self._session)
+        return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
@@ -217,36 +213,8 @@ class Conversation:
             call = self._script.events[-1]
             assert isinstance(call, Call)
             self._vouched = {}
-        self._judged = self._session.judge(call)
+        self._judged = self.session.judge(call)
         return self._judged
-
-    def weigh(self) -> Assessment | None:
-        """How the rules together lean on the call that was judged last, by their weights."""
-        return self._session.weigh(self._judged.made.call) if self._judged is not None else None
-
-    @property
-    def requests(self) -> Requests | None:
-        """What the user's words allow; None where the pack holds no call to them."""
-        return self._session.requests
-
-    @property
-    def answered(self) -> tuple[Answered, ...]:
-        """What was answered of predicates that code could not settle, in the order it was asked."""
-        return tuple(self._session.answered)
-
-    @property
-    def count_answered(self) -> int:
-        """How many of them there are."""
-        return len(self._session.answered)
-
-    def beside(self, calls: Sequence[tuple[str, Mapping[str, Any] | str]]) -> tuple[RuleFinding, ...]:
-        """The rules about a turn's shape that the call judged last breaks if these are made beside it."""
-        judged = self._judged
-        if judged is None:
-            return ()
-        turn = judged.made.call.turn
-        others = [Call(tool, as_object(arguments)[0], turn=turn) for tool, arguments in calls]
-        return self._session.beside(judged, others)
 
     def result(
         self,
@@ -301,7 +269,7 @@ class Conversation:
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
         call = self._judged.made.call
-        self._session.refuse(call, card, shown)
+        self.session.refuse(call, card, shown)
         self._script.events[-1] = replace(call, refused=True, card=card, looked_up=shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
@@ -350,9 +318,9 @@ class Conversation:
         for step in range(self._taken, len(self._script.events)):
             event = self._script.events[step]
             if isinstance(event, Call) and event.by == "agent":
-                judged.append(self._session.judge(event))
+                judged.append(self.session.judge(event))
                 event = self._script.events[step] = judged[-1].made.call
-            self._session.observe(event)
+            self.session.observe(event)
         self._taken = len(self._script.events)
         return judged
 
@@ -403,27 +371,22 @@ class Conversation:
         else:
             self._speaker = last.by
             self._refused = len(known) - 1 if isinstance(last, Call) and last.refused else None
-        self._session.resume(self._script.events[self._taken :])
+        self.session.resume(self._script.events[self._taken :])
         self._taken = len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""
         self._take()
-        return [verdict for verdict in self._session.settle() if is_judged(self.pack, verdict.made.call)]
+        return [verdict for verdict in self.session.settle() if is_judged(self.pack, verdict.made.call)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
         """The rules broken so far; where the conversation has `ended`, also those that wait for something in vain."""
         self._take()
-        return self._session.findings(ended=ended)
+        return self.session.findings(ended=ended)
 
     def waiting(self) -> list[Call]:
         """The agent's calls that still wait for their results, in order."""
         return [call for _, call in sorted(self._script.waiting().items()) if call.by == "agent"]
-
-    @property
-    def ledger(self) -> Ledger:
-        """What has been shown so far, and what is stale."""
-        return self._session.ledger
 
     def since(self, step: int) -> Sequence[Event]:
         """What has happened from a step on."""
@@ -476,15 +439,15 @@ class Conversation:
         events = self._script.events
         new = len(events) - self._taken
         if new == 1:
-            self._session.observe(events[-1])
+            self.session.observe(events[-1])
         elif self._script.tells_refusal and any(
             type(event) is Call and event.refused_by_result for event in events[self._taken :]
         ):
             for step in range(self._taken, len(events)):
                 event = events[step]
                 if isinstance(event, Call) and event.refused_by_result:
-                    event = events[step] = self._session.judge(event).made.call
-                self._session.observe(event)
+                    event = events[step] = self.session.judge(event).made.call
+                self.session.observe(event)
         elif new:
-            self._session.take(events[self._taken :])
+            self.session.take(events[self._taken :])
         self._taken, self._judged = len(events), None

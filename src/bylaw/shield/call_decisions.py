@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
 from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
+from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
@@ -33,7 +34,7 @@ from bylaw.shield.recalled_card import Recalled, recalled
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.shield.unheard import stood_in, told_until_when
-from bylaw.trace.event import Card, LookedUp
+from bylaw.trace.event import Call, Card, LookedUp
 
 Arguments = Mapping[str, Any] | str
 Beside = Sequence[tuple[str, Arguments]]
@@ -164,9 +165,10 @@ class CallDecisions:
         by: str,
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
-        name, decider = f"{self.id}/{number}" if self.id else str(number), self.decider
-        weighed = conversation.weigh() if decider.must_weigh(judgement) else None
-        grounds: Sequence[Ground] = decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
+        call, session, decider = judgement.made.call, conversation.session, self.decider
+        name = f"{self.id}/{number}" if self.id else str(number)
+        weighed = session.weigh(call) if decider.must_weigh(judgement) else None
+        grounds: Sequence[Ground] = decider.grounds(judgement, session.ledger, self.lacks, weighed)
         resolved: tuple[LookedUp, ...] = ()
         evidence = grounds
         if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
@@ -176,23 +178,20 @@ class CallDecisions:
                 # The agent is shown it, and decides anew.
                 grounds = evidence
         if beside:
-            tool = judgement.made.call.tool
-            grounds = [*(decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+            others = [Call(tool, as_object(arguments)[0], turn=call.turn) for tool, arguments in beside]
+            shape = session.beside(judgement, others)
+            grounds = [*(decider.of_shape(each, call.tool) for each in shape), *grounds]
         if stops.standing:
             now = self._shield.clock()
             grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
-        if because := self._shield.doubts.get(judgement.made.call.tool):
-            grounds = [decider.of_doubt(judgement.made.call.tool, because), *grounds]
+        if because := self._shield.doubts.get(call.tool):
+            grounds = [decider.of_doubt(call.tool, because), *grounds]
         places = self._places(conversation, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
         grounds = [*places.grounds, *grounds] if places.grounds else grounds
-        if self.puts_cards and not self.hears_user:
-            call = judgement.made.call
-            grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
-        if (
-            not self.puts_cards
-            and conversation.ledger.is_last_unheard()
-            and any(each.answer == "ask" for each in grounds)
-        ):
+        if self.puts_cards:
+            if not self.hears_user:
+                grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
+        elif session.ledger.is_last_unheard() and any(each.answer == "ask" for each in grounds):
             grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
         if self._log is not None:
             ruling = self._ruling(self._log, conversation, judgement, grounds, name)
@@ -209,14 +208,14 @@ class CallDecisions:
             conversation.refuse(card, shown)
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
-        if conversation.count_answered > self._told:
-            answered = conversation.answered[self._told :]
+        if len(session.answered) > self._told:
+            answered = (*session.answered,)[self._told :]
             self._told += len(answered)
             decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
-        if conversation.requests is not None:
-            decision = self._requested(conversation.requests, judgement, decision)
+        if session.requests is not None:
+            decision = self._requested(session.requests, judgement, decision)
         if decision.is_put:
-            self.asked[judgement.made.call.id] = decision
+            self.asked[call.id] = decision
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         uses = places.uses if decision.allowed and self._log is not None else ()

@@ -79,7 +79,7 @@ def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequ
     """The places that come back with an event: those of the call that it says was surely refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
-    made = conversation.ledger.calls.get(event.call)
+    made = conversation.session.ledger.calls.get(event.call)
     is_refused = made is not None and made.result is event and made.is_surely_refused()
     return uses[event.call] if is_refused else ()
 

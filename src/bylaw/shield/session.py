@@ -86,7 +86,7 @@ class LiveSession:
     def allowance(self) -> Allowance | None:
         """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
         with self._lock:
-            requests = self._state.open().requests
+            requests = self._state.open().session.requests
             return None if requests is None else requests.latest()
 
     def unheard(self) -> None:

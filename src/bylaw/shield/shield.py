@@ -8,8 +8,7 @@ from typing import Any, Self
 
 from bylaw.engine import door
 from bylaw.engine.context import warn_of_model
-from bylaw.engine.conversation import Conversation, OpenAnswers, OpenRequests
-from bylaw.engine.judgement import Judgement
+from bylaw.engine.conversation import OpenAnswers, OpenRequests
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, told_unaccepted
@@ -20,7 +19,7 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
 from bylaw.shield.call_decisions import CallDecisions
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.resolving import RunTool
 from bylaw.shield.session import LiveSession
@@ -150,10 +149,6 @@ class Shield:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)
         return sum(read_opening(body).digest not in self._deciders for body in openings)
-
-    def ground(self, judgement: Judgement, conversation: Conversation, lacks: str = "") -> list[Ground]:
-        """What every policy says of a judged call."""
-        return self.decider().grounds(judgement, conversation.ledger, lacks)
 
     def close(self) -> None:
         """Write what happened and is not in the log yet, and let go of the log, where it was opened here."""

@@ -345,8 +345,8 @@ class SessionState(CallDecisions):
             conversation.resume(history.events)
             if self._unvouched and not self.decider.postures.handover:
                 conversation.vouch(self._unvouched)
-        requests = conversation.requests
-        self._told, self._granted = conversation.count_answered, 0 if requests is None else len(requests.granted)
+        requests = conversation.session.requests
+        self._told, self._granted = len(conversation.session.answered), 0 if requests is None else len(requests.granted)
         self._repeat(conversation)
         self.live = conversation
         return conversation
