@@ -309,10 +309,7 @@ class Conversation:
 
         What guards and rules say of each of the agent's calls among them, in order.
         """
-        self._take()
-        if follow_messages(messages, self._script):
-            disown(self._script.events, self._taken)
-        doubt(self._script, self._taken, self.pack.schema, self._doubts)
+        self._read(messages)
         self._speaker = "tool"
         judged: list[Judgement] = []
         for step in range(self._taken, len(self._script.events)):
@@ -338,15 +335,18 @@ class Conversation:
         In the latter case the call is of that message's turn, and those beside it do not show it their results. Where
         the message asks for the same call more than once, `id` says which is meant; otherwise it is the last.
         """
-        self._take()
-        script = self._script
-        if follow_messages(messages, script):
-            disown(script.events, self._taken)
-        doubt(script, self._taken, self.pack.schema, self._doubts)
+        self._read(messages)
         given, fault = as_object(arguments)
-        self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
+        self._speaker = "agent" if self._script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
         return self._judge(tool, given, fault, "", time)
+
+    def _read(self, messages: Iterable[Any]) -> None:
+        """Put messages into the transcript; what only a host may say is not taken from them on trust."""
+        self._take()
+        if follow_messages(messages, self._script):
+            disown(self._script.events, self._taken)
+        doubt(self._script, self._taken, self.pack.schema, self._doubts)
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take up a conversation where it was left: these are its next events, none of them to be judged."""
