@@ -22,6 +22,7 @@ from bylaw.engine.put_cards import PutCards
 from bylaw.engine.request import Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.told_again import already_told
 from bylaw.engine.unbelieved import Doubts, disown, doubt
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
@@ -307,9 +308,14 @@ class Conversation:
     def messages(self, messages: Iterable[Any]) -> list[Judgement]:
         """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
 
-        What guards and rules say of each of the agent's calls among them, in order.
+        What guards and rules say of each of the agent's calls among them, in order. What was told before is passed
+        over.
         """
-        self._read(messages)
+        listed = list(messages)
+        told, is_sure = already_told(listed, self._script.events)
+        if not is_sure:
+            self.unheard()
+        self._read(listed[told:])
         self._speaker = "tool"
         judged: list[Judgement] = []
         for step in range(self._taken, len(self._script.events)):
