@@ -37,14 +37,19 @@ def _events(texts: Sequence[str]) -> list[Event]:
 
 def _told(records: Records, key: str, before: int) -> object:
     """All that records tell of a value before a step."""
-    names = frozenset(records.names_of(key, before)) | {"id", "Full Name", "codes"}
-    beside = records.beside(names, key, before)
+    records.read(before)
+    names = frozenset(records.names_of(key)) | {"id", "Full Name", "codes"}
+    beside = records.beside(names, key)
+    marks = records.marks_of(key)
     return (
-        [(name, record.step, record.fields) for name, record in records.of(key, before)],
+        [(name, record.step, record.fields) for name, record in records.of(key)],
         names,
         beside,
-        records.marks_of(key, before),
-        [records.marks_of(other, before, names) for other in beside],
+        marks,
+        [records.marks_of(other, names) for other in beside],
+        records.marks_beside(names, marks | {"gold", "n:7"}),
+        [records.is_shared({mark}, names, key) for mark in sorted(marks)],
+        [records.fields_with(mark) for mark in sorted(marks)],
     )
 
 
@@ -53,12 +58,14 @@ def test_what_is_shown_later_changes_nothing(ahead: int) -> None:
     talks = [_events(TEXTS), *([*talk.events] for talk, _ in simulate(7, 8))]
     for events in talks:
         whole = Records(events)
-        whole.read_ahead(len(events))
+        whole.read(len(events))
+        whole.read_marks()
         shown = [event.value() for event in events if isinstance(event, Result)]
         keys = sorted({loose(str(value)) for each in shown for value in _values(each)} | {"ab12", "3", "nobody"})
         for before in (len(events), max(1, len(events) // 2)):
             prefix = Records(events[:before])
-            prefix.read_ahead(min(ahead, before))
+            prefix.read(min(ahead, before))
+            prefix.read_marks()
             for key in keys:
                 want = _told(prefix, key, before)
                 assert _told(whole, key, before) == want, (key, before)
@@ -66,7 +73,8 @@ def test_what_is_shown_later_changes_nothing(ahead: int) -> None:
 
 def test_a_value_is_found_however_its_result_is_written() -> None:
     records = Records(_events(TEXTS))
-    steps = {record.step for _, record in records.of("ab12", 10**6) if record.is_shown}
+    records.read(10**6)
+    steps = {record.step for _, record in records.of("ab12") if record.is_shown}
     assert steps == {1, 5, 7, 9, 13, 17, 21}
 
 

@@ -100,7 +100,9 @@ def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list
         if top in terms.spared:
             continue
         if type(value) is str and len(found) <= MOST:
-            if (each := _argument(top, top, value, parameters.get(top), is_wanted=top in terms.wanted)) is not None:
+            schema = parameters.get(top)
+            listed = _listed(schema) if isinstance(schema, dict) and "enum" in schema else None
+            if (each := _text(top, top, value, listed, top in terms.wanted)) is not None:
                 found[each] = None
         else:
             _add(found, top, top, value, parameters.get(top), terms)
@@ -149,23 +151,31 @@ def _add(
 
 def _argument(top: str, name: str, value: Any, schema: Any, *, is_wanted: bool) -> Argument | None:
     """None for what says nothing: no value, and remarks that nobody wants to hear."""
-    traits = _traits(name, top)
-    if value is None or ("remark" in traits and not is_wanted):
+    if value is None:
         return None
-    if type(value) is not str and isinstance(value, int | float):
-        if isinstance(value, bool):
-            return Argument("flag", name, top, str(value).lower(), "", is_on=value)
-        number = figure(str(value))
-        is_sum = "money" in traits or _CENTS.fullmatch(str(value)) is not None
-        return Argument("sum" if is_sum else "count", name, top, str(value), loose(str(value)), number)
+    if not isinstance(value, int | float):
+        return _text(top, name, str(value), _listed(schema), is_wanted)
+    traits = _traits(name, top)
+    if "remark" in traits and not is_wanted:
+        return None
+    if isinstance(value, bool):
+        return Argument("flag", name, top, str(value).lower(), "", is_on=value)
+    number = figure(str(value))
+    is_sum = "money" in traits or _CENTS.fullmatch(str(value)) is not None
+    return Argument("sum" if is_sum else "count", name, top, str(value), loose(str(value)), number)
+
+
+def _listed(schema: Any) -> tuple[str, ...] | None:
+    """The words that a value is chosen from; None where it may be any."""
     listed = _of(schema, "enum")
-    words = tuple(map(str, cast("list[Any]", listed))) if isinstance(listed, list) else None
-    return _text(top, name, str(value).strip(), words)
+    return tuple(map(str, cast("list[Any]", listed))) if isinstance(listed, list) else None
 
 
 @lru_cache(maxsize=4096)
-def _text(top: str, name: str, value: str, listed: tuple[str, ...] | None) -> Argument:
-    traits = _traits(name, top)
+def _text(top: str, name: str, given: str, listed: tuple[str, ...] | None, is_wanted: bool, /) -> Argument | None:
+    value, traits = given.strip(), _traits(name, top)
+    if "remark" in traits and not is_wanted:
+        return None
     key = loose(value)
     if _is_flag(value, listed):
         return Argument("flag", name, top, value, key, is_on=_FLAGS[key])

@@ -93,7 +93,7 @@ class Cards:
 
     def may_be_answered(self, exchanges: Sequence[Exchange], before: int) -> bool:
         """Whether the host reported an answer before a step, or the agent's last message ends as cards do."""
-        self._take_in(before)
+        self.read(before)
         if self._confirmed or not exchanges:
             return bool(self._confirmed)
         return exchanges[-1].ending.endswith(tuple(self._ends))
@@ -102,7 +102,6 @@ class Cards:
         self, name: str, text: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
         """The answer that stands, before a step and at a time, to a card of this digest that reads so."""
-        self._take_in(before)
         texts = self._texts.get(name, set[str]()) | ({folded(text)} if text else set[str]())
         found = [
             each for each in self._confirmed.get(name, ()) if each.step < before and self._is_good(each, name, now)
@@ -125,7 +124,6 @@ class Cards:
         self, tool: str, arguments: Mapping[str, Any], exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
         """The last no that stands to a card of another spelling of a call."""
-        self._take_in(before)
         others = self._alike.get(_fold(tool, arguments), set[str]()) - {digest(tool, arguments)}
         answers = (self.answer(each, "", exchanges, before, now) for each in others)
         said = [each for each in answers if each is not None and not each.yes]
@@ -137,17 +135,18 @@ class Cards:
         message = exchange.closing
         return any(each in message for each in texts) and misleads(message, texts)
 
-    def _take_in(self, before: int) -> None:
+    def read(self, before: int) -> None:
+        """Take in the events before a step."""
         events = self._events
         for step in range(self._read, min(before, len(events))):
             event = events[step]
-            if isinstance(event, Call):
+            if type(event) is Call:
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
                     self._ends.add(to_last_word(text)[-_END:])
-            elif isinstance(event, Message) and event.confirmation is not None:
+            elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 if card is not None and not _is_past(card.expires, event.time):
                     answer = CardAnswer(step, event.confirmation.yes, step)

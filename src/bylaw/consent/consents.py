@@ -70,7 +70,9 @@ class Consents:
     def prepare(self, before: int) -> None:
         """Read what the last exchange before a step means, whatever the call that comes next."""
         self._talk.read(before)
-        self._records.read_ahead(before)
+        self._cards.read(before)
+        self._records.read(before)
+        self._records.read_marks()
         for exchange in self._talk.exchanges[-1:]:
             exchange.read()
 
@@ -139,6 +141,7 @@ class Consents:
         return "" if made.fault else card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words)
 
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
+        self._records.read(call.start)
         deed = self._deeds.of(call.call.tool)
         if basis == "requested" and self._is_requested(call, given, deed, last):
             return (
@@ -177,8 +180,7 @@ class Consents:
         since = self._talk.said_since(call.start, call.step)
         if (
             last.is_hidden
-            or self._talk.adds_to(last, since)
-            or self._talk.turns_away(deed, since)
+            or (since and (self._talk.adds_to(last, since) or self._talk.turns_away(deed, since)))
             or _names_another(call, last)
             or not Leave(call, given, self._deeds, self._records).is_asked_in(self._talk.exchanges)
         ):
@@ -201,13 +203,12 @@ class Consents:
             last.heard,
             given,
             self._records,
-            call.start,
             older=self._older,
             tool=call.call.tool,
             described=call.tool.description if call.tool is not None else "",
             deed=deed,
             now=call.call.time,
-            is_met=lambda key: self._is_met(key, call.start),
+            is_met=self._is_met,
             is_clear=any(each.kind != "id" for each in given) or not self._is_put_again,
         )
 
@@ -217,11 +218,11 @@ class Consents:
         before = self._talk.exchanges[-2:-1]
         return any("leave" in each.put.asks and each.said not in ("yes", "echo") for each in before)
 
-    def _is_met(self, key: str, before: int) -> bool:
+    def _is_met(self, key: str) -> bool:
         """Whether the host vouches for a person, or anybody has called them by what a record of theirs holds."""
         if any(loose(str(value)) == key for value in self._ledger.vouched.values()):
             return True
-        marks = self._records.marks_of(key, before)
+        marks = self._records.marks_of(key)
         said = (each.whole for each in self._talk.exchanges)
         return any(each.place_of(key) >= 0 or not marks.isdisjoint(each.marks) for each in said)
 
@@ -232,25 +233,25 @@ class Consents:
         if last.said == "no" and is_asked and _is_whether(deed, last):
             return self._found(False, "declined", last)
         may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
-        if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given, call.start)):
+        if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given)):
             return None
-        if not self._is_said(call, given) and all(each.put.is_english for each in exchanges if each.told):
+        if not self._is_said(given) and all(each.put.is_english for each in exchanges if each.told):
             return self._found(False, "unnamed", last)
         return None
 
-    def _are_seen(self, given: list[Argument], before: int) -> bool:
+    def _are_seen(self, given: list[Argument]) -> bool:
         """Whether look-ups have shown the call's things: of another nobody knows by what words it was put."""
         things = (each for each in given if each.kind == "id" and not each.is_person)
-        return all(self._records.of(each.key, before) for each in things)
+        return all(self._records.of(each.key) for each in things)
 
-    def _is_said(self, call: CallRecord, given: list[Argument]) -> bool:
+    def _is_said(self, given: list[Argument]) -> bool:
         """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
         told = [exchange.unread for exchange in self._talk.exchanges[-_NAMED:]]
         given = [each for each in given if each.number != 0]
         values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
         if not values or any(_is_in(each, passage) for each in given for passage in told):
             return True
-        held = (self._records.marks_of(each.key, call.start) for each in values if each.kind == "id")
+        held = (self._records.marks_of(each.key) for each in values if each.kind == "id")
         return any(not marks.isdisjoint(passage.marks) for marks in held for passage in told if marks)
 
     def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
@@ -267,7 +268,7 @@ class Consents:
         if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
         said = Said(words, words, words, words, words.words)
-        hearing = Hearing(said, given, self._records, call.start)
+        hearing = Hearing(said, given, self._records)
         return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(

@@ -7,6 +7,7 @@ values of the kind decides.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -56,7 +57,6 @@ class Hearing:
         said: Said,
         given: Sequence[Argument],
         records: Records,
-        before: int,
         *,
         older: Callable[[], Iterable[Passage]] = tuple,
         tool: str = "",
@@ -72,7 +72,6 @@ class Hearing:
         """What was said in exchanges before, the latest first."""
         self.given = given
         self.records = records
-        self.before = before
         self.tool = tool
         self.described = described
         """What the tool says of itself."""
@@ -84,11 +83,12 @@ class Hearing:
         self.is_clear = is_clear
         """Whether it is clear what is asked for where the only thing that anybody has seen goes without saying."""
         self.numbers = {NOUGHT, *(each.number for each in given if each.number is not None)}
-        self.whys: dict[Argument, Why | None] = {}
-        """What was found of its values so far."""
+        self.whys: dict[int, Why | None] = {}
+        """What was found of its values so far, by their ids."""
         self._counts: dict[Passage, int] = {}
-        self._found_kin: dict[tuple[str, str], tuple[frozenset[str], list[str]]] = {}
-        self._found_marks: dict[tuple[str, str], tuple[list[frozenset[str]], frozenset[str]]] = {}
+        self._spots: dict[tuple[int, Passage], int] = {}
+        self._found_names: dict[tuple[str, str], frozenset[str]] = {}
+        self._found_beside: dict[tuple[str, str], list[str]] = {}
         self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
 
     def regions(self, each: Argument) -> Iterator[Passage]:
@@ -104,6 +104,8 @@ class Hearing:
 
     def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
         yield self.answer
+        if each.kind == "id" and self._is_silent_of(each):
+            return
         yield self.asked
         if self._is_alone(each):
             # With no other of its kind in all that was put, no part of it need be read by itself.
@@ -112,7 +114,8 @@ class Hearing:
         if (closest := self._closest(each)) is not None:
             yield closest
         yield self.put
-        yield self.bracketed
+        if self.bracketed is not self.put:
+            yield self.bracketed
         if each.kind in ("day", "choice", "name"):
             yield from self.older()
 
@@ -120,7 +123,24 @@ class Hearing:
         """Whether a value stands in all that was put, and no other that could be meant."""
         if each.kind == "id":
             return self.put.place_of(each.key) >= 0 and not self.rivals(each, self.put)
-        return each.kind == "sum" and spot_of(each, self.put) >= 0 and not self.put.sums - self.numbers
+        return each.kind == "sum" and self.put.sums <= self.numbers and self.spot(each, self.put) >= 0
+
+    def tells_alone(self, each: Argument) -> bool:
+        """Whether a sum is the only one of all that was said, and nothing is moved: no passage is read by itself."""
+        return not self.answer.numbers and self._is_alone(each) and self.put.without(bounds=False) is self.put
+
+    def spot(self, each: Argument, passage: Passage) -> int:
+        """Where a value of the call stands in a passage."""
+        place = (id(each), passage)
+        known = self._spots.get(place)
+        if known is None:
+            known = self._spots[place] = spot_of(each, passage)
+        return known
+
+    def _is_silent_of(self, each: Argument) -> bool:
+        """Whether nothing that the agent put tells a thing of the kind."""
+        told = self.bracketed
+        return told.place_of(each.key) < 0 and not self.rivals(each, told) and self.by_marks(each, told) == "never"
 
     @once
     def lines(self) -> list[Passage]:
@@ -153,59 +173,64 @@ class Hearing:
         if each.kind == "id":
             if each.is_person or line.place_of(each.key) >= 0:
                 return line.place_of(each.key) >= 0
-            is_marked = line.endings or not line.marks.isdisjoint(self.records.marks_of(each.key, self.before))
+            is_marked = line.endings or not line.marks.isdisjoint(self.records.marks_of(each.key))
             return bool(is_marked) and self.by_marks(each, line) is None
         if each.kind in ("choice", "name"):
             return stands_in(spoken(each.value), (), line)
-        return spot_of(each, line) >= 0
+        return self.spot(each, line) >= 0
 
     def rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
         """Other ids in a passage that could have been given in its place."""
-        known = self._found_rivals.get((each.name, each.key, passage))
+        place = (each.name, each.key, passage)
+        known = self._found_rivals.get(place)
         if known is not None:
             return known
-        mine, words, found = self.own, passage.words, dict[str, int]()
+        mine, found = self.own, dict[str, int]()
         if passage.ids:
             kind = shape(each.key)
             found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
-        for key in self.beside(each):
-            # Whole, an id stands in the words as it is, unless something joins its parts.
-            may_stand = key in words or "_" in key or "-" in key
-            if may_stand and key not in mine and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
+        for key in passage.among(beside) if (beside := self.beside(each)) else ():
+            if key not in mine and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
                 found[key] = at
         found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
-        self._found_rivals[each.name, each.key, passage] = found
+        self._found_rivals[place] = found
         return found
 
     @once
     def own(self) -> set[str]:
         """The call's own values, and the codes within them."""
-        return {code for each in self.given for code in (each.key, *codes(each.value.lower()))}
+        values = [each.value.lower() for each in self.given]
+        within = [codes(value) for value in values if not value.isalnum()]
+        return {*(each.key for each in self.given), *values, *chain.from_iterable(within)}
 
     def beside(self, each: Argument) -> list[str]:
         """Other values that stand in fields of the same names."""
-        return self._kin(each)[1]
-
-    def _kin(self, each: Argument) -> tuple[frozenset[str], list[str]]:
-        """The names of the fields that a value stands in, and the other values in them."""
-        known = self._found_kin.get((each.name, each.key))
+        known = self._found_beside.get((each.name, each.key))
         if known is None:
-            names = frozenset((each.name, *self.records.names_of(each.key, self.before)))
-            known = self._found_kin[each.name, each.key] = (names, self.records.beside(names, each.key, self.before))
+            known = self.records.beside(self._names(each), each.key)
+            self._found_beside[each.name, each.key] = known
+        return known
+
+    def _names(self, each: Argument) -> frozenset[str]:
+        """The names of the fields that a value stands in."""
+        known = self._found_names.get((each.name, each.key))
+        if known is None:
+            known = frozenset((each.name, *self.records.names_of(each.key)))
+            self._found_names[each.name, each.key] = known
         return known
 
     def _has_own_field(self, key: str, each: Argument) -> bool:
         """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
-        if not self.records.of(key, self.before):
+        if not self.records.of(key):
             return False
-        if self._kin(each)[0].isdisjoint(self.records.names_of(key, self.before)):
+        if self._names(each).isdisjoint(self.records.names_of(key)):
             return True
         current = {record.step for record in self.current}
         return bool(self.steps(key) & current - self.steps(each.key))
 
     def steps(self, key: str) -> set[int]:
         """The steps that showed a value."""
-        return {record.step for _, record in self.records.of(key, self.before)}
+        return {record.step for _, record in self.records.of(key)}
 
     @once
     def target(self) -> Argument | None:
@@ -216,39 +241,34 @@ class Hearing:
         """The records of the thing that the call changes."""
         if self.target is None:
             return []
-        return [record for _, record in self.records.of(self.target.key, self.before) if record.is_shown]
+        return [record for _, record in self.records.of(self.target.key) if record.is_shown]
 
     def by_marks(self, each: Argument, passage: Passage) -> Why | None:
         """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
-        if any(each.key.endswith(figures) for figures in passage.endings):
+        if passage.endings and any(each.key.endswith(figures) for figures in passage.endings):
             others = [key for key in self.beside(each) for figures in passage.endings if key.endswith(figures)]
             return "beside" if others else None
         if not passage.marks:
             return "never"
-        own = self.records.marks_of(each.key, self.before) & passage.marks
-        others, every = self._marks_beside(each)
-        if not every.isdisjoint(passage.marks - own):
+        names = self._names(each)
+        held = self.records.marks_beside(names, passage.marks)
+        if not held:
+            return "never"
+        own = held & self.records.marks_of(each.key)
+        if own != held:
             return "beside" if own else "another"
-        return None if own and not any(own <= other for other in others) else "never"
-
-    def _marks_beside(self, each: Argument) -> tuple[list[frozenset[str]], frozenset[str]]:
-        """The marks of each other value that stands in fields of the same names, and those of all together."""
-        known = self._found_marks.get((each.name, each.key))
-        if known is None:
-            names, beside = self._kin(each)
-            marks = [self.records.marks_of(key, self.before, names) for key in beside]
-            known = self._found_marks[each.name, each.key] = (marks, frozenset[str]().union(*marks))
-        return known
+        return "never" if self.records.is_shared(own, names, each.key) else None
 
     def in_order(self, each: Argument, passage: Passage) -> Why | None:
         """Where a call gives several values of a kind, each must stand where its argument says."""
-        kin = [other for other in self.given if other.kind == each.kind and other.top != each.top]
-        if each.kind == "id":
-            kin = [other for other in kin if shape(other.key) == shape(each.key)]
-        if not kin:
-            return None
-        stood = [(spot, at) for at in self.given if (at is each or at in kin) and (spot := spot_of(at, passage)) >= 0]
-        if all(is_led(other, spot, passage) for spot, other in stood):
+        kind, looks = each.kind, shape(each.key) if each.kind == "id" else ""
+        stood = [
+            (spot, at)
+            for at in self.given
+            if at is each or (at.kind == kind and at.top != each.top and (kind != "id" or shape(at.key) == looks))
+            if (spot := self.spot(at, passage)) >= 0
+        ]
+        if len(stood) < 2 or all(is_led(other, spot, passage) for spot, other in stood):
             return None
         if any(is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at):
             return "order"

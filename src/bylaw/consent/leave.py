@@ -66,31 +66,28 @@ class Leave:
     def _is_for_this(self, last: Exchange) -> bool:
         """Whether what was asked is leave for this call, and for nothing beside it."""
         put = last.put
-        if (
-            self._is_told_after(put)
-            or put.is_no_proposal
-            or not put.vague.isdisjoint(each.number for each in self._given)
-        ):
+        if put.is_no_proposal or (put.after and self._is_told_after(put)):
+            return False
+        if put.vague and not put.vague.isdisjoint([each.number for each in self._given]):
             return False
         if not all(map(self._is_of_call, put.added)) or self._is_for_a_part(last):
             return False
-        if any(sum(map(self._is_of_call, words)) < wanted for words, wanted in put.unread):
+        if put.unread and any(sum(map(self._is_of_call, words)) < wanted for words, wanted in put.unread):
             return False
-        is_timed = any(each.day is not None or each.at for each in self._given)
-        proposed = [line for line in put.lines if line.asks or self._deed.is_called(line.heads)]
-        return not any(line.waits or self._is_put_off(line, is_timed=is_timed) for line in proposed)
+        proposed = [line for line in put.put_off if line.asks or self._deed.is_called(line.heads)]
+        return not any(line.waits or self._is_put_off(line) for line in proposed)
 
     def _is_for_a_part(self, last: Exchange) -> bool:
         """Whether what was asked for has an id that the call has not, and that no record knows: "item L1 of order 7" is
         a part of what a call on the order does."""
         given = {each.key for each in self._given if each.kind == "id"}
         told = str(self._call.call.arguments).lower()
-        for passage in (last.asked, last.proposed):
+        for passage in [each for each in (last.asked, last.proposed) if each.ids]:
             others = [code for code in passage.ids if code[0].isalpha() and code not in told]
             for code in others[:_MANY]:
                 if shape(code) in map(shape, given):
                     continue
-                unknown = not self._records.holds(code, self._call.start)
+                unknown = not self._records.holds(code)
                 if unknown and any(_is_part(code, key, passage.words) for key in given):
                     return True
         return False
@@ -101,17 +98,17 @@ class Leave:
         is_named = any(self._deed.stands_in(line.words) for line in put.for_leave[-1:])
         return not is_named and any(self._deed.stands_in(line.words) for line in put.after)
 
-    def _is_put_off(self, line: Line, *, is_timed: bool) -> bool:
+    def _is_put_off(self, line: Line) -> bool:
         """Whether a sentence would do something at a time of which the call says nothing, or on a day that no record
         holds: a yes to that is none to doing it now."""
-        if is_timed:
+        if any(each.day is not None or each.at for each in self._given):
             return any(each.is_year for each in line.later)
         for each in line.later:
             is_rate = bool(each.rate) and not self._is_of_call(each.rate)
             if not is_rate and (each.is_year or not all(map(self._is_of_call, each.words))):
                 return True
         marks = (f"d:{month}-{day}" for month, day in line.days)
-        return any(not self._records.fields_with(mark, self._call.start) for mark in marks)
+        return any(not self._records.fields_with(mark) for mark in marks)
 
     def _is_of_call(self, word: str) -> bool:
         """Whether a word is one of the tool, of a value or of the record of a thing of the call."""
@@ -123,7 +120,7 @@ class Leave:
             self._own.update(map(stem, words_of(told)))
         if stem(word) in self._own:
             return True
-        marks = (self._records.marks_of(each.key, self._call.start) for each in self._given if each.kind == "id")
+        marks = (self._records.marks_of(each.key) for each in self._given if each.kind == "id")
         return any(word in each for each in marks)
 
 

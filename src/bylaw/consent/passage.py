@@ -1,7 +1,7 @@
 """A stretch of what was said, and the values in it that a call could have been given."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -27,6 +27,7 @@ _BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later th
 """What something is moved away from, and how long it holds."""
 _APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
 """At these no word or id goes on."""
+_BLANK, _BREAK, _MARKS = frozenset(("", " ", "\n")), frozenset(("", "\n")), frozenset(".,?")
 _DIGIT = re.compile(r"\d")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
 _LONGER = re.compile(r"\w|[-/@.:#+&=](?=\w)|['\u2019](?!s\b)(?=\w)")
@@ -127,10 +128,16 @@ class Passage:
         return self._place_of(key, _is_apart)
 
     def _place_of(self, key: str, is_right: Callable[[str, int, int], bool]) -> int:
-        here = _find(self.words, key, is_right)
-        if here < 0 and ("_" in key or ("-" in key and not _DIGIT.search(key))):
+        here = _find(self.words, key, is_right) if key in self.words else -1
+        if here < 0 and _is_joined(key):
             here = _find(self.unjoined, key.replace("_", " ").replace("-", " "), is_right)
         return here
+
+    def among(self, keys: Sequence[str]) -> list[str]:
+        """Those of some ids that may stand in it: they do so as they are, unless something joins their parts."""
+        found = list(filter(self.words.__contains__, keys))
+        every = "\n".join(keys)
+        return [*found, *filter(_is_joined, keys)] if "_" in every or "-" in every else found
 
     def line_at(self, place: int) -> str:
         """The sentence at a place."""
@@ -154,6 +161,11 @@ def passage_of(lines: tuple[str, ...]) -> Passage:
 def codes(words: str) -> tuple[str, ...]:
     """What looks like an id in words in lower case."""
     return tuple(Passage([words]).ids)
+
+
+def _is_joined(key: str) -> bool:
+    """Whether an id may be told with blanks between its parts."""
+    return "_" in key or ("-" in key and not _DIGIT.search(key))
 
 
 def _find(words: str, phrase: str, is_right: Callable[[str, int, int], bool]) -> int:
@@ -185,6 +197,10 @@ def _goes_on(words: str, place: int, way: int) -> bool:
 def is_whole(words: str, start: int, end: int) -> bool:
     """Whether what stands at a place is no part of a longer word, number, address or id: `AC-22` is not told by
     `AC-22-7`, `AC-22.7`, `A/AC-22` or `AC-22 7`, nor `DE44` by `DE44 5001 0517`."""
+    before, after, beyond = words[start - 1 : start], words[end : end + 1], words[end + 1 : end + 2]
+    if before in _BLANK and not words[start].isdigit() and (after in _BREAK or (after in _MARKS and beyond in _BLANK)):
+        # So most of them stand.
+        return True
     if not _is_apart(words, start, end) or _LONGER.match(words, end) or _LED.search(words, max(0, start - 2), start):
         return False
     if _GROUP.match(words, end) and words[end - 1].isalnum() and any(map(str.isdigit, words[start:end])):

@@ -148,13 +148,18 @@ class Put:
         return [found for line in self.lines if (found := _unread(line.words)) is not None]
 
     @once
+    def put_off(self) -> list[Line]:
+        """The sentences that may have something done at another time than now."""
+        return [line for line in self.lines if line.waits or line.later or line.days]
+
+    @once
     def vague(self) -> frozenset[Decimal]:
         """Numbers that are told only roughly."""
         return frozenset[Decimal]().union(*(line.vague for line in self.lines))
 
     def read(self) -> None:
         """Read it before anybody asks."""
-        _ = self.proposed, self.is_no_proposal, self.added, self.unread, self.vague
+        _ = self.proposed, self.is_no_proposal, self.added, self.unread, self.put_off, self.vague, self.after
 
 
 def new_words(words: str, told: frozenset[str]) -> list[str]:

@@ -39,9 +39,11 @@ _PARTS, _OFTEN = 4, 20
 def why_sum(heard: Hearing, each: Argument) -> Why | None:
     if not each.number:
         return "another" if heard.put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
-    if spot_of(each, heard.bracketed) < 0 <= spot_of(each, heard.put):
+    if heard.spot(each, heard.bracketed) < 0 <= heard.spot(each, heard.put):
         # "50.00 (60.00)": what stands in brackets right after a sum is another reading of it.
         return "beside"
+    if heard.tells_alone(each):
+        return heard.in_order(each, heard.asked if heard.spot(each, heard.asked) >= 0 else heard.put)
     sums = [other.number for other in heard.given if other.kind == "sum" and other.number is not None]
     known = heard.numbers
     if len(sums) > 1:
@@ -92,7 +94,7 @@ def _is_far(heard: Hearing, each: Argument) -> bool:
 def _is_zone_untold(heard: Hearing, each: Argument) -> bool:
     """Whether a time has an offset from UTC of which nobody spoke, and which no result showed with it."""
     zone = _ZONE.search(each.value)
-    if zone is None or heard.records.of(each.key, heard.before):
+    if zone is None or heard.records.of(each.key):
         return False
     return zone[0].lower() not in heard.raw and not (_IN_UTC.search(heard.raw) and not zone[0].strip("Z+-:0"))
 
@@ -104,7 +106,7 @@ def _is_timed(heard: Hearing, each: Argument) -> bool:
         return False
     lines = [passage_of((line,)) for line in heard.put.lines]
     told = {at for line in lines if spot_of(each, line) >= 0 for at in line.times}
-    return any(not heard.records.fields_with(f"t:{hour}:{minute:02}", heard.before) for hour, minute in told - {(0, 0)})
+    return any(not heard.records.fields_with(f"t:{hour}:{minute:02}") for hour, minute in told - {(0, 0)})
 
 
 def why_time(heard: Hearing, each: Argument) -> Why | None:
@@ -121,10 +123,10 @@ def why_time(heard: Hearing, each: Argument) -> Why | None:
 
 def _among(heard: Hearing, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
     """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
-    if spot_of(each, heard.put) < 0 and others(heard.put):
+    if heard.spot(each, heard.put) < 0 and others(heard.put):
         return "another"
     for passage in heard.regions(each):
-        stands, rivals = spot_of(each, passage) >= 0, others(passage)
+        stands, rivals = heard.spot(each, passage) >= 0, others(passage)
         if rivals and not _are_elsewhere(heard, rivals, each):
             return "beside" if stands else "another"
         if stands:
@@ -136,18 +138,18 @@ def _are_elsewhere(heard: Hearing, rivals: Iterable[str], each: Argument) -> boo
     """Whether records hold every rival under a name of its own: for a day one that the value does not have, for a
     sum one without a word of the argument's, where the value itself has none or one with such a word."""
     if each.day is not None:
-        own = heard.records.fields_with(_day_mark(each), heard.before)
-        return all(heard.records.fields_with(rival, heard.before) - own for rival in rivals)
+        own = heard.records.fields_with(_day_mark(each))
+        return all(heard.records.fields_with(rival) - own for rival in rivals)
     assert each.number is not None
     words = set(words_of(each.name))
-    fields = heard.records.fields_with(number_mark(each.number), heard.before)
+    fields = heard.records.fields_with(number_mark(each.number))
     if fields and not any(words & set(words_of(name)) for name in fields):
         return False
     held = frozenset[str]() if fields else _things(heard)
     for rival in rivals:
         if rival in held:
             continue
-        names = heard.records.fields_with(rival, heard.before)
+        names = heard.records.fields_with(rival)
         if not names or any(words & set(words_of(name)) for name in names - fields):
             return False
     return True
@@ -156,7 +158,7 @@ def _are_elsewhere(heard: Hearing, rivals: Iterable[str], each: Argument) -> boo
 def _things(heard: Hearing) -> frozenset[str]:
     """What the records of the call's own things hold: a card's balance, the price that was paid."""
     ids = [each for each in heard.given if each.kind == "id" and not each.is_person]
-    return frozenset[str]().union(*(heard.records.marks_of(each.key, heard.before) for each in ids))
+    return frozenset[str]().union(*(heard.records.marks_of(each.key) for each in ids))
 
 
 def _day_mark(each: Argument) -> str:
@@ -176,14 +178,14 @@ def tells_price(heard: Hearing) -> bool:
     for line in (passage_of((words,)) for words in heard.put.words.split("\n") if not _PAST.search(words)):
         if line.sums and (_PRICED.search(line.words) or any(heard.stands(each, line) for each in means)):
             return True
-    return any(not heard.records.fields_with(number_mark(each), heard.before) for each in heard.put.sums)
+    return any(not heard.records.fields_with(number_mark(each)) for each in heard.put.sums)
 
 
 def is_fee_untold(heard: Hearing, each: Argument) -> bool:
     """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
-    if each.kind != "id" or each.is_person or each.is_means:
+    if each.is_person or each.is_means:
         return False
-    entries = reversed(heard.records.of(each.key, heard.before))
+    entries = reversed(heard.records.of(each.key))
     shown = next((record for _, record in entries if record.is_shown), None)
     if shown is None or not any(_due(shown.fields)) or (target := heard.target) is None:
         return False

@@ -7,6 +7,7 @@ kind has are what people call it by.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, cast
 
 from bylaw.consent.marks import value_marks
@@ -55,24 +56,29 @@ Entry = tuple[str, Record]
 
 
 class Records:
-    """The records of one conversation; `events` may grow while it is in use."""
+    """The records of one conversation; `events` may grow while it is in use. What was shown at the step last read to,
+    or later, does not count."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
-        self._read = self._marked = 0
-        """How many events were read, and how many records were read for their marks."""
+        self._before = self._read = self._marked = 0
+        """Up to which step it counts, how many events were read, and how many records were read for their marks."""
         self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
         self._by_name: dict[str, dict[str, int]] = {}
         self._names: dict[str, dict[str, int]] = {}
         """By name the values that have stood under it, and by value the names, each with the step at which it first
         did."""
-        self._fields_by_mark: dict[str, list[tuple[int, str]]] = {}
+        self._by_mark: dict[str, tuple[set[str], list[Record]]] = {}
+        """By mark the records that hold it, and the names of all their fields."""
+        self._fields: dict[str, dict[str, int]] = {}
+        """By day, time or number the names of the fields that held it, likewise."""
         self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
         """By value, and the names that it stands under, the marks of so many of the records that bear it."""
 
     def read(self, before: int) -> None:
-        """Take in the events before a step."""
+        """Take in the events before a step, and nothing after it."""
+        self._before = before
         for step in range(self._read, min(before, len(self._events))):
             event = self._events[step]
             if type(event) is Result and event.captured:
@@ -92,72 +98,97 @@ class Records:
             self._by_name.setdefault(name, {}).setdefault(key, record.step)
             self._names.setdefault(key, {}).setdefault(name, record.step)
 
-    def read_ahead(self, before: int) -> None:
-        """Take in the events before a step, and what their records are told by."""
-        self.read(before)
+    def read_marks(self) -> None:
+        """Read what the records are told by."""
         for record in self._records[self._marked :]:
-            _ = record.marks
             for name, mark in record.named_marks():
-                self._fields_by_mark.setdefault(mark, []).append((record.step, name))
+                self._fields.setdefault(mark, {}).setdefault(name, record.step)
+            names = {name for name, _ in record.keys}
+            for mark in record.marks:
+                known = self._by_mark.get(mark)
+                if known is None:
+                    self._by_mark[mark] = (names.copy(), [record])
+                else:
+                    known[0].update(names)
+                    known[1].append(record)
         self._marked = len(self._records)
 
-    def of(self, key: str, before: int) -> Sequence[Entry]:
-        """Where a value stands in records before a step."""
-        if before > self._read:
-            self.read(before)
+    def of(self, key: str) -> Sequence[Entry]:
+        """Where a value stands in records."""
         entries = self._by_key.get(key, ())
-        if not entries or entries[-1][1].step < before:
+        if not entries or entries[-1][1].step < self._before:
             return entries
-        return entries[: bisect_left(entries, before, key=_step)]
+        return entries[: bisect_left(entries, self._before, key=_step)]
 
-    def holds(self, code: str, before: int) -> bool:
-        """Whether a value before a step is this, or a record has all its words."""
-        if self.of(code, before):
+    def holds(self, code: str) -> bool:
+        """Whether a value is this, or a record has all its words."""
+        if self.of(code):
             return True
         words = value_marks(code)[0]
-        return bool(words) and any(words <= record.marks for record in self._before(before))
+        return bool(words) and any(words <= record.marks for record in self._counted())
 
-    def ends(self, figures: str, before: int) -> bool:
-        """Whether the figures of a value before a step end with these: those of a card, a line, an account."""
-        return any(key.endswith(figures) for record in self._before(before) for _, key in record.keys)
+    def ends(self, figures: str) -> bool:
+        """Whether the figures of a value end with these: those of a card, a line, an account."""
+        return any(key.endswith(figures) for record in self._counted() for _, key in record.keys)
 
-    def _before(self, step: int) -> Iterator[Record]:
-        self.read(step)
-        return (record for record in self._records if record.step < step)
+    def _counted(self) -> Iterator[Record]:
+        return (record for record in self._records if record.step < self._before)
 
-    def names_of(self, key: str, before: int) -> set[str]:
-        """The names of the fields that a value stands in before a step."""
-        self.read(before)
-        return {name for name, first in self._names.get(key, {}).items() if first < before}
+    def names_of(self, key: str) -> set[str]:
+        """The names of the fields that a value stands in."""
+        return {name for name, first in self._names.get(key, {}).items() if first < self._before}
 
-    def beside(self, names: frozenset[str], key: str, before: int) -> list[str]:
+    def beside(self, names: frozenset[str], key: str) -> list[str]:
         """Other values of fields of these names: as many as are compared, and one more."""
-        self.read(before)
-        found: dict[str, None] = {}
-        for name in sorted(names):
-            for value, first in self._by_name.get(name, {}).items():
-                if first < before and value != key:
-                    found[value] = None
-                    if len(found) > _KIND:
-                        return list(found)
-        return list(found)
+        named = [known for name in sorted(names) if (known := self._by_name.get(name))]
+        if self._before < self._read:
+            named = [[value for value, first in each.items() if first < self._before] for each in named]
+        # Of so many that one may stand under every name, enough are left.
+        found = dict.fromkeys(islice(chain.from_iterable(named), len(named) * (_KIND + 2)))
+        found.pop(key, None)
+        return list(islice(found, _KIND + 1))
 
-    def marks_of(self, key: str, before: int, names: frozenset[str] | None = None) -> frozenset[str]:
-        """The marks of all records that bear a value before a step, under one of some names where they are given."""
-        entries = self.of(key, before)
-        count, known = self._marks.get((key, names), (0, frozenset[str]()))
-        if count > len(entries):
-            count, known = 0, frozenset[str]()
-        if count < len(entries):
-            marks = (record.marks for name, record in entries[count:] if names is None or name in names)
-            known = known.union(*marks)
-            self._marks[key, names] = (len(entries), known)
-        return known
+    def marks_of(self, key: str, names: frozenset[str] | None = None) -> frozenset[str]:
+        """The marks of all records that bear a value, under one of some names where they are given."""
+        entries = self.of(key)
+        count, marks = self._marks.get((key, names), _UNREAD)
+        if count != len(entries):
+            if count > len(entries):
+                count, marks = _UNREAD
+            found = (record.marks for name, record in entries[count:] if names is None or name in names)
+            marks = marks.union(*found)
+            self._marks[key, names] = (len(entries), marks)
+        return marks
 
-    def fields_with(self, mark: str, before: int) -> set[str]:
-        """The names of fields that held a day or a number before a step."""
-        self.read_ahead(before)
-        return {name for step, name in self._fields_by_mark.get(mark, ()) if step < before}
+    def marks_beside(self, names: frozenset[str], marks: frozenset[str]) -> set[str]:
+        """Those of some marks that records with a field of these names hold."""
+        self.read_marks()
+        found = {mark for mark in marks & self._by_mark.keys() if not names.isdisjoint(self._by_mark[mark][0])}
+        if self._before < self._read:
+            found = {mark for mark in found if any(name in names for each in self._with(mark) for name, _ in each.keys)}
+        return found
+
+    def _with(self, mark: str) -> Sequence[Record]:
+        records = self._by_mark[mark][1]
+        is_past = records[-1].step < self._before
+        return records if is_past else [record for record in records if record.step < self._before]
+
+    def is_shared(self, marks: set[str], names: frozenset[str], key: str) -> bool:
+        """Whether another value of fields of these names has all these marks, too; so many are compared that of more
+        nobody can say which is meant."""
+        fewest = min(map(self._with, marks), key=len)
+        if len(fewest) > _KIND:
+            return True
+        others = {value for record in fewest for name, value in record.keys if name in names and value != key}
+        return any(marks <= self.marks_of(other, names) for other in others)
+
+    def fields_with(self, mark: str) -> set[str]:
+        """The names of fields that held a day or a number."""
+        self.read_marks()
+        return {name for name, step in self._fields.get(mark, {}).items() if step < self._before}
+
+
+_UNREAD: tuple[int, frozenset[str]] = (0, frozenset())
 
 
 def _step(entry: Entry) -> int:

@@ -24,21 +24,26 @@ _UNIT = re.compile(
     r"paid)\b)[a-z]"
 )
 """A word after the figures of a sum that may be its unit: "250 points"."""
+_STRAIGHT: dict[str, str] = {}
 _TAKEN = frozenset(("from", "source", "origin", "sender"))
 _GIVEN = frozenset(("to", "into", "target", "destination", "recipient", "receiver", "payee", "beneficiary"))
-_POINTS = r" (?:(?:the|your|this|that|my|our|an?|account|order|booking|number|no\.?|date|day|time) ){0,3}"
+_POINTS_AT = r"(?:the|your|this|that|my|our|an?|account|order|booking|number|no\.?|date|day|time) "
+_POINTS = rf" (?:{_POINTS_AT}){{0,3}}"
 _AWAY = (
     r"\b(?:before|after|past|since|until|by|but|prior to|following|preceding|beyond|behind|next to|like|unlike|around|"
     r"near|about|close to|on behalf of|than|eve of|weeks? of|(?:hour|day|week)s? from)"
 )
 _MOVED_ON = re.compile(r"\s*(?:plus|minus|or (?:later|earlier|sooner|before|after|thereabouts))\b")
 _BOUNDS = frozenset(("before", "after", "since", "until", "by", "following", "end", "due", "deadline", "latest"))
-_AWAY_FROM = re.compile(_AWAY + _POINTS + "$")
 _AWAY_TIME = re.compile(_AWAY + _POINTS + r"\d{1,2}(?:[:.]\d\d)?(?: ?[ap]\.?m)?\b")
 """Prepositions by which a value only says where another lies: "the day before 2030-05-01"."""
-_OUT_OF = re.compile(r"\b(?:from|out of)" + _POINTS + "$")
-_INTO = re.compile(r"\b(?:to|into)" + _POINTS + "$")
-_HAD_BY = re.compile(r"\b([a-z]+) of" + _POINTS + "$")
+_WAYS = {
+    "away": re.compile(_AWAY + " "),
+    "out": re.compile(r"\b(?:from|out of) "),
+    "into": re.compile(r"\b(?:to|into) "),
+    "of": re.compile(r"\b([a-z]+) of "),
+}
+_POINT = re.compile(_POINTS_AT)
 _HAS = re.compile(r"'s ([a-z]+)")
 _LED_UP = re.compile(
     r"(?:^|[\s(\[{\"':;,!?|=\u2192\u2022-])\+?(?:[$\u20ac\u00a3\u20b9]|[a-z]{1,3}[$.]?|[a-z]{1,2}\$)?\s?-?\Z"
@@ -62,8 +67,11 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
     """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
     something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
     is no word of the call."""
-    words, names = passage.words, {*words_of(each.name), *words_of(each.top)}
-    if names & _BOUNDS:
+    words = passage.words
+    if each.kind == "id" and each.key not in words:
+        return False
+    names = word_set(each.name, each.top)
+    if not names.isdisjoint(_BOUNDS):
         return False
     if each.at and all(at in passage.times for at in each.at):
         left = times(_AWAY_TIME.sub(" ", words))
@@ -75,18 +83,40 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
         spots = list(_spans(each.key, words, "-"))
     else:
         return False
-    ways = [_AWAY_FROM]
-    if each.kind == "id":
-        ways += [_OUT_OF] if names & _GIVEN else [_INTO] if names & _TAKEN else []
-
-    def is_of_another(start: int, end: int) -> bool:
-        lead = max(0, start - 60)
-        if _MOVED_ON.match(words, end) or any(way.search(words, lead, start) for way in ways):
+    led = _led(words)
+    wrong = "" if each.kind != "id" else "out" if names & _GIVEN else "into" if names & _TAKEN else ""
+    for start, end in spots:
+        ways = led.get(start, _STRAIGHT)
+        if "away" in ways or wrong in ways or _MOVED_ON.match(words, end):
             return True
-        had = (_HAD_BY.search(words, lead, start), _HAS.match(words, end)) if each.kind == "id" else ()
-        return any(found is not None and not is_known(found[1]) for found in had)
+        has = _HAS.match(words, end) if each.kind == "id" else None
+        had = (ways.get("of"), has[1] if has else None) if each.kind == "id" else ()
+        if any(word is not None and not is_known(word) for word in had):
+            return True
+    return False
 
-    return any(is_of_another(start, end) for start, end in spots)
+
+@lru_cache(maxsize=2048)
+def _led(words: str) -> dict[int, dict[str, str]]:
+    """By place in a text the ways that lead there, some words that point apart: "before the ", "copy of your "."""
+    found: dict[int, dict[str, str]] = {}
+    for way, pattern in _WAYS.items():
+        for each in pattern.finditer(words):
+            word, end = each[1] if way == "of" else "", each.end()
+            for _ in range(4):
+                found.setdefault(end, {})[way] = word
+                if words[end : end + 1] == "\n":
+                    found.setdefault(end + 1, {})[way] = word
+                if (point := _POINT.match(words, end)) is None:
+                    break
+                end = point.end()
+    return found
+
+
+@lru_cache(maxsize=1024)
+def word_set(*names: str) -> frozenset[str]:
+    """The words of some names."""
+    return frozenset(word for name in names for word in words_of(name))
 
 
 def has_kind(each: Argument, line: Passage) -> bool:
@@ -151,11 +181,13 @@ def place_of_any(each: Argument, passage: Passage) -> int:
 def is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
     """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
     lead = passage.words[max(0, spot - 30) : spot].split()
-    names = set(words_of(each.name)) - set(words_of(besides.name) if besides is not None else ())
-    return bool({word.strip(":") for word in lead[-3:]} & names)
+    names = word_set(each.name) - word_set(besides.name) if besides is not None else word_set(each.name)
+    return any(word.strip(":") in names for word in lead[-3:])
 
 
+@lru_cache(maxsize=4096)
 def spoken(value: str) -> str:
+    """A value as one says it."""
     return " ".join(value.lower().replace("_", " ").replace("-", " ").split())
 
 
@@ -199,6 +231,11 @@ def _spans(word: str, words: str, joints: str = "") -> Iterator[tuple[int, int]]
 
 def _is_letter(letter: str) -> bool:
     return letter == "_" or letter.isalnum()
+
+
+def may_stand_in(word: str, passage: Passage) -> bool:
+    """Whether a word of a list stands in a passage in any way."""
+    return word[:-1] in passage.unjoined
 
 
 def stands_in(word: str, others: Iterable[str], passage: Passage) -> bool:

@@ -64,7 +64,7 @@ class Exchange:
         self.put.read()
         _ = self.said, self.ending, self.figures, self.is_hidden
         heard = self.heard
-        for passage in (heard.answer, heard.asked, heard.put, heard.bracketed, self.unread):
+        for passage in {heard.answer, heard.asked, heard.put, heard.bracketed, self.proposed, self.unread}:
             passage.read()
 
     @once
@@ -99,7 +99,9 @@ class Exchange:
     @once
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
-        return Passage(stated(line.words, brackets=True) for line in self.put.lines)
+        found = Passage(stated(line.words, brackets=True) for line in self.put.lines)
+        # Mostly the same, and then read once.
+        return self.stated if found.words == self.stated.words else found
 
     @once
     def heard(self) -> Heard:
@@ -114,7 +116,7 @@ class Exchange:
     @once
     def unread(self) -> Passage:
         """The same, to look for values in."""
-        return Passage([self.raw])
+        return self.bracketed if self.raw == self.bracketed.words else Passage([self.raw])
 
     @once
     def whole(self) -> Passage:
@@ -162,14 +164,14 @@ class Talk:
     def said_since(self, start: int, before: int) -> list[Utterance]:
         """What the agent has said since the user's last answer, up to a call whose turn began at `start`: also what it
         says in that turn, beside the call."""
+        if start >= min(before, len(self._events)):
+            return self._agent
         beside = ((step, self._events[step]) for step in range(start, min(before, len(self._events))))
         told = [(step, each.text) for step, each in beside if type(each) is Message and each.by == "agent"]
         return [*self._agent, *((step, text) for step, text in told if text.strip())]
 
     def adds_to(self, last: Exchange, said: Sequence[Utterance]) -> bool:
         """Whether the agent told a sum or a day after the answer that it had not told before."""
-        if not said:
-            return False
         since = Passage(each.words for _, text in said for each in sentences(text))
         if since.sums and since.sums - last.stated.sums:
             return True

@@ -1,7 +1,7 @@
 """Whether every value of a call was told for this deed, by exclusion: where another could be meant, it was not."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from itertools import chain, islice
 
@@ -19,9 +19,11 @@ from bylaw.consent.spot import (
     is_about,
     is_told_of_another,
     is_told_whole,
+    may_stand_in,
     place_of_any,
     spoken,
     stands_in,
+    word_set,
 )
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
@@ -41,17 +43,22 @@ _POINTS = r"\b(?:your|the|this|that|a|an|his|her|their|my|our|from|to)"
 
 def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
     """The values that were not surely told."""
+
+    def those(why: Why, is_so: Callable[[Hearing, Argument], bool], given: Sequence[Argument]) -> None:
+        found.extend([(each, why) for each in given if is_so(heard, each)])
+
+    given = heard.given
     found: list[tuple[Argument, Why]] = [
-        (each, why) for each in heard.given if (why := _known_why(heard, each)) and not _is_implied(heard, each)
+        (each, why) for each in given if (why := _known_why(heard, each)) and not _is_implied(heard, each)
     ]
     if not found:
-        found.extend((each, "another") for each in heard.given if _is_of_another(heard, each))
-        found.extend((each, "beside") for each in heard.given if _may_be_another(heard, each))
-    found.extend((each, "fee") for each in heard.given if is_fee_untold(heard, each))
+        those("another", _is_of_another, given)
+        those("beside", _may_be_another, given)
+    those("fee", is_fee_untold, [each for each in given if each.kind == "id"])
     if not found:
-        found.extend((each, "order") for each in heard.given if each.item and _is_crossed(heard, each))
-    if not any(each.kind == "sum" for each in heard.given):
-        means = next((each for each in heard.given if each.is_means), None)
+        those("order", _is_crossed, [each for each in given if each.item])
+    if not any(each.kind == "sum" for each in given):
+        means = next((each for each in given if each.is_means), None)
         if means is not None and not tells_price(heard):
             found.append((means, "price"))
     return found
@@ -59,9 +66,10 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
 
 def _known_why(heard: Hearing, each: Argument) -> Why | None:
     """Why a value was not surely told, found once; None where it was."""
-    if each not in heard.whys:
-        heard.whys[each] = _why(heard, each)
-    return heard.whys[each]
+    place = id(each)
+    if place not in heard.whys:
+        heard.whys[place] = _why(heard, each)
+    return heard.whys[place]
 
 
 def _why(heard: Hearing, each: Argument) -> Why | None:
@@ -93,7 +101,7 @@ def _is_implied(heard: Hearing, each: Argument) -> bool:
     if each.day is not None and any(day.may_be(each.day) for day in heard.bracketed.days):
         return True
     things = [other for other in heard.given if other.top == each.top and other is not each]
-    records = [record for other in things for _, record in heard.records.of(other.key, heard.before)]
+    records = [record for other in things for _, record in heard.records.of(other.key)]
     return any((each.name, each.key) in record.fields for record in records)
 
 
@@ -101,12 +109,12 @@ def _is_of_record(heard: Hearing, each: Argument) -> bool:
     """Whether a thing that was told has the value, or the value names the field that held what was told."""
     for other in heard.given:
         if other.kind == "id" and not other.is_person and not _known_why(heard, other):
-            entries = heard.records.of(other.key, heard.before)
+            entries = heard.records.of(other.key)
             held = [[key for name, key in record.fields if name == each.name] for _, record in entries]
             if [each.key] in held:
                 return True
     ids = [other for other in heard.given if other.kind == "id"]
-    fields = [at for other in ids for _, record in heard.records.of(other.key, heard.before) for at in record.fields]
+    fields = [at for other in ids for _, record in heard.records.of(other.key) for at in record.fields]
     return any(loose(name) == each.key and len(key) > 2 and heard.put.place_of(key) >= 0 for name, key in fields)
 
 
@@ -162,7 +170,9 @@ def _thing(heard: Hearing, each: Argument) -> Why | None:
     It may be told by what its record holds and no other of its kind does, or in an older message, where nothing of its
     kind was said since. What only the answer says the user asked for, but nobody told it.
     """
-    is_seen = bool(heard.records.of(each.key, heard.before))
+    if _is_plain(heard, each):
+        return None
+    is_seen = bool(heard.records.of(each.key))
     is_alone = not heard.beside(each)
     is_seen_alone = is_seen and is_alone and heard.is_clear
     if each.is_person and is_alone:
@@ -170,8 +180,6 @@ def _thing(heard: Hearing, each: Argument) -> Why | None:
         rivals = heard.rivals(each, heard.put) or heard.rivals(each, heard.answer)
         if (is_seen_alone or is_of_user) and not rivals:
             return None if is_of_user else _person(heard, each)
-    if _is_plain(heard, each):
-        return None
     for passage in heard.regions(each):
         found = _thing_in(heard, each, passage)
         if found is None and passage is heard.answer and not each.is_means:
@@ -200,12 +208,10 @@ def _person(heard: Hearing, each: Argument) -> Why | None:
 def _is_plain(heard: Hearing, each: Argument) -> bool:
     """Whether an id stands in what was put with none that could be meant instead, and neither the answer nor the
     question calls a thing by anything else: nothing need be read passage by passage."""
-    answer, asked, put, key = heard.answer, heard.asked, heard.put, each.key
-    if answer.marks or answer.ids or answer.endings:
+    answer, asked, put = heard.answer, heard.asked, heard.put
+    if heard.spot(each, put) < 0 or answer.marks or answer.ids or answer.endings or heard.rivals(each, put):
         return False
-    if put.place_of(key) < 0 or heard.rivals(each, put):
-        return False
-    if asked.place_of(key) < 0:
+    if heard.spot(each, asked) < 0:
         return not (asked.marks or asked.endings) and heard.in_order(each, put) is None
     return heard.in_order(each, asked) is None
 
@@ -213,14 +219,14 @@ def _is_plain(heard: Hearing, each: Argument) -> bool:
 def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
     """Whether the agent spoke of somebody's thing, of another kind of it, or of one with a number or an id, that
     the thing's records do not hold: "Bob's order", "your savings account", "order 7", "the one ending in 99"."""
-    held = heard.records.marks_of(each.key, heard.before)
+    held = heard.records.marks_of(each.key)
 
     def is_its_own(word: str) -> bool:
         is_end = word.isdigit() and each.key.endswith(word) and not each.key.removesuffix(word)[-1:].isdigit()
         return word == each.key or is_end or word in held or f"n:{word}" in held
 
     def is_known(code: str) -> bool:
-        return code in heard.own or heard.records.holds(code, heard.before)
+        return code in heard.own or heard.records.holds(code)
 
     for name in (word for word in words_of(each.name) if word not in NO_LABELS):
         called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
@@ -232,7 +238,7 @@ def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
         if not all(is_its_own(kind) or _is_of_call(heard, kind) for kind in kinds):
             return True
     endings = {found[1] for found in _ENDS.finditer(heard.raw)}
-    if not all(heard.records.ends(figures, heard.before) for figures in endings):
+    if not all(heard.records.ends(figures) for figures in endings):
         return True
     return not all(is_known(key) for passage in (heard.answer, heard.bracketed) for key in passage.ids)
 
@@ -247,7 +253,7 @@ def _is_of_call(heard: Hearing, word: str) -> bool:
 
 def _is_of_user(heard: Hearing, each: Argument) -> bool:
     """Whether it only says for whom something is done: who that is, the user need not be told."""
-    return each.is_user and len(heard.given) > 1 and not set(words_of(heard.tool)) & set(words_of(each.name))
+    return each.is_user and len(heard.given) > 1 and word_set(heard.tool).isdisjoint(word_set(each.name))
 
 
 def _thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None:
@@ -302,16 +308,21 @@ def _of_unit(line: Passage, names: Sequence[str]) -> set[Decimal]:
 def _choice(heard: Hearing, each: Argument) -> Why | None:
     own = spoken(each.value)
     others = [spoken(word) for word in each.others]
-    current = {key for record in heard.current for name, key in record.fields if name == each.name}
-    mine = {spoken(other.value) for other in heard.given}
-    is_told = stands_in(own, others, heard.bracketed)
-    if not is_told and any(stands_in(word, [own, *others], heard.bracketed) for word in others):
-        return "another"
-    rest = islice(heard.regions(each), 2, None)
-    for passage in chain((heard.answer, heard.asked), islice(rest, 1), (heard.bracketed,), rest):
+    every = [own, *others]
+    if not any(may_stand_in(word, passage) for word in every for passage in {heard.answer, heard.bracketed}):
+        passages: Iterable[Passage] = heard.older()
+    else:
+        is_told = stands_in(own, others, heard.bracketed)
+        if not is_told and any(stands_in(word, every, heard.bracketed) for word in others):
+            return "another"
+        rest = islice(heard.regions(each), 2, None)
+        passages = chain((heard.answer, heard.asked), islice(rest, 1), (heard.bracketed,), rest)
+    for passage in passages:
         stands = stands_in(own, others, passage)
-        rivals = [word for word in others if word not in mine and stands_in(word, [own, *others], passage)]
+        rivals = [word for word in others if stands_in(word, every, passage)]
+        rivals = rivals and [word for word in rivals if word not in {spoken(other.value) for other in heard.given}]
         if stands and rivals:
+            current = {key for record in heard.current for name, key in record.fields if name == each.name}
             left = [word for word in rivals if word.replace(" ", "_") not in current]
             return None if not left and each.key not in current else "beside"
         if stands:
