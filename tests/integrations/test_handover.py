@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Callable[[Any, list[Part]], Follower]:
     followers = Followers(desk(tmp_path, log=tmp_path / "log.db", postures=ALLOWED), lambda run: run)
 
     def follow(context: Any, parts: list[Part]) -> Follower:
-        follower = followers.get("t", [], lambda _: "", context)
+        follower = followers.get("t", context)
         follower.follow(parts)
         return follower
 

@@ -16,17 +16,17 @@ class Margin(Struct, frozen=True):
     """Each policy that cites it, and how it was reviewed."""
 
 
-def margin_of(covered: Covered, states: Mapping[str, str]) -> Margin:
-    """What stands beside one sentence."""
-    return Margin(covered, tuple((policy, states.get(policy.id, "")) for policy in covered.policies))
+Group = tuple[str, str, list[Margin]]
 
 
-def grouped(margins: Iterable[Margin]) -> list[tuple[str, str, list[Margin]]]:
-    """Sentences under the file and the heading that they stand under."""
-    groups: list[tuple[str, str, list[Margin]]] = []
-    for margin in margins:
-        place = (margin.covered.document, margin.covered.sentence.heading)
+def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
+    """Sentences under the file and the heading that they stand under, and the policies that any of them bears."""
+    groups: list[Group] = []
+    cited: set[str] = set()
+    for each in covered:
+        place = (each.document, each.sentence.heading)
         if not groups or groups[-1][:2] != place:
             groups.append((*place, []))
-        groups[-1][2].append(margin)
-    return groups
+        groups[-1][2].append(Margin(each, tuple((policy, states.get(policy.id, "")) for policy in each.policies)))
+        cited.update(policy.id for policy in each.policies)
+    return groups, cited

@@ -18,7 +18,7 @@ from bylaw.console.sign_in import SignIn
 from bylaw.console.stopping import StopPages
 from bylaw.console.trying import TryPages
 from bylaw.console.view import View
-from bylaw.console.workbench import AuditBench, ServiceBench
+from bylaw.console.workbench import audit_bench, service_bench
 from bylaw.pack import Pack
 from bylaw.record import Log
 
@@ -32,7 +32,7 @@ def view_app(view: View) -> ASGIApp:
 
 def _pages_of(view: View, secret: bytes) -> ASGIApp:
     routes = [route for pages in PAGES for route in pages(view).routes()]
-    return application([*routes, *TryPages(AuditBench(view)).routes()], secret=secret)
+    return application([*routes, *TryPages(audit_bench(view)).routes()], secret=secret)
 
 
 SERVICE_PAGES = (InboxPages, LivePages, StopPages)
@@ -45,7 +45,7 @@ def service_app(
 ) -> ASGIApp:
     """The pages of a service; without `sign_in`, for anybody on this machine."""
     service = ServiceLog(log, pack)
-    bench = ServiceBench(service)
+    bench = service_bench(service)
     routes = [route for pages in SERVICE_PAGES for route in pages(service).routes()]
     routes += [*ServedPolicyPages(bench).routes(), *TryPages(bench).routes()]
     if sign_in is None:

@@ -16,7 +16,7 @@ from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
 from bylaw.console.index.query import FindingRow
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.margin import grouped, margin_of
+from bylaw.console.margin import margins_of
 from bylaw.console.pack_state import PackState
 from bylaw.console.page import page
 from bylaw.console.record_file import Written
@@ -79,10 +79,9 @@ class PolicyPages:
             return self._document(asked, groups=[], states={}, counts=counts, rest=self._stated())
         now = self._now()
         states = standings(self._view.root, now.sides)
-        margins = [margin_of(each, states) for each in now.covered]
-        cited = {policy.id for margin in margins for policy in margin.covered.policies}
+        groups, cited = margins_of(now.covered, states)
         rest = [(name, policy) for name, policy in self._stated() if name not in cited]
-        return self._document(asked, groups=grouped(margins), states=states, counts=counts, rest=rest)
+        return self._document(asked, groups=groups, states=states, counts=counts, rest=rest)
 
     def _document(self, asked: Asked, **values: Any) -> Response:
         return self._page("policy.html", asked, sentence=lambda name: sentence_of(self._view, name, 1000), **values)

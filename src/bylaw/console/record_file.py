@@ -7,17 +7,20 @@ import secrets
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.policy.yaml import read_yaml_file
 
 try:
     import fcntl
 except ImportError:  # Windows has no such locks.
     fcntl = None
 
+T = TypeVar("T")
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _NONE = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
 """A list that was emptied."""
@@ -33,6 +36,17 @@ class Written(Struct, frozen=True):
     told: str = ""
     was_there: bool = False
     """Word for word, so that nothing was written."""
+
+
+def read_records(path: Path, name: str, type: type[T]) -> list[T]:
+    """The records under a name in a file; none where there is no file."""
+    if not path.is_file():
+        return []
+    listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
+    try:
+        return msgspec.convert(listed, list[type], strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"not a list of {name}: {error}", place=str(path)) from None
 
 
 def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> Written:

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from bylaw.console.app import shown
-from bylaw.console.margin import grouped, margin_of
+from bylaw.console.margin import margins_of
 from bylaw.console.page import page
 from bylaw.console.visitor import Asked
 from bylaw.console.workbench import Workbench
@@ -33,8 +33,7 @@ class ServedPolicyPages:
         assert self._bench.root is not None
         now = self._bench.pack_now()
         states = standings(self._bench.root, now.sides)
-        margins = [margin_of(each, states) for each in now.covered]
-        cited = {policy.id for margin in margins for policy in margin.covered.policies}
+        groups, cited = margins_of(now.covered, states)
         rest = [policy for name, policy in now.pack.policies.items() if name not in cited]
         checked = {*now.pack.guards, *(rule.policy for rule in now.pack.book.rules)}
         return page(
@@ -42,7 +41,7 @@ class ServedPolicyPages:
             **self._bench.layout,
             asked=asked,
             section="policy",
-            groups=grouped(margins),
+            groups=groups,
             rest=rest,
             checked=checked,
         )

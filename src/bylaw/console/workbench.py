@@ -1,8 +1,12 @@
 """What checks are tried on: a pack and past conversations, of an audit or of a service."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from msgspec import Struct
 
 from bylaw.audit.audited import Audited, read_audited
 from bylaw.audit.shelf import Shelf
@@ -24,69 +28,52 @@ KEEPS = 60.0
 """Seconds for which a service's past conversations stay as they were read."""
 
 
-class Workbench(Protocol):
+class Workbench(Struct, frozen=True):
     """A pack to edit, and past conversations to try it on."""
 
+    root: Path | None
+    """The folder of the pack."""
+    own_root: Path | None
+    """The same where it may be written to."""
+    pack_now: Callable[[], PackState]
+    """The pack as its folder is now."""
+    past: Callable[[str, Sequence[str]], list[Past]]
+    """Somebody's past conversations in which any of the tools was called; `UsageError` where none are at hand."""
     keeps: float
     """Seconds for which past conversations may be kept."""
     layout: dict[str, Any]
     """What the frame of its pages shows."""
 
-    @property
-    def root(self) -> Path | None:
-        """The folder of the pack."""
-        ...
 
-    @property
-    def own_root(self) -> Path | None:
-        """The same where it may be written to."""
-        ...
-
-    def pack_now(self) -> PackState:
-        """The pack as its folder is now."""
-        ...
-
-    def past(self, whose: str, tools: Sequence[str]) -> list[Past]:
-        """Past conversations in which any of the tools was called; `UsageError` where none are at hand."""
-        ...
-
-
-class AuditBench:
+def audit_bench(view: View) -> Workbench:
     """The pack and the logs of an audit."""
+    layout = {"layout": "view.html", "view": view}
+    past = partial(_past_of_audit, view)
+    return Workbench(view.root, view.own_root, view.pack_now, past, float("inf"), layout)
 
-    keeps = float("inf")
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self.layout: dict[str, Any] = {"layout": "view.html", "view": view}
+def service_bench(service: ServiceLog) -> Workbench:
+    """The pack of a service, which nobody writes to from there, and the conversations that it decided on of late.
 
-    @property
-    def root(self) -> Path | None:
-        """The folder of the pack."""
-        return self._view.root
+    The folder may be newer than what the service decides by.
+    """
+    root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
+    return Workbench(root, None, PackStates(root).now, partial(_past_of_service, service), KEEPS, layout)
 
-    @property
-    def own_root(self) -> Path | None:
-        """The same where it may be written to."""
-        return self._view.own_root
 
-    def pack_now(self) -> PackState:
-        """The pack as its folder is now."""
-        return self._view.pack_now()
-
-    def past(self, whose: str, tools: Sequence[str]) -> list[Past]:
-        """Conversations of the logs, the first ones."""
-        if self._view.is_redacted:
-            raise UsageError("A redacted audit leads to no logs.")
-        audited = read_audited(self._view.out)
-        if audited is None:
-            raise UsageError("this audit does not tell which logs it read, so nothing can be tried on them")
-        try:
-            world = Path(audited.world) if audited.world else None
-            shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
-            return _gathered(audited, shelf, tools)
-        except (BylawError, OSError) as error:
-            raise UsageError(f"the logs of this audit cannot be read again: {error}") from None
+def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
+    """Conversations of the logs, the first ones."""
+    if view.is_redacted:
+        raise UsageError("A redacted audit leads to no logs.")
+    audited = read_audited(view.out)
+    if audited is None:
+        raise UsageError("this audit does not tell which logs it read, so nothing can be tried on them")
+    try:
+        world = Path(audited.world) if audited.world else None
+        shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
+        return _gathered(audited, shelf, tools)
+    except (BylawError, OSError) as error:
+        raise UsageError(f"the logs of this audit cannot be read again: {error}") from None
 
 
 def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past]:
@@ -101,44 +88,15 @@ def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past
     return found
 
 
-class ServiceBench:
-    """The pack of a service, which nobody writes to from there, and the conversations that it decided on of late."""
-
-    keeps = KEEPS
-    own_root = None
-
-    def __init__(self, service: ServiceLog) -> None:
-        self._service = service
-        self._states = PackStates(service.pack.root)
-        self.layout: dict[str, Any] = {"layout": "service.html", "pack": service.pack}
-
-    @property
-    def root(self) -> Path:
-        """The folder of the pack."""
-        return self._service.pack.root
-
-    def pack_now(self) -> PackState:
-        """The pack as its folder is now, which may be newer than what the service decides by."""
-        return self._states.now()
-
-    def past(self, whose: str, tools: Sequence[str]) -> list[Past]:
-        """The latest conversations of a tenant; a service keeps no world beside them."""
-        found: list[Past] = []
-        for name in self._latest(whose, tools):
-            history = self._service.history(whose, name)
-            if history is not None:
-                found.append((history.trajectory(name), None))
-            if len(found) >= CONVERSATIONS:
-                break
-        return found
-
-    def _latest(self, tenant: str, tools: Sequence[str]) -> list[str]:
-        names: dict[str, None] = {}
-        for entry in self._service.log.latest(tenant, "decision", limit=DECISIONS):
-            is_ours = entry.body is not None and (not tools or read_decision(entry.body).tool in tools)
-            if entry.conversation and is_ours:
-                names[entry.conversation] = None
-        return list(names)
+def _past_of_service(service: ServiceLog, tenant: str, tools: Sequence[str]) -> list[Past]:
+    """The latest conversations of a tenant; a service keeps no world beside them."""
+    names: dict[str, None] = {}
+    for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
+        is_ours = entry.body is not None and (not tools or read_decision(entry.body).tool in tools)
+        if entry.conversation and is_ours:
+            names[entry.conversation] = None
+    histories = ((name, history) for name in names if (history := service.history(tenant, name)) is not None)
+    return [(history.trajectory(name), None) for name, history in islice(histories, CONVERSATIONS)]
 
 
 def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:

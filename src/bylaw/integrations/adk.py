@@ -22,11 +22,10 @@ from google.adk.runners import Runner
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.followers import Context, Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
-from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
@@ -49,8 +48,8 @@ class ShieldPlugin(BasePlugin):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__(name="bylaw")
         self._pauses = pauses
-        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
-        self._followers = Followers(self.shield, context)
+        self._followers = Followers(shield, context)
+        self.shield = self._followers.shield
         self._failed: set[tuple[str, str]] = set()
         """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
         events."""
@@ -154,19 +153,16 @@ class ShieldPlugin(BasePlugin):
         outer, id = carried(), tool_context.function_call_id or ""
         if outer is None:
             follower = self._follow(tool_context.session)
-            if not self._pauses:
-                return follower.decide(id, tool, arguments)
-            return decide(follower, Asked(id, tool, arguments), _answers(tool_context))
+            put = _answers(tool_context) if self._pauses else None
+            return decide(follower, Asked(id, tool, arguments), put)
         # What the inner session calls its user is the outer agent.
         agent = inner_agent()
-        asking = [part for part in _parts(list(tool_context.session.events)) if isinstance(part, Turn) and part.calls]
-        if asking and any(call.id == id for call in asking[-1].calls):
-            outer.follower.plan(asking[-1].calls, agent, asking[-1].key)
+        outer.follower.plan_last(_parts(list(tool_context.session.events)), id, agent)
         return outer.follower.decide(id, tool, arguments, agent=agent)
 
     def _follow(self, session: Any) -> Follower:
         key = _key(session)
-        follower = self._followers.get(key, [], lambda _: "", session)
+        follower = self._followers.get(key, session)
         events = list(session.events)
         if rewinds := {event.id for event in events if _rewinds(event)} - self._rewound.get(key, set()):
             self._rewound.setdefault(key, set()).update(rewinds)
@@ -192,26 +188,20 @@ class _InnerPlugin(ShieldPlugin):
         return carried() is None
 
 
-def _watch() -> None:
-    """See to it that a runner that a shielded tool makes use of has the shield among its plugins."""
-    for name in ("run_async", "run_live"):
-        given: Any = getattr(Runner, name)
-        if not hasattr(given, "bylaw"):
-            setattr(Runner, name, _watched(given))
-
-
 def _watched(run: Any) -> Any:
+    """A runner that a shielded tool makes use of has the shield among its plugins."""
+
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
         if outer is not None and not any(isinstance(each, ShieldPlugin) for each in manager.plugins):
             manager.register_plugin(_InnerPlugin(shield_of(outer.follower.session)))
         return run(self, *given, **more)
 
-    watched.bylaw = run
     return watched
 
 
-_watch()
+for _name in ("run_async", "run_live"):
+    watch(Runner, _name, _watched)
 
 
 def _key(session: Any) -> str:

@@ -30,11 +30,10 @@ from agent_framework import (
 from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.followers import Context, Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
-from bylaw.integrations.speaking import Context
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -65,8 +64,8 @@ class ShieldMiddleware:
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
-        self._followers = Followers(self.shield, context)
+        self._followers = Followers(shield, context)
+        self.shield = self._followers.shield
         self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield, pauses=pauses)]
 
     def follower(self, session: str) -> Follower | None:
@@ -75,7 +74,7 @@ class ShieldMiddleware:
 
     def begin(self, session: Any) -> Follower:
         """The follower of a run's conversation."""
-        return self._followers.get(session.session_id if session is not None else "", [], lambda _: "", session)
+        return self._followers.get(session.session_id if session is not None else "", session)
 
 
 class _Run(AgentMiddleware):
@@ -172,9 +171,7 @@ class _Tool(FunctionMiddleware):
     def _decide(self, follower: Follower | None, call: Asked, agent: str, answer: Any) -> Decision:
         if follower is None:
             return undecided(self._shield, call.tool, call.arguments, RuntimeError(UNHEARD))
-        if self._pauses and not agent:
-            return decide(follower, call, once(answer))
-        return follower.decide(call.id, call.tool, call.arguments, agent=agent)
+        return decide(follower, call, once(answer) if self._pauses and not agent else None, agent=agent)
 
 
 def _answer(response: Any) -> Any:
@@ -196,33 +193,32 @@ def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
 
-def _watch() -> None:
-    """See to it that functions that run while another is being carried out are decided on, whoever runs them."""
-    run: Any = AgentMiddlewareLayer.run
-    pipeline: Any = FunctionInvocationLayer._get_function_middleware_pipeline
-    if hasattr(run, "bylaw"):
-        return
+def _watched_run(run: Any) -> Any:
+    """An agent that runs while a function is being carried out has the shield's middleware, whoever runs it."""
 
-    def watched_run(self: Any, *given: Any, **more: Any) -> Any:
+    def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]
         if outer is not None and not any(isinstance(each, _Tool) for each in own):
             guard = ShieldMiddleware(shield_of(outer.follower.session))
             more["middleware"] = [*(more.get("middleware") or ()), *guard.all]
         return run(self, *given, **more)
 
-    def watched_pipeline(self: Any, runtime_middleware: Any) -> Any:
+    return watched
+
+
+def _watched_pipeline(pipeline: Any) -> Any:
+    def watched(self: Any, runtime_middleware: Any) -> Any:
         outer, given = carried(), list(runtime_middleware)
         if outer is not None and not any(isinstance(each, _Tool) for each in (*self.function_middleware, *given)):
             # A client that is asked without an agent.
             given.append(_Tool(shield_of(outer.follower.session)))
         return pipeline(self, given)
 
-    watched_run.bylaw = run
-    AgentMiddlewareLayer.run = watched_run
-    FunctionInvocationLayer._get_function_middleware_pipeline = watched_pipeline
+    return watched
 
 
-_watch()
+watch(AgentMiddlewareLayer, "run", _watched_run)
+watch(FunctionInvocationLayer, "_get_function_middleware_pipeline", _watched_pipeline)
 
 
 def _plain(arguments: Any) -> dict[str, Any]:

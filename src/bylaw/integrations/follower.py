@@ -271,6 +271,12 @@ class Follower:
                 tell(error, f"what `{agent}` asks for could not be decided on")
             self._events = self.session.length
 
+    def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
+        """The same, where the call of this id is about to be made: what the last turn of its history asks for."""
+        turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
+        if turn is not None and any(call.id == id for call in turn.calls):
+            self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
+
     def decide(self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = "") -> Decision:
         """The decision on a call that is about to be made, by the main agent or by an inner one."""
         id = _inner(agent, id)

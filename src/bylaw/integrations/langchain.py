@@ -25,12 +25,11 @@ from langgraph.types import Command, interrupt
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import MOST, Followers
+from bylaw.integrations.followers import MOST, Context, Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import decide
-from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -57,9 +56,8 @@ class ShieldMiddleware(AgentMiddleware):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__()
         self._pauses = pauses
-        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
-        self._context = context
-        self._followers = Followers(self.shield, context)
+        self._followers = Followers(shield, context)
+        self.shield = self._followers.shield
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
         self._agent = ""
@@ -125,7 +123,7 @@ class ShieldMiddleware(AgentMiddleware):
         if self._agent or carried() is not None:
             return
         messages = _messages(state)
-        follower = self._followers.get(_thread(runtime), messages, _first, runtime)
+        follower = self._followers.get(_thread(runtime) or _first(messages), runtime)
         follower.follow(_parts(messages))
         follower.end()
 
@@ -142,34 +140,31 @@ class ShieldMiddleware(AgentMiddleware):
         messages, call, agent = _messages(request.state), request.tool_call, self._agent or inner_agent()
         if agent:
             follower = self._outer(request, messages, agent)
-            asking = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
-            if asking is not None and any(each["id"] == call["id"] for each in asking.tool_calls):
-                follower.plan(_asked(asking), agent, asking.id or call["id"] or "")
+            follower.plan_last(_parts(messages), call["id"] or "", agent)
         else:
             thread = _thread(request.runtime)
-            follower = self._followers.get(thread, messages, _first, request.runtime)
+            follower = self._followers.get(thread or _first(messages), request.runtime)
             parts = _parts(messages)
             is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
             if thread and is_new and not _has_answer(request.runtime):
                 parts += _begun_elsewhere(parts)
             follower.follow(parts)
-        if agent or not self._pauses:
-            return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
-        asked = Asked(call["id"] or "", call["name"], call["args"])
+        asked, put = Asked(call["id"] or "", call["name"], call["args"]), lambda prompt: interrupt(to_builtins(prompt))
         # The graph runs a node again from its start, and gives each interrupt the answer of its place.
-        return follower, agent, decide(follower, asked, lambda prompt: interrupt(to_builtins(prompt)), replays=True)
+        put = put if self._pauses and not agent else None
+        return follower, agent, decide(follower, asked, put, agent=agent, replays=True)
 
     def _outer(self, request: Any, messages: list[Any], agent: str) -> Follower:
         """The conversation that an inner agent works for."""
         outer = carried()
         if outer is None:
-            return self._followers.get(_thread(request.runtime), messages, _first, request.runtime)
+            return self._followers.get(_thread(request.runtime) or _first(messages), request.runtime)
         if outer.follower.session.pack.pin == self.shield.pack.pin:
             return outer.follower
         # Another pack: it has a conversation of its own, of which nobody heard what was said.
         key = f"{outer.follower.session.id} > {agent}"
         is_new = self._followers.known(key) is None
-        follower = self._followers.get(key, messages, _first, request.runtime)
+        follower = self._followers.get(key, request.runtime)
         if is_new:
             follower.session.unheard()
         return follower

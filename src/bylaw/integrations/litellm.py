@@ -22,9 +22,8 @@ from litellm.types.utils import CallTypes
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
+from bylaw.integrations.followers import Context, Followers
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
-from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -51,8 +50,8 @@ class ShieldGuardrail(CustomGuardrail):
         more.setdefault("guardrail_name", "bylaw")
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(**{**more, "event_hook": hooks, "default_on": True})
-        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
-        self._followers = Followers(self.shield, context)
+        self._followers = Followers(shield, context)
+        self.shield = self._followers.shield
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
         """What the model was told behind the caller's back: by what came before it, or by the call it came beside."""
         self._notes: OrderedDict[str, str] = OrderedDict()
@@ -125,7 +124,7 @@ class ShieldGuardrail(CustomGuardrail):
             _round.reset(token)
 
     def _decided(self, request: dict[str, Any], before: list[Any], message: Any, asked: list[Any]) -> list[Decision]:
-        follower = self._followers.get(_session(request), before, lambda _: "", request)
+        follower = self._followers.get(_session(request), request)
         calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
         follower.follow([*_parts(before), Turn(message.content or "", calls)])
         found = [follower.decide(call.id, call.tool, call.arguments) for call in calls]

@@ -4,7 +4,9 @@ What an inner agent is told was written by the outer one and is nobody's word; w
 calls are decided on in the outer conversation, so that one yes is one write, whoever makes it.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar, Token
+from typing import Any
 
 from msgspec import Struct
 
@@ -54,3 +56,12 @@ def inner_agent(id: str = "") -> str:
     if id and is_begun(id):
         within = within[:-1]
     return " > ".join(f"{each.tool} ({each.id})" for each in within)
+
+
+def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
+    """See to it that a framework's own method puts the shield before the agents that run inside a call."""
+    given = getattr(owner, name)
+    if not hasattr(given, "bylaw"):
+        made = watched(given)
+        made.bylaw = given
+        setattr(owner, name, made)

@@ -25,12 +25,11 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
+from bylaw.integrations.followers import Followers, Vouched
 from bylaw.integrations.nesting import begin, inner_agent, is_begun
-from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch, with_agent
+from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch_runs, with_agent
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
-from bylaw.integrations.speaking import Vouched
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
@@ -85,7 +84,7 @@ class ShieldHooks(RunHooks):
     def _hear(self, run: Any) -> None:
         """Take up the conversation of whoever is speaking in a run."""
         if self._followers is not None and not inner_agent():
-            self._follower = self._followers.get(self._name, [], lambda _: "", run.context)
+            self._follower = self._followers.get(self._name, run.context)
             self.session = self._follower.session
         else:
             _ = self.follower
@@ -269,7 +268,7 @@ class ShieldHooks(RunHooks):
         await asyncio.to_thread(self.follower.answered, id, _shown(result), agent=inner)
 
 
-watch(lambda follower: ShieldHooks(follower.session, follower=follower))
+watch_runs(lambda follower: ShieldHooks(follower.session, follower=follower))
 
 
 def _shown(result: Any) -> str:

@@ -16,7 +16,7 @@ from agents.run import AgentRunner
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.nesting import carried
+from bylaw.integrations.nesting import carried, watch
 
 
 def is_agent_tool(tool: FunctionTool) -> bool:
@@ -55,53 +55,34 @@ class _Both(RunHooks):
     def __init__(self, *hooks: RunHooks) -> None:
         self._hooks = hooks
 
-    async def on_llm_start(self, *given: Any) -> None:
+
+def _in_turn(name: str) -> Callable[..., Any]:
+    async def hook(self: _Both, *given: Any) -> None:
         for each in self._hooks:
-            await each.on_llm_start(*given)
+            await getattr(each, name)(*given)
 
-    async def on_llm_end(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_llm_end(*given)
-
-    async def on_agent_start(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_agent_start(*given)
-
-    async def on_agent_end(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_agent_end(*given)
-
-    async def on_handoff(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_handoff(*given)
-
-    async def on_tool_start(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_tool_start(*given)
-
-    async def on_tool_end(self, *given: Any) -> None:
-        for each in self._hooks:
-            await each.on_tool_end(*given)
+    return hook
 
 
-def watch(guard_of: Callable[[Follower], Any]) -> None:
+for _name in ("llm_start", "llm_end", "agent_start", "agent_end", "handoff", "tool_start", "tool_end"):
+    setattr(_Both, f"on_{_name}", _in_turn(f"on_{_name}"))
+
+
+def watch_runs(guard_of: Callable[[Follower], Any]) -> None:
     """See to it that a run that begins while a call is being carried out is under hooks that decide."""
+
+    def watched(run: Any) -> Any:
+        def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
+            outer = carried()
+            if outer is not None:
+                guard = guard_of(outer.follower)
+                hooks = options.get("hooks")
+                if not any(isinstance(each, type(guard)) for each in getattr(hooks, "_hooks", (hooks,))):
+                    starting_agent = guard.protect(starting_agent)
+                    options["hooks"] = both(guard, hooks)
+            return run(self, starting_agent, input, **options)
+
+        return begun
+
     for name in ("run", "run_streamed"):
-        given: Any = getattr(AgentRunner, name)
-        if not hasattr(given, "bylaw"):
-            setattr(AgentRunner, name, _watched(given, guard_of))
-
-
-def _watched(run: Any, guard_of: Callable[[Follower], Any]) -> Any:
-    def watched(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
-        outer = carried()
-        if outer is not None:
-            guard = guard_of(outer.follower)
-            hooks = options.get("hooks")
-            if not any(isinstance(each, type(guard)) for each in getattr(hooks, "_hooks", (hooks,))):
-                starting_agent = guard.protect(starting_agent)
-                options["hooks"] = both(guard, hooks)
-        return run(self, starting_agent, input, **options)
-
-    watched.bylaw = run
-    return watched
+        watch(AgentRunner, name, watched)

@@ -105,13 +105,16 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 
 
 def decide(
-    follower: Follower, call: Asked, put: Callable[[Prompt], Any], *, agent: str = "", replays: bool = False
+    follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
     """The decision on a call once it was put to whom it waits for; `put` gives the answer, or ends the run for now.
+    None where nobody is asked.
 
     Each prompt is put once. A framework that `replays` runs all of this again, and expects the same prompts in order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
+    if put is None:
+        return follower.decide(*made, agent=agent)
     was_put: set[str] = set()
     try:
         earlier, decision = follower.asked(*made, agent=agent)

@@ -21,18 +21,18 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.capabilities.abstract import CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent
+from bylaw.integrations.followers import Context, Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.pausing import Paused, decide, once
-from bylaw.integrations.pydantic_ai_inner import watch
-from bylaw.integrations.speaking import Context
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
+from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 DEFERS = "bylaw defers"
@@ -49,8 +49,8 @@ class ShieldCapability(AbstractCapability):
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         self._pauses = pauses
-        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
-        self._followers = Followers(self.shield, context)
+        self._followers = Followers(shield, context)
+        self.shield = self._followers.shield
         self.tools: set[str] = set()
         """Names of the tools that it stands before; how the agent gives its output is not among them."""
 
@@ -73,8 +73,8 @@ class ShieldCapability(AbstractCapability):
         """An agent that a function for the output runs is an inner one, as one that a tool runs."""
         if carried() is not None:
             return await handler(output)
-        follow = self._known if ctx.partial_output else self._follow
-        token = begin("output", ctx.tool_call_id or "", await asyncio.to_thread(follow, ctx, list(ctx.messages)))
+        messages = None if ctx.partial_output else list(ctx.messages)
+        token = begin("output", ctx.tool_call_id or "", await asyncio.to_thread(self._follow, ctx, messages))
         try:
             return await handler(output)
         finally:
@@ -90,26 +90,22 @@ class ShieldCapability(AbstractCapability):
         given = _as_asked(messages, id, to_jsonable_python(arguments))
         if outer is None:
             follower = self._follow(ctx, messages)
-            if not self._pauses:
-                return follower, follower.decide(id, tool, given)
             answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
+            put = once(answer or None) if self._pauses else None
             try:
-                return follower, decide(follower, Asked(id, tool, given), once(answer or None))
+                return follower, decide(follower, Asked(id, tool, given), put)
             except Paused as paused:
                 raise ApprovalRequired(metadata=to_builtins(paused.prompt)) from None
         # What the inner run calls its user is the outer agent.
         follower, agent = outer.follower, inner_agent()
-        asking = [part for part in _parts(messages, self.tools) if isinstance(part, Turn) and part.calls]
-        if asking and any(call.id == id for call in asking[-1].calls):
-            follower.plan(asking[-1].calls, agent, asking[-1].key)
+        follower.plan_last(_parts(messages, self.tools), id, agent)
         return follower, follower.decide(id, tool, given, agent=agent)
 
-    def _known(self, ctx: Any, messages: list[Any]) -> Follower:
-        return self._followers.get(ctx.conversation_id or "", messages, lambda _: "", ctx)
-
-    def _follow(self, ctx: Any, messages: list[Any]) -> Follower:
-        follower = self._known(ctx, messages)
-        follower.follow(_parts(messages, self.tools))
+    def _follow(self, ctx: Any, messages: list[Any] | None) -> Follower:
+        """The follower of a run's conversation; without messages it hears nothing new."""
+        follower = self._followers.get(ctx.conversation_id or "", ctx)
+        if messages is not None:
+            follower.follow(_parts(messages, self.tools))
         return follower
 
 
@@ -177,7 +173,18 @@ def _shielded(toolset: Any, shield: Shield) -> Any:
     return _Shielded(toolset, ShieldCapability(shield))
 
 
-watch(_shielded)
+def _watched(made: Any) -> Any:
+    """The framework shows nothing of an agent that a tool runs, but every run makes a `ToolManager` for its tools."""
+
+    def init(self: Any, *given: Any, **more: Any) -> None:
+        made(self, *given, **more)
+        if (outer := carried()) is not None:
+            self.toolset = _shielded(self.toolset, shield_of(outer.follower.session))
+
+    return init
+
+
+watch(ToolManager, "__init__", _watched)
 
 
 def _is_output(tool: Any) -> bool:

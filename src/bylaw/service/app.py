@@ -33,7 +33,7 @@ from bylaw.service.authzen import (
 from bylaw.service.board import Board
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
-from bylaw.service.metrics import Counts, Metrics, waiting_text
+from bylaw.service.metrics import Metrics, waiting_text
 from bylaw.service.openapi import document
 from bylaw.service.origin import Headers, is_from_here, is_json
 from bylaw.service.request import (
@@ -134,7 +134,7 @@ class Service:
         self._posts = {path: _Post(path, self, answer) for path, answer in posts.items()}
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
         routes += [
-            Route("/v1/approvals", self._approvals, methods=["GET"]),
+            Route(APPROVALS, self._approvals, methods=["GET"]),
             Route(STOPS, self._stops, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
@@ -174,8 +174,9 @@ class Service:
         if self._board is not None:
             self._board.put(self._worker, self._counts())
 
-    def _counts(self) -> Counts:
-        return self.desk.metrics.counts(self.desk.log.journal.commits, self.desk.open_sessions)
+    def _counts(self) -> Metrics:
+        own = self.desk.metrics
+        return replace(own, commits=own.commits + self.desk.log.journal.commits, sessions=self.desk.open_sessions)
 
     async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
         tenant = tenant_of(header, self._keys)
@@ -284,21 +285,21 @@ class Service:
                 raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
             return await self.desk.approvals(tenant, status)
 
-        header = bearer_of(request.headers.raw)
-        status, body = await self.answered("/v1/approvals", header, b"", listed)
-        return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
+        return await self._listed(request, APPROVALS, listed)
 
     async def _stops(self, request: Request) -> Response:
         async def listed(tenant: str, _: bytes) -> StopList:
             return await self.desk.stops(tenant, every=bool(request.query_params.get("all")))
 
-        header = bearer_of(request.headers.raw)
-        status, body = await self.answered(STOPS, header, b"", listed)
-        return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
+        return await self._listed(request, STOPS, listed)
+
+    async def _listed(self, request: Request, path: str, answer: Answer) -> Response:
+        status, body = await self.answered(path, bearer_of(request.headers.raw), b"", answer)
+        return Response(body, status, _CHALLENGE if status == 401 else None, JSON)
 
     async def _health(self, request: Request) -> Response:
         wrong = await self.desk.log_fault()
-        return Response(self._health_told(wrong), 503 if wrong else 200, media_type="application/json")
+        return Response(self._health_told(wrong), 503 if wrong else 200, media_type=JSON)
 
     def _health_told(self, wrong: str) -> bytes:
         pack = self.desk.pack
@@ -322,11 +323,10 @@ class Service:
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
     def _metrics_told(self, tenant: str | None, waits: float) -> str:
-        everybody, sessions = Metrics(), 0
+        everybody = Metrics()
         for counts in self._board.all() if self._board is not None else [self._counts()]:
             everybody.add(counts)
-            sessions += counts.sessions
-        return everybody.text(0, sessions, tenant, waits)
+        return everybody.text(tenant, waits)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
         """What can be answered from any thread while the loop is blocked: it touches no file."""
@@ -341,13 +341,13 @@ class Service:
         return 503, JSON, _encode(Failure(Complaint("BY701", wrong)))
 
     async def _openapi(self, request: Request) -> Response:
-        return Response(_encode(document()), media_type="application/json")
+        return Response(_encode(document()), media_type=JSON)
 
     async def _configuration(self, request: Request) -> Response:
         if not self._url:
             why = "nobody has said where clients find this service: give `--public-url`"
-            return Response(_encode(Failure(Complaint("BY703", why))), 404, None, "application/json")
-        return Response(_encode(configuration(self._url)), media_type="application/json")
+            return Response(_encode(Failure(Complaint("BY703", why))), 404, None, JSON)
+        return Response(_encode(configuration(self._url)), media_type=JSON)
 
 
 class _Post:
@@ -384,7 +384,7 @@ class _Post:
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
     """Send an answer, under the number that the request has, if it has one."""
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
+    headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(told)).encode())]
     if number:
         headers.append((b"x-request-id", number))
     if status == 401:
@@ -412,6 +412,4 @@ async def _body(receive: Receive, largest: int) -> bytes | None:
 async def _not_here(request: Request, error: Exception) -> Response:
     status = int(getattr(error, "status_code", 404))
     what = "no such page" if status == 404 else "this page does not take such a request"
-    return Response(
-        _encode(Failure(Complaint("BY703", f"{what}; see /openapi.json"))), status, None, "application/json"
-    )
+    return Response(_encode(Failure(Complaint("BY703", f"{what}; see /openapi.json"))), status, None, JSON)

@@ -9,13 +9,13 @@ from struct import Struct as Layout
 
 import msgspec
 
-from bylaw.service.metrics import Counts
+from bylaw.service.metrics import Metrics
 
 SIZE = 1 << 20
 """Bytes for one worker."""
 _HEAD = Layout(">II")
-_decode = msgspec.json.Decoder(Counts).decode
-_encode = msgspec.json.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Metrics).decode
+_encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
 """How often counts are read that are just being written."""
 
@@ -27,7 +27,7 @@ class Board:
         self._memory = mmap.mmap(-1, workers * SIZE)
         self._workers = workers
 
-    def put(self, worker: int, counts: Counts) -> None:
+    def put(self, worker: int, counts: Metrics) -> None:
         """Put up one worker's counts in place of those before."""
         body = _encode(counts)
         if len(body) + _HEAD.size > SIZE:
@@ -36,7 +36,7 @@ class Board:
         self._memory[start + _HEAD.size : start + _HEAD.size + len(body)] = body
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
-    def read(self, worker: int) -> Counts | None:
+    def read(self, worker: int) -> Metrics | None:
         """One worker's counts; None where it has put up none."""
         start = worker * SIZE
         for _ in range(TRIES):
@@ -48,6 +48,6 @@ class Board:
                 return _decode(body)
         return None
 
-    def all(self) -> list[Counts]:
+    def all(self) -> list[Metrics]:
         """What the workers have put up."""
         return [counts for worker in range(self._workers) if (counts := self.read(worker)) is not None]

@@ -34,6 +34,7 @@ from bylaw.service.request import (
     StopList,
     StopRequest,
     decided,
+    named,
 )
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.linking import linked
@@ -118,7 +119,7 @@ class Desk:
                     now = session.shield.clock()
                     happenings = [event.happening(now) for event in request.events]
                     taken = session.take_async(
-                        happenings, calls, named=request.named(), agent=request.agent, context=context or {}
+                        happenings, calls, named=named(request), agent=request.agent, context=context or {}
                     )
                     return session, await taken
             except AnotherPrincipal:
@@ -138,8 +139,8 @@ class Desk:
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
-            is_yes, named = request.answer == "yes", request.named()
-            await session.confirm_async(request.card, is_yes, by=request.by, named=named, context=context)
+            is_yes = request.answer == "yes"
+            await session.confirm_async(request.card, is_yes, by=request.by, named=named(request), context=context)
         # Where the host keeps the history, other conversations use the card, and tell the log alone.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)

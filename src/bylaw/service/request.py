@@ -113,10 +113,6 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
 
-    def named(self) -> Named | None:
-        """How to know it if it is sent again; None where it has no name."""
-        return Named(self.request, fingerprint(self)) if self.request else None
-
 
 class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened in a conversation."""
@@ -133,10 +129,6 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request, self.agent)
-
-    def named(self) -> Named | None:
-        """As for a decision."""
-        return Named(self.request, fingerprint(self)) if self.request else None
 
 
 def _check(
@@ -232,9 +224,10 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
         """The conversation that the card was put in."""
         return self.card.rpartition("/")[0]
 
-    def named(self) -> Named | None:
-        """As for a decision."""
-        return Named(self.request, fingerprint(self)) if self.request else None
+
+def named(request: DecideRequest | EventsRequest | ConfirmRequest) -> Named | None:
+    """How to know a request if it is sent again; None where it has no name."""
+    return Named(request.request, fingerprint(request)) if request.request else None
 
 
 class Sentence(Struct, frozen=True):
@@ -253,12 +246,12 @@ class Decided(Struct, frozen=True):
     answer: Answer
     allowed: bool
     enforced: str
-    policies: list[str]
+    policies: Sequence[str]
     sentences: list[Sentence]
-    missing: list[str]
-    look_ups: list[LookUp]
-    retries: list[LookUp]
-    questions: list[Question]
+    missing: Sequence[str]
+    look_ups: Sequence[LookUp]
+    retries: Sequence[LookUp]
+    questions: Sequence[Question]
     feedback: str
     for_person: str
     approval: str
@@ -348,31 +341,13 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
     """A decision as it is answered."""
     if not any(map(_speaks, decision.grounds)):
         decision = replace(decision, grounds=())
-    return Decided(
-        decision.id,
-        conversation,
-        decision.tool,
-        decision.answer,
-        decision.allowed,
-        decision.enforced,
-        list(decision.policies),
-        [Sentence(str(each), each.text) for each in decision.sentences],
-        list(decision.missing),
-        list(decision.look_ups),
-        list(decision.retries),
-        list(decision.questions),
-        decision.feedback,
-        decision.for_person,
-        decision.approval,
-        decision.unguarded,
-        decision.probability,
-        decision.interval,
-        decision.seconds,
-        decision.model_queries,
-        pack,
-        decision.is_over,
-        decision.card,
-    )
+    told = {name: getattr(decision, name) for name in _TOLD}
+    sentences = [Sentence(str(each), each.text) for each in decision.sentences]
+    return Decided(conversation=conversation, sentences=sentences, pack=pack, **told)
+
+
+_TOLD = frozenset(Decided.__struct_fields__) - {"conversation", "sentences", "pack"}
+"""What is answered as the decision has it."""
 
 
 def _speaks(ground: Ground) -> bool:

@@ -107,7 +107,7 @@ def run(
     more: dict[str, Any] = {"webhook": webhook, "pages": pages, "is_page": is_page}
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
-    look_when_idle(desk.metrics.requests.total)
+    look_when_idle(lambda: sum(desk.metrics.requests.values()))
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
     config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, http=protocol(limits), **quiet, **lean)
