@@ -5,7 +5,7 @@ Clients wait ten seconds for it, and some then never get on. All else waits: not
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -93,6 +93,20 @@ class Introduction(ProxyMetadataMiddleware):
         self._reading.discard(reading)
         if not reading.cancelled() and (error := reading.exception()) is not None:
             log.error("the server behind this proxy does not answer (%s)", str(error) or type(error).__name__)
+
+
+def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What is vouched for: by the gateway's header, or else by the client.
+
+    A client behind a gateway vouches for nothing. What a call does not say was said when its MCP session began.
+    """
+    kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
+    began, header = kept or ({}, None)
+    given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
+    if given is not None:
+        header = (header or {}) | context_in(given, "the header")
+    # A header that names nobody is a gateway's word, too.
+    return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.engine.context import AnotherPrincipal
+from bylaw.integrations.follower import Follower
 from bylaw.shield import LiveSession, Shield
 from bylaw.shield.linking import linked
 
@@ -24,7 +25,35 @@ class Sessions:
         self._most = most
         self._kept: OrderedDict[str, LiveSession] = OrderedDict()
         self._forgotten: set[str] = set()
+        self._followers: OrderedDict[str, Follower] = OrderedDict()
+        self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
+        """By key, the conversation of whoever spoke last."""
         self._lock = threading.Lock()
+
+    def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
+        """The conversation of whoever speaks under a key: another principal has one of their own."""
+        session, first = self.speaking(key, context)
+        if not key:
+            return session
+        for left in (first, self._speaking.pop(key, None)):
+            if left is not None and left.id != session.id:
+                self.follower(left).leave()
+        self._speaking[key] = session
+        if len(self._speaking) > MOST:
+            self._speaking.popitem(last=False)
+        if session.id != key:
+            self.follower(session, is_linked=True)
+        return session
+
+    def follower(self, session: LiveSession, *, is_linked: bool = False) -> Follower:
+        """Tells what is new in what a client says was said: some send all of it each time."""
+        follower = self._followers.pop(session.id, None)
+        if follower is None or follower.session is not session:
+            follower = Follower(session, is_linked=is_linked)
+        self._followers[session.id] = follower
+        if len(self._followers) > MOST:
+            self._followers.popitem(last=False)
+        return follower
 
     def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
         """The session of a conversation for whoever speaks in it now, by what the host vouches for; and that of

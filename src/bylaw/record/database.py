@@ -1,7 +1,8 @@
 """What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -84,66 +85,65 @@ class Cursor(Protocol):
         ...
 
 
-class Connection(Protocol):
+class Connection(ABC):
     """One connection; used by one thread at a time."""
 
     name: str
     """What to call the store in a message."""
-    reads_at_once: bool
+    reads_at_once = False
     """A few rows are there sooner than another thread could have fetched them."""
 
     @property
     def is_there(self) -> bool:
-        """Whether it has not broken off."""
-        ...
+        """Whether it has not broken off; a file never does."""
+        return True
 
+    @abstractmethod
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         """What one statement finds, outside of any transaction that was begun."""
-        ...
 
-    def settle(self) -> None:
-        """Wait until all that was read so far is on disk: what others are told of must not vanish."""
-        ...
+    def settle(self) -> None:  # noqa: B027
+        """Wait until all that was read so far is on disk: what others are told of must not vanish. Nothing to wait
+        for where what is not synced is not seen."""
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until it is this process's turn to write."""
-        ...
+        """Wait until it is this process's turn to write; a server has a queue of its own."""
+        return nullcontext()
 
+    @abstractmethod
     def begin(self, *, writing: bool) -> Cursor:
         """Begin a transaction; a writing one keeps other writers out until it ends."""
-        ...
 
+    @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin a writing transaction, and read all that the log knows of these."""
-        ...
 
+    @abstractmethod
     def commit_batch(self, news: News) -> Steps[None]:
         """Write the news and end it; on disk when this returns."""
-        ...
 
     def fileno(self) -> int:
         """Where to wait for the server; -1 where there is none."""
-        ...
+        return -1
 
-    def wait(self, what: int) -> None:
+    def wait(self, what: int) -> None:  # noqa: B027
         """Stand still until the server is ready for it."""
-        ...
 
+    @abstractmethod
     def commit(self) -> None:
         """End a transaction; what was written is on disk when this returns."""
-        ...
 
+    @abstractmethod
     def rollback(self) -> None:
         """Give it up."""
-        ...
 
-    def wipe(self) -> None:
-        """Leave no words of what was removed where they lay, as far as that can be done now."""
-        ...
+    def wipe(self) -> None:  # noqa: B027
+        """Leave no words of what was removed where they lay, as far as that can be done now; a server's own vacuum sees
+        to it."""
 
+    @abstractmethod
     def close(self) -> None:
         """Give the connection back."""
-        ...
 
 
 def hung() -> TimeoutError:

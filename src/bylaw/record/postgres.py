@@ -8,13 +8,12 @@ is lost by that: docs/decisions/0056-a-commit-is-seen-before-it-is-synced.md.
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from selectors import DefaultSelector
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Cursor, Known, News, Place, Row, Steps, hung
+from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Connection, Cursor, Known, News, Place, Row, Steps, hung
 from bylaw.record.entry import Entry
 from bylaw.record.wire import (
     Wire,
@@ -73,12 +72,11 @@ _ARRAYS = (texts, integers, reals, texts, texts, integers, texts, blobs, blobs, 
 _ROW = (text, integer, real, text, text, integer, text, blob, blob, blob, blob)
 
 
-class PostgresConnection:
+class PostgresConnection(Connection):
     """One connection to a server."""
 
-    reads_at_once = False
-
     def __init__(self, address: str) -> None:
+        """Connect, and make the tables where there are none."""
         self._address = address
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
         """Without the password."""
@@ -115,7 +113,6 @@ class PostgresConnection:
         return not (self._connection.closed or self._connection.broken)
 
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
-        """What one statement finds; it is a transaction of its own."""
         self._call()
         try:
             return self._connection.execute(query.replace("?", "%s"), values).fetchall()
@@ -127,10 +124,6 @@ class PostgresConnection:
         """Rows are seen as soon as they are committed."""
         self.rows(MARK, ())
 
-    def turn(self) -> AbstractContextManager[None]:
-        """The server has a queue of its own."""
-        return nullcontext()
-
     def _call(self) -> None:
         """A server that went away and came back is called again."""
         if self._is_closed:
@@ -139,7 +132,6 @@ class PostgresConnection:
             self._connection, self._wire = self._connect(), None
 
     def begin(self, *, writing: bool) -> Cursor:
-        """A cursor within a new transaction."""
         self._call()
         cursor = _Cursor(self._connection.cursor())
         cursor.execute("BEGIN" if writing else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -148,7 +140,6 @@ class PostgresConnection:
         return cursor
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
-        """Begin, and read what is there once it is our turn."""
         self._call()
         if self._wire is None:
             # The driver prepares statements of its own, and where something is rolled back has the server forget all.
@@ -186,33 +177,25 @@ class PostgresConnection:
             raise
 
     def fileno(self) -> int:
-        """Where to wait for the server."""
         return self._connection.fileno()
 
     def wait(self, what: int) -> None:
-        """Stand still until the server is ready for it."""
         with DefaultSelector() as selector:
             selector.register(self.fileno(), what)
             if not selector.select(HANGS):
                 raise hung()
 
     def commit(self) -> None:
-        """Written and synced."""
         self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        """Nothing happened."""
         if is_amid(self._connection):
             # What the server has taken of it, nobody knows.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
 
-    def wipe(self) -> None:
-        """The server's own vacuum sees to it."""
-
     def close(self) -> None:
-        """Hang up."""
         self._is_closed = True
         self._connection.close()
 
@@ -225,31 +208,21 @@ class _Cursor:
 
     @property
     def rowcount(self) -> int:
-        """Rows the last statement touched."""
         return self._cursor.rowcount
 
     def execute(self, query: str, params: Any = (), /) -> None:
-        """Run one statement."""
         self._cursor.execute(query.replace("?", "%s"), params)
 
     def executemany(self, query: str, params: Any, /) -> None:
-        """Run one statement for each row."""
         self._cursor.executemany(query.replace("?", "%s"), params)
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
         return self._cursor.fetchone()
 
     def fetchall(self) -> list[Any]:
-        """All rows that are left."""
         return self._cursor.fetchall()
 
 
 def _columns(rows: Collection[Row], *arrays: Callable[[Sequence[Any]], bytes]) -> list[bytes]:
     """Rows, column by column, as the server takes them."""
     return [array(column) for array, column in zip(arrays, zip(*rows, strict=True), strict=True)]
-
-
-def connect(address: str) -> PostgresConnection:
-    """Connect, and make the tables where there are none."""
-    return PostgresConnection(address)

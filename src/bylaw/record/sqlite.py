@@ -10,7 +10,7 @@ from typing import Any
 
 from bylaw.errors import UsageError
 from bylaw.record.checkpoint import TOO_LARGE, Checkpoints
-from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, Row, Steps, entry_of
+from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, Steps, entry_of
 from bylaw.record.turn import Turns
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
@@ -29,15 +29,13 @@ STATEMENTS = 4 * ROWS
 _making = threading.Lock()
 
 
-class SqliteConnection:
+class SqliteConnection(Connection):
     """One connection to a file."""
 
     reads_at_once = True
-    """A few rows are there sooner than another thread could have fetched them."""
-    is_there = True
-    """A file does not break off."""
 
     def __init__(self, path: str) -> None:
+        """Open the file, or make it."""
         self.name = path
         self._turns = Turns(path)
         self._checkpoints = Checkpoints(path)
@@ -72,24 +70,17 @@ class SqliteConnection:
         self._file = _file_at(self._path)
 
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
-        """What one statement finds; it is a transaction of its own."""
         return self._connection.execute(query, values).fetchall()
 
-    def settle(self) -> None:
-        """What is not synced is not seen."""
-
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until no other process writes to this log."""
         return self._turns.take()
 
     def begin(self, *, writing: bool) -> Cursor:
-        """A cursor within a new transaction."""
         cursor = self._connection.cursor()
         cursor.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         return cursor
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
-        """Begin, and read."""
         yield from ()
         if _file_at(self._path) != self._file:
             # What is written to a file that nobody can open any more is lost.
@@ -110,7 +101,6 @@ class SqliteConnection:
         return cursor, known
 
     def commit_batch(self, news: News) -> Steps[None]:
-        """Written and synced."""
         yield from ()
         if news.rows:
             cursor = self._connection.cursor()
@@ -122,19 +112,10 @@ class SqliteConnection:
         self._connection.commit()
         self._checkpoints.wrote(len(news.rows))
 
-    def fileno(self) -> int:
-        """There is no server."""
-        return -1
-
-    def wait(self, what: int) -> None:
-        """A file is always ready."""
-
     def commit(self) -> None:
-        """Written and synced."""
         self._connection.commit()
 
     def rollback(self) -> None:
-        """Nothing happened."""
         self._connection.rollback()
 
     def wipe(self) -> None:
@@ -145,7 +126,6 @@ class SqliteConnection:
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
 
     def close(self) -> None:
-        """Close the file."""
         self._checkpoints.close()
         self._connection.close()
         self._turns.close()
@@ -202,8 +182,3 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
         part = rows[start : start + ROWS]
         values = [value for each in part for value in each]
         cursor.execute(f"INSERT INTO {into} VALUES {','.join([row] * len(part))} {known}", values)
-
-
-def connect(path: str) -> SqliteConnection:
-    """Open the file, or make it."""
-    return SqliteConnection(path)

@@ -201,13 +201,8 @@ class Store:
         The chain still verifies, and has one entry more, which says what was emptied.
         """
         with self._lock:
-            cursor = self._connection.begin(writing=True)
-            try:
+            with self._writing() as cursor:
                 removed = remove(cursor, tenant, conversation, before)
-                self._connection.commit()
-            except BaseException:
-                self._connection.rollback()
-                raise
             self._connection.wipe()
             return removed
 
@@ -216,15 +211,19 @@ class Store:
 
         The chain still verifies, from there on; an entry says the hash there, and that of every month.
         """
-        with self._lock:
-            cursor = self._connection.begin(writing=True)
-            try:
-                folded = fold(cursor, tenant, before)
-                self._connection.commit()
-            except BaseException:
-                self._connection.rollback()
-                raise
-            return folded
+        with self._lock, self._writing() as cursor:
+            return fold(cursor, tenant, before)
+
+    @contextmanager
+    def _writing(self) -> Generator[Cursor]:
+        """One transaction, written as a whole or not at all."""
+        cursor = self._connection.begin(writing=True)
+        try:
+            yield cursor
+            self._connection.commit()
+        except BaseException:
+            self._connection.rollback()
+            raise
 
     def folded(self, tenant: str) -> Folded | None:
         """Where a tenant's chain was folded last; None where all of it is there."""
@@ -277,9 +276,9 @@ class Store:
 def open_store(where: str) -> Store:
     """The log at a path, or at `postgresql://...`; made where there is none."""
     if where.startswith(("postgresql://", "postgres://")):
-        from bylaw.record.postgres import connect
+        from bylaw.record.postgres import PostgresConnection
 
-        return Store(connect(where))
-    from bylaw.record.sqlite import connect
+        return Store(PostgresConnection(where))
+    from bylaw.record.sqlite import SqliteConnection
 
-    return Store(connect(where))
+    return Store(SqliteConnection(where))

@@ -1,0 +1,360 @@
+"""The shield before every tool call of an MCP proxy. What is not a tool call passes through; what resources and
+prompts say is noted as content.
+"""
+# pyright: basic, reportMissingImports=false
+
+import itertools
+import uuid
+from collections import Counter
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastmcp.exceptions import McpError, ToolError
+from fastmcp.server.dependencies import get_http_headers
+from fastmcp.server.middleware import Middleware
+from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+from mcp_types import TextContent
+from mcp_types import Tool as McpTool
+from msgspec import Struct
+
+from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
+from bylaw.integrations.mcp_asking import can_ask, elicited, take
+from bylaw.integrations.mcp_catalogue import Catalogue
+from bylaw.integrations.mcp_fronts import Fronts
+from bylaw.integrations.mcp_handed import PROMPT, RESOURCE, HandedOut, embedded, prompt_parts, resource_parts
+from bylaw.integrations.mcp_handshake import NO_SERVER, request_of, vouched
+from bylaw.integrations.mcp_hiding import Hidden, Hiding
+from bylaw.integrations.mcp_links import Links
+from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
+from bylaw.integrations.mcp_result import for_agent, never_ran, returned, with_note
+from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
+from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.showing import shows_all
+from bylaw.integrations.undecided import log, tell, undecided
+from bylaw.shield import Decision, LiveSession, Shield
+
+HEADER = "bylaw-conversation"
+"""The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
+ANSWER = 15.0
+"""Seconds in which a server that is asked whether it is there must answer."""
+
+DECIDING = 200
+"""Calls that are decided on at once, at most: some may wait for a model, and nobody else is to wait for them."""
+
+
+class ShieldMiddleware(Middleware):
+    """Decides on every tool call before it goes on to the server."""
+
+    def __init__(
+        self,
+        shield: Shield,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key_argument: str = "",
+        conversation: str = "",
+        fronts: Fronts | None = None,
+        links: Links | None = None,
+        catalogue: Catalogue | None = None,
+        hiding: Hiding | None = None,
+    ) -> None:
+        self.shield = shield
+        self._hiding = hiding
+        """Leaves out what a request cannot use; None: all tools are listed."""
+        self._catalogue = catalogue or Catalogue()
+        shield.doubts = self._catalogue.doubts
+        self._fronts = fronts or Fronts()
+        self._links = links
+        self._sessions = Sessions(shield, context=context)
+        self._context = dict(context or {})
+        self._key_argument = key_argument
+        self._conversation = conversation
+        self._turns: dict[str, str | None] = {}
+        self._under_way: Counter[str] = Counter()
+        """By conversation, how many calls of its main agent the server is carrying out."""
+        self._handed = HandedOut()
+        self._deciding = anyio.CapacityLimiter(DECIDING)
+        self._numbers = itertools.count(1)
+        self._name = f"mcp-{uuid.uuid4().hex[:12]}"
+        """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
+
+    async def on_request(self, context: Any, call_next: Any) -> Any:
+        """Note who asks, for as long as it takes: what the server asks meanwhile is asked of them."""
+        request = request_of(context)
+        if request is None or context.method == "subscriptions/listen":
+            return await call_next(context)
+        if self._links is not None:
+            await self._links.shrink()
+        with self._fronts.taking(request):
+            if context.method == "tools/call":
+                return await call_next(context)
+            return await self._passed_on(context, call_next)
+
+    async def _passed_on(self, context: Any, call_next: Any) -> Any:
+        """What the server answers; asked again where it no longer knew the session, since it did nothing then."""
+        try:
+            return await call_next(context)
+        except McpError as error:
+            request = request_of(context)
+            if self._links is None or request is None or not await self._links.is_begun_anew(request.session, error):
+                raise
+        return await call_next(context)
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        """Let the call pass, or answer in the server's place."""
+        tool, arguments = context.message.name, dict(context.message.arguments or {})
+        request, round, id, agent = request_of(context), Round(), self._new_id(), ""
+        session: LiveSession | None = None
+        try:
+            meta = (request.meta if request is not None else None) or {}
+            agent = agent_in(meta)
+            round, answer = take_round(request)
+            given = (self._key(meta, arguments), self._vouched(request, meta))
+            session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
+            # An inner agent's client may have a model answer for the user.
+            call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
+            decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
+            if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
+                await self._hiding.announce(request)
+            if call.can_ask and not decision.allowed:
+                if not needs_rounds(request):
+                    decision, id = await self._asked(request, call, decision, id)
+                elif session.puts_cards and (question := round.asks(decision)) is not None:
+                    await self._record(session, id, decision.feedback, error=True)
+                    return question
+        except Exception as error:
+            decision = undecided(self.shield, tool, arguments, error)
+            session = None
+        if not decision.allowed:
+            await self._record(session, id, decision.feedback, error=True)
+            return ToolResult(content=[TextContent(type="text", text=decision.feedback)], is_error=True)
+        try:
+            with self._carrying_out(session, agent):
+                answer = await self._passed_on(context, call_next)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                if never_ran(error):
+                    await self._record(session, id, str(error), error=True, refused=True)
+                else:
+                    # It may have been carried out or not.
+                    await self._record(session, id, "", captured=False)
+            if isinstance(error, Exception) and (reason := await self._gone()):
+                raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
+            raise
+        if isinstance(answer, InputRequiredToolResult):
+            await self._interrupt(session, id, decision)
+            return round.goes_on(id, answer)
+        await self._record(session, id, **returned(answer, tool))
+        await self._bring_along(session, embedded(answer.content))
+        return with_note(for_agent(answer, self.shield.pack.schema.tools.get(tool)), decision)
+
+    @contextmanager
+    def _carrying_out(self, session: LiveSession | None, agent: str) -> Generator[None]:
+        if session is None or agent:
+            yield
+            return
+        self._under_way[session.id] += 1
+        try:
+            yield
+        finally:
+            self._under_way[session.id] -= 1
+            self._under_way += Counter()
+
+    def _new_id(self) -> str:
+        return f"{self._name}-{next(self._numbers)}"
+
+    def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
+        """The decision on a call and its id, that of an earlier round where it goes on."""
+        self._catalogue.refresh()
+        # What an inner agent hears was said by the main one.
+        session, said = call.session, None if call.agent else said_in(call.meta)
+        session.puts_cards = call.can_ask
+        if round.question or round.card:
+            session.puts_cards = take(session, answer, question=round.question, card=round.card)
+            return self._decide_now(call, id), id
+        turn = turn_in(call.meta)
+        is_same = turn is not None and self._turns.get(session.id) == turn
+        self._turns[session.id] = turn
+        if is_same:
+            session.resume_turn()
+        elif said is not None:
+            self._sessions.follower(session).follow(self._handed.own(session, said))
+        elif not (round.call or (call.agent and self._under_way[session.id])):
+            # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
+            session.hears_user = False
+            session.unheard()
+        if round.call and (before := session.resume(round.call, call.tool, call.arguments)) is not None:
+            return before, round.call
+        return self._decide_now(call, id), id
+
+    def _decide_now(self, call: "_Call", id: str) -> Decision:
+        return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
+
+    async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
+        """What is decided once the user was asked while the call waits, and the id of the call; one who does not
+        answer is not asked again."""
+        session = call.session
+        for _ in range(MOST_ASKED):
+            round = Round().asking(decision)
+            if decision.allowed or not session.puts_cards or round is None:
+                break
+            answer = await elicited(request, round.form(decision))
+            await self._record(session, id, decision.feedback, error=True)
+            decision, id = await anyio.to_thread.run_sync(
+                self._decide, call, round, answer, self._new_id(), limiter=self._deciding
+            )
+        return decision, id
+
+    async def on_read_resource(self, context: Any, call_next: Any) -> Any:
+        """Pass a resource on, and note what it says: it is content like a tool's result."""
+        answer = await call_next(context)
+        uri = context.message.uri
+        await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
+        return answer
+
+    async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
+        """Pass a prompt on, and note what it says: whatever its role, these are not the user's words."""
+        answer = await call_next(context)
+        await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
+        return answer
+
+    async def _hand_out(self, context: Any, way: str, parts: list[dict[str, str]]) -> None:
+        request, session = request_of(context), None
+        meta = (request.meta if request is not None else None) or {}
+        key = self._key(meta, {})
+        if key is not None:
+            given = (key, self._vouched(request, meta))
+            session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
+        await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
+
+    async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
+        """Note the resources in a tool's result; it has been carried out by now, so nothing may fail any more."""
+        try:
+            await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
+        except Exception as error:
+            tell(error, "what came along with a result is not in the log")
+            self._handed.note(None, RESOURCE, parts, "")
+
+    async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
+        """The server's tools, as it tells of them, or as they were accepted where it now tells otherwise."""
+        tools = await call_next(context)
+        if not tools and (reason := await self._gone()):
+            # fastmcp tells of no tools where it reaches no server.
+            raise McpError(code=NO_SERVER, message=reason)
+        listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+        shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
+        hidden = await self._hidden(self._hiding, request_of(context)) if self._hiding is not None else ()
+        declared = self.shield.pack.schema.tools
+        told = [
+            each if shows_all(declared.get(each["name"])) else {**each, "outputSchema": None}
+            for each in shown
+            if each["name"] not in hidden
+        ]
+        return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
+
+    async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
+        """What the conversation that asks for the list cannot use; nothing, where it does not say which it is."""
+        meta = (request.meta if request is not None else None) or {}
+        key = self._key(meta, {})
+        if key is None:
+            return frozenset()
+        said = None if agent_in(meta) else said_in(meta)
+        return await anyio.to_thread.run_sync(
+            self._hidden_now, hiding, key, self._vouched(request, meta), said, limiter=self._deciding
+        )
+
+    def _hidden_now(self, hiding: Hiding, key: str, context: dict[str, Any], said: Any) -> Hidden:
+        session = self._sessions.taken_up(key, context)
+        if said is not None:
+            self._sessions.follower(session).follow(self._handed.own(session, said))
+        hidden = hiding.hidden(session)
+        hiding.tell(session, hidden)
+        return hidden
+
+    def _lists_anew(self, hiding: Hiding, session: LiveSession) -> bool:
+        """Whether the user's words have changed what the list leaves out."""
+        return hiding.tell(session, hiding.hidden(session))
+
+    async def _gone(self) -> str:
+        """Why the server cannot be reached; nothing where it answers."""
+        if self._links is None:
+            return ""
+        try:
+            with anyio.fail_after(ANSWER):
+                async with self._links.client() as client:
+                    await client.list_tools()
+        except Exception as error:
+            reason = f"the server behind this proxy does not answer ({str(error) or type(error).__name__})"
+            log.error(reason)
+            return reason
+        return ""
+
+    def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+        # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
+        header = get_http_headers(include={HEADER}).get(HEADER)
+        given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
+        return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
+
+    def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """What is vouched for: by the operator, and beside that by a gateway or the client."""
+        return vouched(request, meta) | self._context
+
+    def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, without one that the pack does not know and that only names the conversation."""
+        declared = self.shield.pack.schema.tools.get(tool)
+        if declared is None or self._key_argument in declared.parameters:
+            return arguments
+        return {name: value for name, value in arguments.items() if name != self._key_argument}
+
+    async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
+        """The server asks for more before it goes on: until then the call is neither done nor refused."""
+        if session is None:
+            return
+        try:
+            await anyio.to_thread.run_sync(session.interrupt, id, decision)
+        except Exception as error:
+            # Made again it is decided anew, and its own yes is spent.
+            tell(error, f"that `{decision.tool}` waits for an answer is not in the log")
+
+    async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
+        def keep(session: LiveSession) -> None:
+            session.result(content, id=id, **told)
+            # Nobody says when a conversation ends.
+            session.flush()
+
+        if session is None:
+            return
+        try:
+            await anyio.to_thread.run_sync(keep, session)
+        except Exception as error:
+            # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
+            tell(error, f"the answer to call {id} is not in the log")
+
+
+class _Call(Struct, frozen=True):
+    """A call of a client's, in the conversation that it belongs to."""
+
+    session: LiveSession
+    tool: str
+    arguments: dict[str, Any]
+    meta: Mapping[str, Any]
+    agent: str
+    """The inner agent that makes it; empty for the main one."""
+    can_ask: bool
+    """Whether the user can be asked by way of the client."""
+
+
+class _AsTold(Tool):
+    """A tool told of in the server's own words: fastmcp would add a title and notes of its own."""
+
+    told: dict[str, Any]
+
+    def to_mcp_tool(self, **_: Any) -> Any:
+        return McpTool.model_validate(self.told)
+
+
+def told_of(tool: Tool) -> McpTool:
+    """A tool in its server's words."""
+    return tool.to_mcp_tool(title=tool.title, _meta=tool.meta)
