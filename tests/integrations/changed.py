@@ -1,7 +1,7 @@
 """Random conversations in real frameworks, whose hosts trim, summarise, repeat or reorder the history between runs.
 
-An adapter's test gives a `Host` that runs the framework's own agent. Whatever becomes of the history, no write may run
-that the whole one would refuse.
+An adapter's test gives a `Host` that runs the framework's own agent, and `class TestChanges(EveryChange): host = ...`.
+Whatever becomes of the history, no write may run that the whole one would refuse.
 """
 
 import itertools
@@ -10,11 +10,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, Phase
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bylaw.shield import Shield
-from tests.integrations.rental import CUSTOMER, Rentals
+from tests.integrations.rental import CUSTOMER, Rentals, desk
 from tests.integrations.test_histories import CALLS, REPLIES, SAYS, task
 
 LIMITS: Any = {
@@ -24,6 +25,8 @@ LIMITS: Any = {
     "suppress_health_check": list(HealthCheck),
 }
 MANGLINGS = ["keep", "window", "nothing", "twice", "no_tools", "gaps", "swap", "users", "summary"]
+WAYS = ["keep", "window", "nothing", "summary", "no_tools", "twice"]
+"""Those that leave enough for a task to be finished."""
 TASKS = 6
 
 Say = tuple[list[str], list[tuple[str, dict[str, str]]], str]
@@ -185,3 +188,26 @@ def finished(host_of: Callable[[], Host], manglings: list[str]) -> dict[str, flo
             assert host.wrong == []
         shares[how] = sum(times > 0 for times in done) / TASKS
     return shares
+
+
+@pytest.fixture(scope="module")
+def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
+    """The shield of the desk; a test's module imports it."""
+    return desk(tmp_path_factory.mktemp("changed"))
+
+
+class EveryChange:
+    """What holds of every adapter, however a host changes the history."""
+
+    host: Any
+    without: tuple[str, ...] = ()
+    """Ways that cannot be in this framework."""
+
+    @settings(**LIMITS)
+    @given(steps=runs(MANGLINGS))
+    def test_no_write_runs_that_the_whole_history_would_refuse(self, shield: Shield, steps: list[Any]) -> None:
+        play(self.host(shield), [step for step in steps if step[0] not in self.without])
+
+    def test_trimmed_and_summarised_agents_finish_their_tasks(self, shield: Shield) -> None:
+        shares = finished(lambda: self.host(shield), [way for way in WAYS if way not in self.without])
+        assert min(shares.values()) >= 0.95, shares

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bylaw.integrations.alignment import Mark, align
+from bylaw.integrations.alignment import Mark
+from bylaw.integrations.known import Known, KnownMessages
 from bylaw.integrations.parts import (
     Answered,
     Asked,
@@ -34,14 +34,6 @@ INNER = " / "
 """Between the name of an inner agent and the id of its call."""
 
 
-class _Known(Struct):
-    """A message that the session was told of."""
-
-    mark: Mark
-    names: dict[str, str] = field(default_factory=dict[str, str])
-    """By the ids of its calls, the names under which the session knows them: some models count anew in every turn."""
-
-
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
@@ -50,10 +42,7 @@ class Follower:
         self.session = session
         self._is_passing = is_linked
         """Others have spoken in the history since this conversation last had the word."""
-        self._known: list[_Known] = []
-        """The messages told so far, in their order."""
-        self._last: tuple[list[Mark], list[_Known | None], int] = ([], [], 0)
-        """The history that was handed over last, what each of its messages is, and how many were known after it."""
+        self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
         """Decisions on the calls of the last turn that were not made yet, by their ids."""
         self._plans: set[tuple[str, str]] = set()
@@ -74,11 +63,16 @@ class Follower:
         self._lock = threading.RLock()
         self._recall()
 
+    def _catch_up(self) -> None:
+        self.session.catch_up()
+        if self.session.length != self._events:
+            self._recall()
+
     def _recall(self) -> None:
         """What a log has brought back of the conversation, or another worker has added to it, was told already."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
-        turns: dict[int, _Known] = {}
+        turns: dict[int, Known] = {}
         confirmed = -1
         """The turn in which the user last answered a card that the host put to them."""
         for step, event in enumerate(events):
@@ -104,16 +98,16 @@ class Follower:
         self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
 
-    def _recall_message(self, event: Message, turns: dict[int, _Known]) -> None:
+    def _recall_message(self, event: Message, turns: dict[int, Known]) -> None:
         if not event.captured:
             return
         if event.by == "user":
-            self._known.append(_Known(Mark("user", event.text)))
+            self._known.add(Mark("user", event.text))
             return
         known = self._of_turn(event.turn, turns)
         known.mark = replace(known.mark, text=event.text)
 
-    def _recall_call(self, event: Call, turns: dict[int, _Known], calls: Mapping[str, Call], confirmed: int) -> None:
+    def _recall_call(self, event: Call, turns: dict[int, Known], calls: Mapping[str, Call], confirmed: int) -> None:
         id = event.id.partition("#")[0]
         before, self._given[id] = self._given.get(id, ""), event.id
         self._names.add(event.id)
@@ -127,28 +121,22 @@ class Follower:
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
 
-    def _of_turn(self, turn: int, turns: dict[int, _Known]) -> _Known:
+    def _of_turn(self, turn: int, turns: dict[int, Known]) -> Known:
         if turn not in turns:
-            turns[turn] = _Known(Mark("agent", ""))
-            self._known.append(turns[turn])
+            turns[turn] = self._known.add(Mark("agent", ""))
         return turns[turn]
 
     def _made_again(self, id: str, before: str, name: str) -> None:
         """A call that was asked about is made again, with the answer: to the framework it is the same call."""
         self._before[name] = before
-        for known in reversed(self._known):
-            if known.names.get(id) == before:
-                known.names[id] = name
-                return
+        self._known.rename(id, before, name)
 
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
         with self._lock:
             self.session.hears_user = True
             try:
-                self.session.catch_up()
-                if self.session.length != self._events:
-                    self._recall()
+                self._catch_up()
                 self._follow(parts)
             except Exception as error:
                 # From here on the history has a gap, so nothing that hangs on it is allowed.
@@ -189,22 +177,22 @@ class Follower:
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [mark for part in parts[: last + 1] if (mark := mark_of(part)) is not None]
-        if self._known and marks and self._place(marks)[0][-1] is not None:
+        if self._known and marks and self._known.place(marks)[0][-1] is not None:
             # They have said nothing yet: the last message is one from before.
             last = len(parts)
-        self._known, self._last = [], ([], [], 0)
+        self._known = KnownMessages()
         for part in parts[:last]:
             if isinstance(part, Answered):
                 self._answered.add(self._given.get(part.id, part.id))
             elif (mark := mark_of(part)) is not None:
-                self._known.append(_Known(mark, {call: self._given.get(call, call) for call in mark.calls}))
+                self._known.add(mark, {call: self._given.get(call, call) for call in mark.calls})
         self.session.unheard()
 
     def _follow(self, parts: Sequence[Part]) -> None:
         if self._is_passing:
             self._pass_over(parts)
         marks = [mark for part in parts if (mark := mark_of(part)) is not None]
-        found, told, gap = self._place(marks)
+        found, told, gap = self._known.place(marks)
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
         names: dict[str, str] = {}
         at = -1
@@ -219,41 +207,14 @@ class Follower:
                     self.session.unheard()
                 known = found[at]
                 if known is None:
-                    known = found[at] = _Known(marks[at])
+                    known = found[at] = Known(marks[at])
                     if at in told:
                         is_open = at == last and not has_answers(parts[place + 1 :], marks[at].calls)
                         known.names = self._tell(part, is_open=is_open)
                 elif marks[at].key:
                     known.mark = marks[at]
                 names |= known.names
-        self._keep(found)
-        self._last = (marks, found, len(self._known))
-
-    def _place(self, marks: list[Mark]) -> tuple[list[_Known | None], frozenset[int], int | None]:
-        """What each message is, which of them are to be told, and where something may be missing."""
-        before, found, count = self._last
-        if before and count == len(self._known) and marks[: len(before)] == before:
-            fresh = range(len(before), len(marks))
-            return [*found, *(None for _ in fresh)], frozenset(fresh), None
-        aligned = align([each.mark for each in self._known], marks)
-        places = [None if at in aligned.told else place for at, place in enumerate(aligned.places)]
-        return [None if place is None else self._known[place] for place in places], aligned.told, aligned.gap
-
-    def _keep(self, found: Sequence[_Known | None]) -> None:
-        """Keep what is known in the order of the history that shows it."""
-        there = {id(each): at for at, each in enumerate(self._known)}
-        waiting: list[_Known] = []
-        inserted: dict[int, list[_Known]] = {}
-        for each in found:
-            assert each is not None
-            if id(each) not in there:
-                waiting.append(each)
-            elif waiting:
-                inserted.setdefault(there[id(each)], []).extend(waiting)
-                waiting = []
-        if inserted:
-            self._known = [every for at, known in enumerate(self._known) for every in (*inserted.get(at, ()), known)]
-        self._known += waiting
+        self._known.keep(marks, found)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
         """An inner agent asks for calls at once, in the message of this id. What it says is not said to the user."""
@@ -305,9 +266,7 @@ class Follower:
     ) -> tuple[list[Decision], Decision | None]:
         """What this call was asked about and has been made again since, and what it waits for now."""
         with self._lock:
-            self.session.catch_up()
-            if self.session.length != self._events:
-                self._recall()
+            self._catch_up()
             return self._put(_inner(agent, id), tool, arguments)
 
     def _put(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> tuple[list[Decision], Decision | None]:

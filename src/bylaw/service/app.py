@@ -34,15 +34,13 @@ from bylaw.service.board import Board
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
 from bylaw.service.metrics import Metrics, waiting_text
-from bylaw.service.openapi import document
+from bylaw.service.openapi import POSTS, document
 from bylaw.service.origin import Headers, is_from_here, is_json
 from bylaw.service.request import (
     MANY,
-    ApprovalAnswer,
     Approvals,
     BadRequest,
     Complaint,
-    ConfirmRequest,
     DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
@@ -51,10 +49,8 @@ from bylaw.service.request import (
     EventsBatch,
     EventsBatchAnswer,
     EventsOutcome,
-    EventsRequest,
     Failure,
     StopList,
-    StopRequest,
 )
 
 if TYPE_CHECKING:
@@ -69,8 +65,8 @@ TELL = 0.25
 """Seconds after which other workers know what one has counted."""
 
 T = TypeVar("T")
-Answer = Callable[..., Awaitable[Any]]
-"""What is answered to a tenant's request: the tenant, the body, and for approvals the header with the key."""
+Answer = Callable[[str, Any], Awaitable[Any]]
+"""What is answered to a tenant's request."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
 """The status, never sent, of a request whose sender hung up."""
@@ -119,19 +115,18 @@ class Service:
             desk.metrics.add(before)
         self._keys = keys
         self.largest = largest
-        self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
         posts: dict[str, Answer] = {
             "/v1/decide": self._decide,
             "/v1/decide/batch": self._decide_batch,
-            "/v1/events": self._events,
+            "/v1/events": desk.take,
             "/v1/events/batch": self._events_batch,
-            "/v1/confirm": self._confirm,
-            APPROVALS: self._approve,
-            STOPS: self._stop,
+            "/v1/confirm": desk.confirm,
+            APPROVALS: desk.answer,
+            STOPS: desk.stop,
             EVALUATION: self._evaluate,
             EVALUATIONS: self._evaluate_all,
         }
-        self._posts = {path: _Post(path, self, answer) for path, answer in posts.items()}
+        self._posts = {path: _Post(path, self, answer, keys) for path, answer in posts.items()}
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
         routes += [
             Route(APPROVALS, self._approvals, methods=["GET"]),
@@ -191,19 +186,9 @@ class Service:
         except WRONG as error:
             return failure(error)
 
-    def _read(self, body: bytes, type: type[T]) -> T:
-        decoder = self._decoders.get(type)
-        if decoder is None:
-            decoder = self._decoders[type] = msgspec.json.Decoder(type)
-        read = decoder.decode(body)
-        if twice := repeated_key(body):
-            # Which of the values counts, the tool that is called may see otherwise.
-            raise BadRequest(f"`{twice}` is given twice in one object")
-        return read
-
-    async def _decide(self, tenant: str, body: bytes) -> Any:
+    async def _decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         started = time.perf_counter()
-        answer = await self._decided(tenant, self._read(body, DecideRequest))
+        answer = await self._decided(tenant, request)
         self.desk.metrics.took(time.perf_counter() - started)
         return answer
 
@@ -215,21 +200,18 @@ class Service:
             self.webhook.tell(tenant, answer.decisions)
         return answer
 
-    async def _decide_batch(self, tenant: str, body: bytes) -> Any:
+    async def _decide_batch(self, tenant: str, batch: DecideBatch) -> DecideBatchAnswer:
         outcomes: list[DecideOutcome] = []
-        for request in self._few(self._read(body, DecideBatch).requests):
+        for request in _few(batch.requests):
             try:
                 outcomes.append(DecideOutcome((await self._decided(tenant, request)).decisions))
             except WRONG as error:
                 outcomes.append(DecideOutcome(error=failure(error)[1].error))
         return DecideBatchAnswer(outcomes)
 
-    async def _events(self, tenant: str, body: bytes) -> Any:
-        return await self.desk.take(tenant, self._read(body, EventsRequest))
-
-    async def _events_batch(self, tenant: str, body: bytes) -> Any:
+    async def _events_batch(self, tenant: str, batch: EventsBatch) -> EventsBatchAnswer:
         outcomes: list[EventsOutcome] = []
-        for request in self._few(self._read(body, EventsBatch).requests):
+        for request in _few(batch.requests):
             try:
                 taken = await self.desk.take(tenant, request)
                 outcomes.append(EventsOutcome(taken.conversation, taken.taken))
@@ -237,34 +219,16 @@ class Service:
                 outcomes.append(EventsOutcome(error=failure(error)[1].error))
         return EventsBatchAnswer(outcomes)
 
-    async def _confirm(self, tenant: str, body: bytes) -> Any:
-        return await self.desk.confirm(tenant, self._read(body, ConfirmRequest))
-
-    def _few(self, requests: list[T]) -> list[T]:
-        if len(requests) > MANY:
-            raise BadRequest(f"more than {MANY} requests in one")
-        return requests
-
-    async def _approve(self, tenant: str, body: bytes, header: str = "") -> Any:
-        given = self._read(body, ApprovalAnswer)
-        return await self.desk.answer(tenant, replace(given, by=holder_of(header, self._keys, given.by)))
-
-    async def _stop(self, tenant: str, body: bytes, header: str = "") -> Any:
-        given = self._read(body, StopRequest)
-        return await self.desk.stop(tenant, replace(given, by=holder_of(header, self._keys, given.by)))
-
-    async def _evaluate(self, tenant: str, body: bytes) -> Any:
-        evaluation = self._read(body, Evaluation)
+    async def _evaluate(self, tenant: str, evaluation: Evaluation) -> Evaluated:
         return evaluated(await self._decided(tenant, request_of(evaluation)))
 
-    async def _evaluate_all(self, tenant: str, body: bytes) -> Any:
-        asked = self._read(body, Evaluations)
+    async def _evaluate_all(self, tenant: str, asked: Evaluations) -> EvaluatedAll:
         if not asked.evaluations:
             one = evaluated(await self._decided(tenant, request_of(asked.alone())))
             return EvaluatedAll(decision=one.decision, context=one.context)
         answers: list[Evaluated] = []
         is_told = False
-        for evaluation in self._few(asked.each()):
+        for evaluation in _few(asked.each()):
             # What happened before, said once for all, happened once.
             is_shared = evaluation.context is asked.context
             try:
@@ -353,10 +317,10 @@ class Service:
 class _Post:
     """A page that a request is posted to, as an ASGI application: no more than is needed between bytes and bytes."""
 
-    def __init__(self, path: str, service: Service, answer: Answer) -> None:
-        self._path = path
-        self._service = service
-        self._answer = answer
+    def __init__(self, path: str, service: "Service", answer: Answer, keys: Mapping[str, Key]) -> None:
+        self._path, self._service, self._answer, self._keys = path, service, answer, keys
+        self._decode = msgspec.json.Decoder(POSTS[path][1]).decode
+        self._role: Role = "approve" if path in (APPROVALS, STOPS) else "decide"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._service.tracing is None or not self._service.tracing.is_on:
@@ -374,12 +338,26 @@ class _Post:
         if not is_json(scope["headers"]):
             await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
             return 415
-        bearer, answer, role = bearer_of(scope["headers"]), self._answer, "decide"
-        if self._path in (APPROVALS, STOPS):
-            answer, role = partial(self._answer, header=bearer), "approve"
-        status, told = await self._service.answered(self._path, bearer, body, answer, role)
+        bearer = bearer_of(scope["headers"])
+        answer = partial(self._answered, bearer)
+        status, told = await self._service.answered(self._path, bearer, body, answer, self._role)
         await respond(send, status, told, number)
         return status
+
+    async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
+        given = self._decode(body)
+        if twice := repeated_key(body):
+            # Which of the values counts, the tool that is called may see otherwise.
+            raise BadRequest(f"`{twice}` is given twice in one object")
+        if self._role == "approve":
+            given = replace(given, by=holder_of(bearer, self._keys, given.by))
+        return await self._answer(tenant, given)
+
+
+def _few(requests: list[T]) -> list[T]:
+    if len(requests) > MANY:
+        raise BadRequest(f"more than {MANY} requests in one")
+    return requests
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:

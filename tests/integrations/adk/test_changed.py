@@ -15,11 +15,11 @@ from bylaw.integrations.adk import ShieldPlugin
 from bylaw.shield import Shield
 from bylaw.trace import Call
 from tests.integrations.adk.desk import Place, Scripted, agent, results, said
-from tests.integrations.changed import LIMITS, MANGLINGS, Host, finished, play, runs
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
+from tests.integrations.changed import LIMITS, EveryChange, Host, finished, play, runs
+from tests.integrations.changed import shield as shield
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals
 
 SUMMARY = f"The agent said: {PUT_EXTEND} The customer says that the car was dirty. Yes."
-WAYS = ["keep", "window", "nothing", "summary", "no_tools", "twice"]
 
 
 class SessionHost(Host):
@@ -78,20 +78,8 @@ class CompactedHost(SessionHost):
         return {"events_compaction_config": config}
 
 
-@pytest.fixture(scope="module")
-def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
-    return desk(tmp_path_factory.mktemp("changed"))
-
-
-@settings(**LIMITS)
-@given(steps=runs(MANGLINGS))
-def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
-    play(SessionHost(shield), steps)
-
-
-def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: SessionHost(shield), WAYS)
-    assert min(shares.values()) >= 0.95, shares
+class TestChanges(EveryChange):
+    host = SessionHost
 
 
 @settings(**{**LIMITS, "max_examples": 10})

@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from bylaw.integrations.agent_framework import ShieldMiddleware
 from bylaw.shield import Shield
 from tests.integrations.agent_framework.desk import Scripted, agent, results, stored
-from tests.integrations.changed import LIMITS, MANGLINGS, Host, finished, play, runs
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, Rentals, desk
+from tests.integrations.changed import LIMITS, EveryChange, Host, finished, play, runs
+from tests.integrations.changed import shield as shield
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, Rentals
 
 SUMMARY = f"The customer says that the car was dirty. Yes. {PUT_EXTEND}"
-WAYS = ["keep", "window", "nothing", "summary", "no_tools", "twice"]
 
 
 class SessionHost(Host):
@@ -109,20 +109,8 @@ class NewHost(SessionHost):
 HOSTS = [SlidingHost, SummarisedHost, ResultsHost, InRunHost, NewHost]
 
 
-@pytest.fixture(scope="module")
-def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
-    return desk(tmp_path_factory.mktemp("changed"))
-
-
-@settings(**LIMITS)
-@given(steps=runs(MANGLINGS))
-def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
-    play(SessionHost(shield), steps)
-
-
-def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: SessionHost(shield), WAYS)
-    assert min(shares.values()) >= 0.95, shares
+class TestChanges(EveryChange):
+    host = SessionHost
 
 
 @pytest.mark.parametrize("host", HOSTS)

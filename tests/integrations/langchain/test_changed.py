@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from bylaw.integrations.langchain import ShieldMiddleware
 from bylaw.shield import Shield
-from tests.integrations.changed import LIMITS, MANGLINGS, Host, finished, play, runs
+from tests.integrations.changed import EveryChange, Host
+from tests.integrations.changed import shield as shield
 from tests.integrations.langchain.desk import Scripted
-from tests.integrations.rental import CUSTOMER, desk
+from tests.integrations.rental import CUSTOMER
 
 
 class GraphHost(Host):
@@ -37,18 +36,7 @@ class GraphHost(Host):
         return [HumanMessage(words, additional_kwargs={"lc_source": "summarization"})]
 
 
-@pytest.fixture(scope="module")
-def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
-    return desk(tmp_path_factory.mktemp("changed"))
-
-
-@settings(**LIMITS)
-@given(steps=runs([each for each in MANGLINGS if each != "twice"]))
-def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
-    # Messages of one id twice are one message to LangGraph.
-    play(GraphHost(shield), steps)
-
-
-def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: GraphHost(shield), ["keep", "window", "nothing", "summary", "no_tools"])
-    assert min(shares.values()) >= 0.95, shares
+class TestChanges(EveryChange):
+    host = GraphHost
+    without = ("twice",)
+    """Messages of one id twice are one message to LangGraph."""

@@ -3,15 +3,14 @@
 import asyncio
 from typing import Any
 
-import pytest
 from agents import Agent, Runner, function_tool, set_tracing_disabled
-from hypothesis import given, settings
 
 from bylaw.integrations.openai_agents import ShieldHooks
 from bylaw.shield import Shield
-from tests.integrations.changed import LIMITS, MANGLINGS, Host, finished, play, runs
+from tests.integrations.changed import EveryChange, Host
+from tests.integrations.changed import shield as shield
 from tests.integrations.openai_agents.desk import Scripted
-from tests.integrations.rental import CUSTOMER, desk
+from tests.integrations.rental import CUSTOMER
 
 set_tracing_disabled(True)
 
@@ -37,17 +36,5 @@ class AgentsHost(Host):
         return [{"type": "compaction", "id": "cmp_1", "encrypted_content": "the customer says yes"}]
 
 
-@pytest.fixture(scope="module")
-def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
-    return desk(tmp_path_factory.mktemp("changed"))
-
-
-@settings(**LIMITS)
-@given(steps=runs(MANGLINGS))
-def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
-    play(AgentsHost(shield), steps)
-
-
-def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: AgentsHost(shield), ["keep", "window", "nothing", "summary", "no_tools", "twice"])
-    assert min(shares.values()) >= 0.95, shares
+class TestChanges(EveryChange):
+    host = AgentsHost

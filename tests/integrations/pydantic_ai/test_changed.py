@@ -3,16 +3,15 @@
 import asyncio
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 
 from bylaw.integrations.pydantic_ai import ShieldCapability
 from bylaw.shield import Shield
-from tests.integrations.changed import LIMITS, MANGLINGS, Host, finished, play, runs
-from tests.integrations.rental import CUSTOMER, desk
+from tests.integrations.changed import EveryChange, Host
+from tests.integrations.changed import shield as shield
+from tests.integrations.rental import CUSTOMER
 
 
 class CapabilityHost(Host):
@@ -52,17 +51,5 @@ class CapabilityHost(Host):
         return "call" if any(isinstance(part, ToolCallPart) for part in message.parts) else "agent"
 
 
-@pytest.fixture(scope="module")
-def shield(tmp_path_factory: pytest.TempPathFactory) -> Shield:
-    return desk(tmp_path_factory.mktemp("changed"))
-
-
-@settings(**LIMITS)
-@given(steps=runs(MANGLINGS))
-def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, steps: list[Any]) -> None:
-    play(CapabilityHost(shield), steps)
-
-
-def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield) -> None:
-    shares = finished(lambda: CapabilityHost(shield), ["keep", "window", "nothing", "summary", "no_tools", "twice"])
-    assert min(shares.values()) >= 0.95, shares
+class TestChanges(EveryChange):
+    host = CapabilityHost
