@@ -55,17 +55,17 @@ class ShieldMiddleware(Middleware):
         context: Mapping[str, Any] | None = None,
         key_argument: str = "",
         conversation: str = "",
-        fronts: Fronts | None = None,
-        links: Links | None = None,
-        catalogue: Catalogue | None = None,
+        fronts: Fronts,
+        links: Links,
+        catalogue: Catalogue,
         hiding: Hiding | None = None,
     ) -> None:
         self.shield = shield
         self._hiding = hiding
         """Leaves out what a request cannot use; None: all tools are listed."""
-        self._catalogue = catalogue or Catalogue()
-        shield.doubts = self._catalogue.doubts
-        self._fronts = fronts or Fronts()
+        self._catalogue = catalogue
+        shield.doubts = catalogue.doubts
+        self._fronts = fronts
         self._links = links
         self._sessions = Sessions(shield, context=context)
         self._context = dict(context or {})
@@ -85,8 +85,7 @@ class ShieldMiddleware(Middleware):
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
-        if self._links is not None:
-            await self._links.shrink()
+        await self._links.shrink()
         with self._fronts.taking(request):
             if context.method == "tools/call":
                 return await call_next(context)
@@ -98,7 +97,7 @@ class ShieldMiddleware(Middleware):
             return await call_next(context)
         except McpError as error:
             request = request_of(context)
-            if self._links is None or request is None or not await self._links.is_begun_anew(request.session, error):
+            if request is None or not await self._links.is_begun_anew(request.session, error):
                 raise
         return await call_next(context)
 
@@ -279,8 +278,6 @@ class ShieldMiddleware(Middleware):
 
     async def _gone(self) -> str:
         """Why the server cannot be reached; nothing where it answers."""
-        if self._links is None:
-            return ""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:

@@ -3,6 +3,7 @@ changed, which resources it watches, how an argument may go on.
 """
 # pyright: basic, reportMissingImports=false
 
+from functools import partial
 from typing import Any
 
 import anyio
@@ -15,27 +16,30 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from bylaw.integrations.mcp_links import Links
 
+PASSED_ON: Any = (
+    ("resources/subscribe", mcp_types.SubscribeRequestParams, mcp_types.SubscribeRequest, mcp_types.EmptyResult),
+    ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
+    ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
+)
+"""Methods that are the server's to answer: the parameters, the request and the answer of each."""
+
 
 def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionBus]) -> None:
     """Have the proxy pass on what fastmcp would answer itself, or not at all."""
 
+    async def asked(request: Any, kind: Any, context: Any, params: Any) -> Any:
+        with bind_request_context(context):
+            async with links.client() as client:
+                return await client.session.send_request(request(params=params), kind)
+
     async def level(context: Any, params: Any) -> Any:
         try:
-            return await _asked(context, mcp_types.SetLevelRequest(params=params), mcp_types.EmptyResult)
+            return await asked(mcp_types.SetLevelRequest, mcp_types.EmptyResult, context, params)
         except McpError as error:
             if error.error.code != METHOD_NOT_FOUND:
                 raise
             # A server that writes no log messages has none to leave out.
             return mcp_types.EmptyResult()
-
-    async def subscribe(context: Any, params: Any) -> Any:
-        return await _asked(context, mcp_types.SubscribeRequest(params=params), mcp_types.EmptyResult)
-
-    async def unsubscribe(context: Any, params: Any) -> Any:
-        return await _asked(context, mcp_types.UnsubscribeRequest(params=params), mcp_types.EmptyResult)
-
-    async def complete(context: Any, params: Any) -> Any:
-        return await _asked(context, mcp_types.CompleteRequest(params=params), mcp_types.CompleteResult)
 
     async def roots_changed(context: Any, _: Any) -> None:
         with bind_request_context(context):
@@ -46,16 +50,10 @@ def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionB
         with bind_request_context(context):
             return await _listened(links, listeners, context, params)
 
-    async def _asked(context: Any, request: Any, kind: Any) -> Any:
-        with bind_request_context(context):
-            async with links.client() as client:
-                return await client.session.send_request(request, kind)
-
     inner = server._mcp_server
     inner.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, level)
-    inner.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, subscribe)
-    inner.add_request_handler("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, unsubscribe)
-    inner.add_request_handler("completion/complete", mcp_types.CompleteRequestParams, complete)
+    for method, params, request, kind in PASSED_ON:
+        inner.add_request_handler(method, params, partial(asked, request, kind))
     inner.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, heard)
     inner.add_notification_handler("notifications/roots/list_changed", mcp_types.NotificationParams, roots_changed)
 
