@@ -8,6 +8,7 @@ import pytest
 from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 
 from bylaw.integrations.openai_agents import ShieldHooks
+from bylaw.shield import Shield
 from tests.integrations.openai_agents.desk import Scripted, text_of
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, Rentals, desk, desk_with_numbers
 
@@ -26,6 +27,31 @@ def hasty(items: list[Any]) -> Any:
     return f"End: {last['output']}"
 
 
+async def run_approved(shield: Shield, agent: Agent, first: str, *, elsewhere: bool) -> tuple[int, Any]:
+    """What the user asks for and says yes to, each interruption approved, here or in another worker; how many there
+    were, and what the agent said in the end."""
+
+    def worker() -> tuple[ShieldHooks, Agent]:
+        guard = ShieldHooks(shield.session("c1", context=CUSTOMER))
+        return guard, guard.protect(agent)
+
+    guard, protected = worker()
+    result = await Runner.run(protected, first, hooks=guard)
+    items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
+    result = await Runner.run(protected, items, hooks=guard)
+    prompts = 0
+    while result.interruptions and prompts < 5:
+        prompts += 1
+        state: Any = result.to_state()
+        if elsewhere:
+            guard, protected = worker()
+            state = await RunState.from_json(protected, state.to_json())
+        for each in state.get_interruptions():
+            state.approve(each)
+        result = await Runner.run(protected, state, hooks=guard)
+    return prompts, result.final_output
+
+
 @pytest.mark.parametrize("kind", [True, "function"])
 @pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log"])
 def test_a_person_is_asked_once_and_the_call_goes_on(tmp_path: Path, where: str, kind: Any) -> None:
@@ -36,29 +62,7 @@ def test_a_person_is_asked_once_and_the_call_goes_on(tmp_path: Path, where: str,
     shield = desk(tmp_path, log=tmp_path / "log.sqlite" if "log" in where else None)
     approved = function_tool(rentals.extend_rental, needs_approval=True if kind is True else needed)
     agent = Agent(name="desk", model=Scripted(hasty), tools=[function_tool(rentals.get_rental), approved])
-
-    def worker() -> tuple[ShieldHooks, Agent]:
-        guard = ShieldHooks(shield.session("c1", context=CUSTOMER))
-        return guard, guard.protect(agent)
-
-    async def talk() -> tuple[int, Any]:
-        guard, protected = worker()
-        result = await Runner.run(protected, "Extend R1", hooks=guard)
-        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
-        result = await Runner.run(protected, items, hooks=guard)
-        prompts = 0
-        while result.interruptions and prompts < 5:
-            prompts += 1
-            state: Any = result.to_state()
-            if "elsewhere" in where:
-                guard, protected = worker()
-                state = await RunState.from_json(protected, state.to_json())
-            for each in state.get_interruptions():
-                state.approve(each)
-            result = await Runner.run(protected, state, hooks=guard)
-        return prompts, result.final_output
-
-    prompts, said = asyncio.run(talk())
+    prompts, said = asyncio.run(run_approved(shield, agent, "Extend R1", elsewhere="elsewhere" in where))
     assert "extended" in said
     assert prompts == 1
     assert rentals.ran == ["extend R1"]
@@ -87,29 +91,8 @@ def test_a_number_that_the_sdk_changes_is_the_same_call_when_it_goes_on(
     shield = desk_with_numbers(tmp_path, log=tmp_path / "log.sqlite")
     tools = [function_tool(Rentals().get_rental), function_tool(refund, needs_approval=True)]
     agent = Agent(name="desk", model=Scripted(play), tools=tools)
-
-    def worker() -> tuple[ShieldHooks, Agent]:
-        guard = ShieldHooks(shield.session("c1", context=CUSTOMER))
-        return guard, guard.protect(agent)
-
-    async def talk() -> tuple[int, Any]:
-        guard, protected = worker()
-        result = await Runner.run(protected, "The car broke down. Refund 20 for R1.", hooks=guard)
-        items: Any = [*result.to_input_list(), {"role": "user", "content": "Yes."}]
-        result = await Runner.run(protected, items, hooks=guard)
-        prompts = 0
-        while result.interruptions and prompts < 5:
-            prompts += 1
-            state: Any = result.to_state()
-            if where == "elsewhere":
-                guard, protected = worker()
-                state = await RunState.from_json(protected, state.to_json())
-            for each in state.get_interruptions():
-                state.approve(each)
-            result = await Runner.run(protected, state, hooks=guard)
-        return prompts, result.final_output
-
-    prompts, said = asyncio.run(talk())
+    said = "The car broke down. Refund 20 for R1."
+    prompts, said = asyncio.run(run_approved(shield, agent, said, elsewhere=where == "elsewhere"))
     assert (paid, prompts) == ([20.0], 1), said
 
 
