@@ -82,3 +82,10 @@ def test_so_it_is_for_a_client_of_the_proxy(tmp_path: Path) -> None:
         sessions.speaking("t", {"locale": "de"})
     with pytest.raises(UsageError, match="nobody says who speaks"):
         sessions.speaking("t", {})
+
+
+def test_a_customer_called_1_is_not_the_one_called_true(tmp_path: Path) -> None:
+    followers = Followers(desk(tmp_path), lambda run: run)
+    first = followers.get("t", {"signed_in_as": 1})
+    assert followers.get("t", {"signed_in_as": True}) is not first
+    assert followers.get("t", {"signed_in_as": 1}) is first

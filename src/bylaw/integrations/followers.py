@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bylaw.engine.context import PRINCIPAL
+from bylaw.engine.context import PRINCIPAL, is_of_one
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
 from bylaw.pack import Pack
@@ -85,9 +85,5 @@ class Followers:
 
 def _is_same(one: Vouched, other: Vouched) -> bool:
     """Whether two contexts are of one principal; where nobody says who it is, the whole of them is compared."""
-    if other is None:
-        return True
-    ours, theirs = dict(one or {}), dict(other)
-    if PRINCIPAL in ours or PRINCIPAL in theirs:
-        return ours.get(PRINCIPAL) == theirs.get(PRINCIPAL)
-    return ours == theirs
+    ours, theirs = dict(one or {}), dict(other or {})
+    return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
