@@ -342,7 +342,9 @@ def seconds(recorded: Any) -> float | None:
     if isinstance(recorded, int | float):
         if EARLIEST <= recorded <= LATEST:
             return float(recorded)
-        return next((recorded / part for part in (1e3, 1e6) if RECENT[0] <= recorded / part <= RECENT[1]), None)
+        # Multiplied, as a whole number of any length can be compared but not divided.
+        parts = (1e3, 1e6)
+        return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
     if not isinstance(recorded, str):
         return None
     try:
