@@ -1,6 +1,8 @@
 """Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held, by setting.
 
-python benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE]
+python benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
+
+With `--meanings` the model is also asked of each call whether it is what the user means, after all was read.
 """
 
 import argparse
@@ -11,7 +13,13 @@ from typing import Any
 
 import yaml
 
-from bylaw.answering.request import RequestReader, read_allowances, write_allowances
+from bylaw.answering.request import (
+    RequestReader,
+    read_allowances,
+    read_meanings,
+    write_allowances,
+    write_meanings,
+)
 from bylaw.facts.interval import wilson
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack, load_pack
@@ -84,6 +92,7 @@ def main() -> int:
     parser.add_argument("file", nargs="?", type=Path, default=FILE)
     parser.add_argument("--llm")
     parser.add_argument("--allowances", type=Path)
+    parser.add_argument("--meanings", type=Path)
     given = parser.parse_args()
     told: dict[str, Any] = {}
     if given.llm or given.allowances:
@@ -92,8 +101,16 @@ def main() -> int:
         told |= {f"question, {way}": count(given.file, way, reader) for way in ("follow", "ask")}
         if given.llm and given.allowances:
             write_allowances(given.allowances, reader.known)
+        if given.meanings:
+            meanings = read_meanings(given.meanings) if given.meanings.is_file() else {}
+            chat = open_chat(given.llm) if given.llm else None
+            again = RequestReader(chat, known=reader.known, looks_again=True, meanings=meanings)
+            told["question and a look, follow"] = count(given.file, "follow", again)
+            if given.llm:
+                write_meanings(given.meanings, again.meanings)
+            reader.unanswered |= again.unanswered
         if reader.unanswered:
-            print(f"{len(reader.unanswered)} requests have no answer: {next(iter(reader.unanswered.values()))}")
+            print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
             return 1
     else:
         told |= {f"words, {way}": count(given.file, way, None) for way in ("follow", "ask")}

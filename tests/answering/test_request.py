@@ -141,16 +141,16 @@ def test_a_file_that_is_none_of_allowances_is_an_error_with_its_line(tmp_path: P
 
 
 def test_a_command_that_may_ask_a_model_asks_it_for_requests_too(tmp_path: Path):
-    from bylaw.cli.answers import open_answers
+    from bylaw.cli.answers import ModelOptions, open_answers
 
-    with open_answers(f"batch:{tmp_path}", None, ()) as models:
+    with open_answers(ModelOptions(llm=f"batch:{tmp_path}")) as models:
         assert models.answers is not None
         assert models.requests is not None
         read = models.requests(load_pack("agentdojo/banking"))
         assert read(TEXT).unread, "nobody has answered yet"
     (file,) = (tmp_path / "requests").glob("*")
     assert "plumber.txt" in file.read_text()
-    with open_answers(None, None, ()) as models:
+    with open_answers(ModelOptions()) as models:
         assert (models.answers, models.requests) == (None, None)
 
 
@@ -176,3 +176,10 @@ def test_a_reader_forgets_the_oldest(monkeypatch: pytest.MonkeyPatch):
     assert len(reader.known) == 2
     reader.read(TEXT, TOOLS)
     assert reader.queries == 4
+
+
+def test_a_bound_that_is_written_as_a_number_costs_nothing_else_of_an_answer():
+    argument = {"name": "amount", "fill": "free", "limits": [{"field": "amount", "most": 140}]}
+    said = {"deeds": [{"tool": "send_money", "asked": ["Pay the invoice"], "arguments": [argument]}]}
+    (deed,) = RequestReader(Says(json.dumps(said))).read(TEXT, TOOLS).deeds
+    assert [limit.most for slot in deed.slots for limit in slot.limits] == ["140"]

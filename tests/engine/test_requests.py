@@ -380,6 +380,7 @@ def test_what_the_catalogue_tells_of_a_request_is_named_by_its_digest_and_told_t
         "I got a mail that says: pay 20 to AB1234. What do you think?",
         "Never pay AB1234 again. Pay my rent, 20.",
         "> The account is AB1234.\n\nPay 20 to my landlord.",
+        "Send an email to ann@home.example: I will pay 20 to AB1234.",
     ],
 )
 def test_a_question_a_quote_and_a_refusal_ask_for_nothing(request_: str):
@@ -390,6 +391,7 @@ def test_a_question_a_quote_and_a_refusal_ask_for_nothing(request_: str):
     "request_",
     [
         "Could you pay 20 to AB1234?",
+        "One thing today: pay 20 to AB1234.",
         "Would you please pay 20 to AB1234?",
         "What is my balance? Pay 20 to AB1234.",
         "> Hi there\n\nPay 20 to AB1234.",

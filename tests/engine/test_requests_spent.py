@@ -1,12 +1,18 @@
 """One request for one thing is one deed."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from bylaw.engine.request import Allowance, Deed, Slot, Span
+from bylaw.engine.request.spending import Writes
+from bylaw.facts.ledger import Ledger
 from bylaw.shield import Shield
 from bylaw.shield.session import LiveSession
+from bylaw.trace.event import Call, Message, Result
 from tests.engine.test_requests import desk
 
 PAY = {"account": "AB1234", "amount": 20}
@@ -92,3 +98,43 @@ def test_a_model_tells_how_often_by_its_deeds():
 
     assert answers(once) == ["allow", "ask", "ask"]
     assert answers(once, again) == ["allow", "allow", "ask"]
+
+
+def test_a_refusal_that_came_later_was_not_known_before():
+    ledger = Ledger(desk().schema)
+    calls = [Call(tool="pay", arguments=dict(PAY), id=name) for name in "ab"]
+    ledger.observe_all(0, [Message("user", "Pay 20 to AB1234."), *calls])
+    ledger.observe_all(3, [Result(call=1, content="closed", refused=True, error=True)])
+    writes = Writes(ledger)
+    later = ledger.record(Call(tool="pay", arguments=dict(PAY), id="c"), 4)
+    assert [each.step for each in writes.before(later)] == [2]
+    assert [each.step for each in writes.before(ledger.calls[2])] == [1]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_what_was_paid_before_does_not_make_a_decision_dearer(is_done: bool):
+    accounts = [f"AB{1000 + number}" for number in range(300)] if is_done else ["AB1234"] * 300
+    with Shield(desk()).session() as session:
+        session.user(f"Pay 20 to {', '.join(dict.fromkeys(accounts))}.")
+        made: list[int] = []
+        for account in accounts:
+            pay = {"account": account, "amount": 20}
+            made.append(_calls_made(lambda pay=pay: session.decide("pay", pay)))
+            session.result(PAID) if is_done else session.result("closed", error=True, refused=True)
+        assert min(made[-20:]) < 1.2 * max(made[20:40])
+
+
+def _calls_made(work: Callable[[], object]) -> int:
+    """How many functions are called for some work."""
+    counted = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return counted

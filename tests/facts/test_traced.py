@@ -218,8 +218,9 @@ def test_looking_up_a_value_does_not_search_the_conversation():
     provenance = Provenance(many, tools=TOOLS)
     provenance.index()
     looked: list[int] = []
-    original = provenance._words  # pyright: ignore[reportPrivateUsage]
-    provenance._words = lambda step: (looked.append(step), original(step))[1]  # pyright: ignore[reportPrivateUsage]
+    texts = provenance._texts  # pyright: ignore[reportPrivateUsage]
+    original = texts.said
+    texts.said = lambda step: (looked.append(step), original(step))[1]
     assert provenance.trace("SE4550", before=len(many)).source == "user"
     assert provenance.trace("QQ1234", before=len(many)).source == "agent"
     assert len(looked) <= 2

@@ -6,24 +6,25 @@ allowed and all is asked about. Only where there is no model do the words of the
 """
 
 import re
-import threading
-import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.answering.meaning import Meaning, SaidOfCall, meaning_of, second_question
+from bylaw.answering.patience import PATIENCE, PatientChat
 from bylaw.answering.running import PROMPTS
 from bylaw.engine.request import (
     Allowance,
     Choice,
     Deed,
     Delegation,
+    Doubt,
     Limit,
+    ReadMeaning,
     ReadRequest,
     Slot,
     Source,
@@ -33,7 +34,7 @@ from bylaw.engine.request import (
     is_deed,
 )
 from bylaw.errors import UsageError
-from bylaw.llm import Chat, Pending, Request
+from bylaw.llm import Answer, Chat, Request
 from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
@@ -95,14 +96,7 @@ class Reply(Struct, frozen=True):
 SCHEMA = schema_of(Reply)
 MOST = 10_000
 """Answers that a reader keeps; the oldest go first."""
-PATIENCE = 15.0
-"""Seconds that a call waits for an answer at most; one that comes later is there for the next call."""
-MOST_ASKED = 64
-"""Questions under way at once, at most."""
-FAILURES = 3
-"""After so many failures in a row a model is taken to be down."""
-PAUSE = 30.0
-"""Seconds before one that is down is asked again."""
+_T = TypeVar("_T")
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -133,22 +127,31 @@ class RequestReader:
     """
 
     def __init__(
-        self, chat: Chat | None, *, known: Mapping[str, Allowance] | None = None, patience: float = PATIENCE
+        self,
+        chat: Chat | None,
+        *,
+        known: Mapping[str, Allowance] | None = None,
+        patience: float = PATIENCE,
+        looks_again: bool = False,
+        meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` are allowances that were made before, by the key of their question."""
-        self._chat = chat
-        self._patience = patience
-        self._lock = threading.Lock()
-        self._under_way: dict[str, Future[Allowance]] = {}
-        self._failures, self._down_until = 0, 0.0
+        """`known` are allowances that were made before, by the key of their question. With `looks_again` the model is
+        also asked of each call that takes something from what was looked up, whether it is what the user means;
+        `meanings` are such answers that were given before."""
+        self._asking = PatientChat(chat, patience) if chat is not None else None
+        self._looks_again = looks_again
         self.known: dict[str, Allowance] = dict(known or {})
-        self.queries = 0
-        """How often a model was asked."""
+        self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
         """The latest questions without an answer that can be used, by key, each with why."""
 
+    @property
+    def queries(self) -> int:
+        """How often a model was asked."""
+        return self._asking.queries if self._asking is not None else 0
+
     def __call__(self, pack: Pack) -> ReadRequest:
-        return lambda text: self.read(text, pack.schema.tools)
+        return _PackReader(self, pack.schema.tools, self.meant if self._looks_again else None)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
         """What a request allows; all is asked about where a model has no answer, and says why."""
@@ -156,71 +159,81 @@ class RequestReader:
         found = self.known.get(asked.key)
         if found is not None:
             return found
-        if self._chat is None:
-            self._leave(asked.key, "nobody is there to ask")
+        if self._asking is None:
+            _keep(self.unanswered, asked.key, "nobody is there to ask")
             return allowed_by_words(text, tools)
-        waiting = self._begin(self._chat, asked, text, tools)
-        if isinstance(waiting, str):
-            return Allowance(by="model", unread=waiting)
-        try:
-            return waiting.result(self._patience)
-        except TimeoutError:
-            why = f"the model gave no answer within {self._patience:g} seconds"
-            self._fails(asked.key, why)
-            return Allowance(by="model", unread=why)
 
-    def _begin(self, chat: Chat, asked: Request, text: str, tools: Mapping[str, Tool]) -> "Future[Allowance] | str":
-        """The answer that is under way, or why the model is not asked now."""
-        with self._lock:
-            waiting = self._under_way.get(asked.key)
-            if waiting is not None:
-                return waiting
-            if time.monotonic() < self._down_until:
-                return "the model did not answer lately"
-            if len(self._under_way) >= MOST_ASKED:
-                return "too many questions wait for the model"
-            waiting = self._under_way[asked.key] = Future[Allowance]()
-            self.queries += 1
-        # Whoever stops the program does not wait for a model.
-        threading.Thread(target=self._ask, args=(chat, asked, text, tools, waiting), daemon=True).start()
-        return waiting
+        def made(answer: Answer) -> Allowance | None:
+            reply = reply_of(answer)
+            if reply is None:
+                return None
+            return _keep(self.known, asked.key, allowance_of(reply, text, tools))
 
-    def _ask(
-        self, chat: Chat, asked: Request, text: str, tools: Mapping[str, Tool], waiting: "Future[Allowance]"
-    ) -> None:
-        is_down = True
-        try:
-            (answer,) = chat.ask([asked])
-            reply, why = answer.read(Reply), answer.why or "no answer that can be read"
-        except Exception as error:
-            reply, why = None, str(error) or type(error).__name__
-            # A batch is answered when somebody gets to it.
-            is_down = not isinstance(error, Pending)
-        if reply is None:
-            found = Allowance(by="model", unread=f"the model gave no answer ({why.splitlines()[0][:200]})")
-            self._fails(asked.key, why, is_down=is_down)
-        else:
-            found = allowance_of(reply, text, tools)
-        with self._lock:
-            if reply is not None:
-                self._failures, self._down_until = 0, 0.0
-                while len(self.known) >= MOST:
-                    del self.known[next(iter(self.known))]
-                self.known[asked.key] = found
-            self._under_way.pop(asked.key, None)
-        waiting.set_result(found)
+        found = self._asking.ask(asked, made)
+        return Allowance(by="model", unread=self._leave(asked.key, found)) if isinstance(found, str) else found
 
-    def _fails(self, key: str, why: str, *, is_down: bool = True) -> None:
-        with self._lock:
-            self._failures += is_down
-            if self._failures >= FAILURES:
-                self._down_until = time.monotonic() + PAUSE
-            self._leave(key, why)
+    def meant(self, doubt: Doubt) -> Meaning | None:
+        """By argument, whether a call is what the user means; None where a model has no answer."""
+        asked = second_question(doubt)
+        found = self.meanings.get(asked.key)
+        if found is not None:
+            return found
 
-    def _leave(self, key: str, why: str) -> None:
-        while len(self.unanswered) >= MOST:
-            del self.unanswered[next(iter(self.unanswered))]
-        self.unanswered[key] = why
+        def made(answer: Answer) -> Meaning | None:
+            reply = answer.read(SaidOfCall)
+            return None if reply is None else _keep(self.meanings, asked.key, meaning_of(reply, doubt))
+
+        found = self._asking.ask(asked, made) if self._asking is not None else "nobody is there to ask"
+        if isinstance(found, str):
+            self._leave(asked.key, found)
+            return None
+        return found
+
+    def _leave(self, key: str, why: str) -> str:
+        return _keep(self.unanswered, key, why)
+
+
+class _PackReader:
+    """A reader of requests to the tools of one pack."""
+
+    def __init__(self, reader: RequestReader, tools: Mapping[str, Tool], meant: ReadMeaning | None) -> None:
+        self._reader, self._tools, self.meant = reader, tools, meant
+
+    def __call__(self, text: str) -> Allowance:
+        return self._reader.read(text, self._tools)
+
+
+def _keep(kept: dict[str, _T], key: str, value: _T) -> _T:
+    """Keep what was found, in the place of the oldest where there is much."""
+    while len(kept) >= MOST:
+        # Another thread may have taken it.
+        kept.pop(next(iter(kept), key), None)
+    kept[key] = value
+    return value
+
+
+def reply_of(answer: Answer) -> Reply | None:
+    """A model's answer; None where it cannot be read."""
+    said = answer.read(dict[str, Any])
+    try:
+        return msgspec.convert(_with_bounds_as_text(said), Reply, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+def _with_bounds_as_text(said: Any) -> Any:
+    """Bounds as texts: many models write 140 as a number, and the rest of their answer is none the worse for it."""
+    if isinstance(said, list):
+        return [_with_bounds_as_text(each) for each in cast("list[Any]", said)]
+    if not isinstance(said, dict):
+        return said
+    fields = cast("dict[str, Any]", said)
+    return {
+        name: f"{part:g}"
+        if name in ("least", "most") and isinstance(part, (int, float))
+        else _with_bounds_as_text(part)
+        for name, part in fields.items()
+    }
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:
@@ -318,25 +331,43 @@ class KeptAllowance(Struct, frozen=True):
     allowance: Allowance
 
 
+class KeptMeaning(Struct, frozen=True):
+    """What was said of one call, in a file: names of arguments alone."""
+
+    key: str
+    meant: dict[str, bool]
+
+
 def read_allowances(file: Path) -> dict[str, Allowance]:
     """The allowances that a file keeps, by the keys of their questions."""
-    decoder = msgspec.json.Decoder(KeptAllowance)
-    found: dict[str, Allowance] = {}
-    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                kept = decoder.decode(line)
-            except msgspec.DecodeError as error:
-                raise UsageError(f"not an allowance: {error}", place=f"{file}:{number}") from None
-            found[kept.key] = kept.allowance
-    return found
+    return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
+
+
+def read_meanings(file: Path) -> dict[str, Meaning]:
+    """What a file keeps that was said of calls, by the keys of the questions."""
+    return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
 
 
 def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
     """Keep allowances in a file, each on a line, without a word of the requests or of the answers' faults."""
-    lines = [
-        msgspec.json.encode(KeptAllowance(key, replace(allowance, faults=())))
-        for key, allowance in sorted(allowances.items())
-    ]
+    _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
+
+
+def write_meanings(file: Path, meanings: Mapping[str, Meaning]) -> None:
+    """Keep what was said of calls in a file, each on a line."""
+    _write(file, [KeptMeaning(key, dict(each)) for key, each in sorted(meanings.items())])
+
+
+def _kept(file: Path, kind: type[_T], what: str) -> Iterator[_T]:
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        if line.strip():
+            try:
+                yield decoder.decode(line)
+            except msgspec.DecodeError as error:
+                raise UsageError(f"not {what}: {error}", place=f"{file}:{number}") from None
+
+
+def _write(file: Path, kept: Sequence[Struct]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(b"".join(line + b"\n" for line in lines))
+    file.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in kept))

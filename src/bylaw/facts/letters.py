@@ -5,6 +5,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
@@ -19,6 +20,7 @@ def letters_of(text: str) -> str:
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
+@lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
     """Finds these letters and digits as people group them: `GB29 NWBK 6016`, `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
@@ -86,13 +88,6 @@ class WrittenLetters:
             self._text = "".join((self._text, *self._late))
             self._late = []
         return self._text
-
-
-def holds(values: Iterable[str], letters: str) -> bool:
-    """Whether what one call was given holds a value, in any spelling."""
-    given = WrittenLetters()
-    given.add(0, values)
-    return given.first(letters) is not None
 
 
 def is_telling(letters: str) -> bool:

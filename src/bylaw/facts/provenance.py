@@ -4,7 +4,6 @@ Events are indexed as they come by the runs of letters and digits in them. A que
 value's rarest run, and a result is decoded only where the value stands in it.
 """
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.attribution import is_search, is_spoken_of, own_fields
-from bylaw.facts.letters import WrittenLetters, grouped, holds, is_telling, letters_of
+from bylaw.facts.echoes import CANDIDATES, Echoes, Handed
+from bylaw.facts.event_texts import EventTexts
+from bylaw.facts.letters import letters_of
 from bylaw.facts.result_field import is_field
 from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
@@ -34,12 +35,9 @@ WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "
 """Of several values the first of these counts."""
 Way = Literal["exact", "normalised", "derived"]
 
-_CANDIDATES = 32
-"""Events that are looked at for one value: the first that hold its rarest part."""
 _NUMBERS = 200
 _SEARCHED = 100_000
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
-_ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 _LINE_START = re.compile(r"\\[nrt](\w+)")
 _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
@@ -95,13 +93,6 @@ class Traced(Struct, frozen=True):
         }
 
 
-class _Handed(Struct, frozen=True, gc=False):
-    """The first write that was given a value, and the first call that may be where a record has it from."""
-
-    anyhow: int | None
-    telling: int | None
-
-
 class Provenance:
     """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
 
@@ -117,18 +108,12 @@ class Provenance:
         self._instructions = instructions
         self.vouch(context or {})
         self._tools = tools or {}
-        self._texts: dict[int, str] = {}
-        self._folded: dict[int, str] = {}
-        self._bare: dict[int, str] = {}
-        self._places: dict[int, ResultPlaces] = {}
-        self._said, self._shown_in, self._given = RunIndex(), RunIndex(), RunIndex()
-        """By their runs: what the user said, what results showed, what calls were given."""
-        self._letters, self._asked_letters = WrittenLetters(), WrittenLetters()
-        """What writes were given, and what other calls were, by letters and digits."""
-        self._said_letters = WrittenLetters()
-        """What the user has said, by letters and digits."""
-        self._said_at: list[int] = []
-        self._shown_letters: dict[int, str] = {}
+        self._texts = EventTexts(events, self._tools)
+        self.text, self.places, self.results = self._texts.text, self._texts.places, self._texts.results
+        self._said, self._shown_in = RunIndex(), RunIndex()
+        """By their runs: what the user said, and what results showed."""
+        self._echoes = Echoes(self._texts, self._shown_in)
+        self._own_fields: dict[tuple[int, int], frozenset[str] | None] = {}
         self._answers: dict[int, int] = {}
         """By step of a call, that of its result."""
         self._numbers: list[tuple[int, float]] = []
@@ -164,7 +149,7 @@ class Provenance:
             spelling = spell(form)
             step = self._user_step(spelling, before) if spelling is not None else None
             if step is not None:
-                return Traced("user", _way(form, self._event_text(step), way), step)
+                return Traced("user", _way(form, self._texts.message(step), way), step)
         if any(_says(self._host, form) for form, _ in forms if spell(form) is not None):
             return Traced("host", "normalised")
         found: Traced | None = None
@@ -186,28 +171,20 @@ class Provenance:
         self.index()
         # Without its point 5.0 would be 50: a number is written as one, or not at all.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
-        handed: _Handed | None = None
-        for step in self._shown_in.candidates(spelling, before)[:_CANDIDATES]:
+        handed: Handed | None = None
+        for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
             places = self.places(step)
             for place in places.find(value, spelling):
-                call, at = self._called(step)
-                if call is not None and self._is_given(spelling, letters, at, call):
-                    if confirmed and place.is_whole and place.field and not self._is_told(spelling, at):
+                call, at = self._texts.called(step)
+                if call is not None and self._echoes.is_given(spelling, letters, at):
+                    if confirmed and place.is_whole and place.field and not self._echoes.is_told(spelling, at):
                         yield self._traced(value, step, call, place, places, before)
                     break
                 traced = self._traced(value, step, call, place, places, before)
-                handed = handed or self._handed(spelling, letters, before)
+                handed = handed or self._echoes.handed(spelling, letters, before)
                 first = handed.telling if traced.source == "record" else handed.anyhow
-                if not self._is_written(letters, first, step):
+                if not self._echoes.is_written(letters, first, step):
                     yield traced
-
-    def _is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether a result before a step shows a value, in any place and any spelling."""
-        steps = self._shown_in.candidates(spelling, before)[:_CANDIDATES]
-        if any(spelling.stands_in(self.text(step)) for step in steps):
-            return True
-        letters = letters_of(spelling.folded)
-        return is_telling(letters) and self._stood(letters, before)
 
     def is_said(self, value: str | float, *, before: int) -> bool:
         """Whether the user said a value before a step."""
@@ -223,14 +200,9 @@ class Provenance:
         spelling = spell(value)
         if spelling is None:
             return [], []
-        writes = [step for step in self.given(value, before=before) if self._writes(step)]
-        shown = self._shown_in.candidates(spelling, before)[:_CANDIDATES] if writes else []
+        writes = [step for step in self.given(value, before=before) if self._texts.writes(step)]
+        shown = self._shown_in.candidates(spelling, before)[:CANDIDATES] if writes else []
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
-
-    def _writes(self, step: int) -> bool:
-        call = self._events[step]
-        tool = self._tools.get(call.tool) if isinstance(call, Call) else None
-        return tool is None or tool.effect == "write"
 
     def numbers(self, *, before: int) -> list[float]:
         """The numbers among what was said and shown before a step; the latest, where there are many."""
@@ -242,14 +214,7 @@ class Provenance:
         """The steps of the calls before a step that were given a value, perhaps within a text."""
         spelling = spell(value)
         self.index()
-        steps = [] if spelling is None else self._given.candidates(spelling, before)[:_CANDIDATES]
-        return [step for step in steps if spelling is not None and spelling.said_in(self._given_words(step))]
-
-    def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """The results before a step, each with its call and its text."""
-        for step in range(min(before, len(self._events))):
-            if isinstance(event := self._events[step], Result) and event.captured and (call := self._call(step)):
-                yield step, call, self.text(step)
+        return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
         """Of the results before a step those that show a value or answer a call that was given it, in order."""
@@ -257,27 +222,11 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        shown = self._shown_in.candidates(spelling, before)[:_CANDIDATES]
-        asked = (self._answers.get(step) for step in self._given.candidates(spelling, before)[:_CANDIDATES])
+        shown = self._shown_in.candidates(spelling, before)[:CANDIDATES]
+        asked = (self._answers.get(step) for step in self._echoes.candidates(spelling, before))
         for step in sorted({*shown, *(step for step in asked if step is not None and step < before)}):
-            if call := self._call(step):
+            if call := self._texts.called(step)[0]:
                 yield step, call, self.text(step)
-
-    def places(self, step: int) -> ResultPlaces:
-        """Where values stand in the result at `step`."""
-        found = self._places.get(step)
-        if found is None:
-            found = self._places[step] = ResultPlaces(self.text(step))
-        return found
-
-    def text(self, step: int) -> str:
-        """What the result at `step` holds, as text."""
-        text = self._texts.get(step)
-        if text is None:
-            event = self._events[step]
-            assert isinstance(event, Result)
-            text = self._texts[step] = _with_signs(event.text)
-        return text
 
     def index(self) -> None:
         """Take in the events that came since."""
@@ -297,14 +246,11 @@ class Provenance:
                     self._note_numbers(step, folded)
             elif isinstance(event, Message):
                 if event.by == "user":
-                    self._said.add(step, self._words(step))
-                    self._said_letters.add(step, (self._words(step),))
-                    self._said_at.append(step)
-                    self._note_numbers(step, self._words(step))
+                    self._said.add(step, self._texts.said(step))
+                    self._echoes.add_said(step)
+                    self._note_numbers(step, self._texts.said(step))
             elif not event.refused:
-                self._given.add(step, self._given_words(step))
-                letters = self._letters if self._writes(step) else self._asked_letters
-                letters.add(step, (str(leaf) for _, leaf in _all_leaves(event.arguments)))
+                self._echoes.add_call(step)
         self._indexed = len(self._events)
 
     def _note_numbers(self, step: int, folded: str) -> None:
@@ -312,39 +258,12 @@ class Provenance:
         self._numbers.extend((step, number) for number in sorted(found)[:_NUMBERS])
 
     def _user_step(self, spelling: Spelling, before: int) -> int | None:
-        for step in self._said.candidates(spelling, before)[:_CANDIDATES]:
-            if spelling.said_in(self._words(step)) and (
-                not is_word(spelling.written[0]) or spelling.said_in(self._bare_words(step))
+        for step in self._said.candidates(spelling, before)[:CANDIDATES]:
+            if spelling.said_in(self._texts.said(step)) and (
+                not is_word(spelling.written[0]) or spelling.said_in(self._texts.said_bare(step))
             ):
                 return step
         return None
-
-    def _bare_words(self, step: int) -> str:
-        """What the user said in words of their own, folded: no part of an address, a link, a path or an id."""
-        words = self._bare.get(step)
-        if words is None:
-            words = self._bare[step] = fold(without_joined(self._event_text(step)))
-        return words
-
-    def _words(self, step: int) -> str:
-        words = self._folded.get(step)
-        if words is None:
-            words = self._folded[step] = fold(self._event_text(step))
-        return words
-
-    def _given_words(self, step: int) -> str:
-        """What the call at `step` was given, folded."""
-        words = self._folded.get(step)
-        if words is None:
-            call = self._events[step]
-            assert isinstance(call, Call)
-            words = self._folded[step] = fold(_written(call.arguments))
-        return words
-
-    def _event_text(self, step: int) -> str:
-        event = self._events[step]
-        assert isinstance(event, Message)
-        return event.text
 
     def _shown(self, spelling: Spelling, before: int) -> ValueOrigin:
         loose: ValueOrigin | None = None
@@ -353,14 +272,14 @@ class Provenance:
             if not spelling.stands_in(text):
                 continue
             if is_field(spelling, text):
-                return ValueOrigin("record", step, self._tool(step))
-            loose = loose or ValueOrigin("text", step, self._tool(step))
+                return ValueOrigin("record", step, self._texts.tool(step))
+            loose = loose or ValueOrigin("text", step, self._texts.tool(step))
         return loose or NOWHERE
 
     def _traced(
         self, value: str | float, step: int, call: Call | None, place: Place, places: ResultPlaces, before: int
     ) -> Traced:
-        name = self._tool(step)
+        name = self._texts.tool(step)
         tool = self._tools.get(name)
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
         # What is told in place of a refused call's result is a text of the shield's, and may quote any tool.
@@ -384,10 +303,13 @@ class Provenance:
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
         """Of the fields of a record those by which it may be called, folded; None where it may be by any."""
-        tool = self._tools.get(self._tool(step))
-        places = self.places(step)
-        fields = {name: places.fields(number)[fold(name)] for name in places.names(number)}
-        return own_fields(fields, lambda name: tool is not None and tool.vouches_for(name))
+        if (step, number) not in self._own_fields:
+            tool = self._tools.get(self._texts.tool(step))
+            places = self.places(step)
+            fields = {name: places.fields(number)[fold(name)] for name in places.names(number)}
+            own = own_fields(fields, lambda name: tool is not None and tool.vouches_for(name))
+            self._own_fields[step, number] = own
+        return self._own_fields[step, number]
 
     def _called_by(
         self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
@@ -404,105 +326,13 @@ class Provenance:
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
         """Whether the user said what a field says, and that it is of that field; `value` is folded."""
-        steps = [step for step in range(before) if self._is_users(step)] if _may_point(value) else []
+        steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
         return any(
             is_spoken_of(words[: found.start()], field)
             for step in steps
-            for words in [self._words(step)]
+            for words in [self._texts.said(step)]
             for found in re.finditer(re.escape(value), words)
         )
-
-    def _is_given(self, spelling: Spelling, letters: str, step: int, call: Call) -> bool:
-        """Whether the call at `step` was given a value, in any spelling."""
-        if spelling.said_in(self._given_words(step)):
-            return True
-        return bool(letters) and holds((str(leaf) for _, leaf in _all_leaves(call.arguments)), letters)
-
-    def _handed(self, spelling: Spelling, letters: str, before: int) -> _Handed:
-        """The first calls that were given a value, perhaps within a text, in whatever spelling.
-
-        What the user said in groups of figures is the user's, however the agent spells it. A mere word may stand in a
-        text by chance: such a text spoils no record, unless a result had shown the word before. A look-up spoils one
-        only of what a result had told by then: systems keep what was searched for, and show it.
-        """
-        steps = self._given.candidates(spelling, before)[:_CANDIDATES]
-        given = [step for step in steps if spelling.said_in(self._given_words(step))]
-        found = [step for step in given if self._writes(step)]
-        loose = self._letters.first(letters) if letters else None
-        if loose is not None and loose < before and not self._is_said_in_groups(letters, loose):
-            found = sorted({*found, loose})
-        is_mere = not spelling.is_number and is_word(spelling.written[0])
-        telling = [step for step in found if not is_mere or self._is_alone(spelling, letters, step)]
-        asked = [step for step in given if step not in found]
-        loose = self._asked_letters.first(letters) if letters else None
-        if loose is not None and loose < before:
-            asked.append(loose)
-        telling += [step for step in sorted(asked) if self._is_told(spelling, step)][:1]
-        return _Handed(min(found, default=None), min(telling, default=None))
-
-    def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether a word was all that an argument of the write at `step` said, or had been shown before it."""
-        call = self._events[step]
-        assert isinstance(call, Call)
-        leaves = (str(leaf) for _, leaf in _all_leaves(call.arguments))
-        return any(fold(leaf) == spelling.folded for leaf in leaves) or self._stood(letters, step)
-
-    def _is_written(self, letters: str, written: int | None, before: int) -> bool:
-        """Whether what shows a value at a step may only say again what the agent wrote: one write before was given it,
-        or several were given its parts after a result had shown it."""
-        if written is not None and written < before:
-            return True
-        is_made_up = self._letters.make_up(letters, before) and self._stood(letters, before)
-        return is_made_up and not self._is_said_in_groups(letters, before)
-
-    def _stood(self, letters: str, before: int) -> bool:
-        """Whether a result before a step shows these letters and digits, in whatever spelling."""
-        return any(letters in self._letters_shown(step) for step, _, _ in self.results(before=before))
-
-    def _letters_shown(self, step: int) -> str:
-        found = self._shown_letters.get(step)
-        if found is None:
-            found = self._shown_letters[step] = letters_of(self.text(step))
-        return found
-
-    def _is_said_in_groups(self, letters: str, before: int) -> bool:
-        first = self._said_letters.first(letters) if is_telling(letters) else 0
-        if first is None or first >= before:
-            return False
-        said = grouped(letters)
-        steps = self._said_at[bisect_left(self._said_at, first) : bisect_left(self._said_at, before)]
-        return any(said.search(self._words(step)) for step in steps)
-
-    def _is_users(self, step: int) -> bool:
-        event = self._events[step]
-        return isinstance(event, Message) and event.by == "user"
-
-    def _call(self, step: int) -> Call | None:
-        return self._called(step)[0]
-
-    def _called(self, step: int) -> tuple[Call | None, int]:
-        """The call that the result at `step` answers, and its step."""
-        result = self._events[step]
-        assert isinstance(result, Result)
-        call = None if result.call is None else self._events[result.call]
-        return (call, result.call or 0) if isinstance(call, Call) else (None, -1)
-
-    def _tool(self, step: int) -> str:
-        result = self._events[step]
-        assert isinstance(result, Result)
-        call = self._call(step)
-        return result.tool or ("" if call is None else call.tool)
-
-
-def _with_signs(text: str) -> str:
-    """JSON with the letters and signs beyond ASCII that its writer escaped: nobody finds the 96 in `\\u00a396.00`."""
-    return _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    signs: str = json.loads(f'"{found[2]}"')
-    is_plain = all(sign >= "\u00a0" and not "\ud800" <= sign <= "\udfff" for sign in signs)
-    return found[1] + signs if is_plain else found[0]
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
@@ -569,21 +399,6 @@ def _better(found: Traced | None, other: Traced) -> Traced:
 
 def _worth(traced: Traced) -> tuple[bool, int, bool]:
     return traced.source == "record", len(traced.pointed), traced.is_whole
-
-
-def _written(arguments: Mapping[str, Any]) -> str:
-    return " \n ".join(str(value) for _, value in _all_leaves(arguments))
-
-
-def _all_leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, part in cast("dict[str, Any]", value).items():
-            yield from ((name, leaf) for _, leaf in _all_leaves(part))
-    elif isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from _all_leaves(part)
-    else:
-        yield "", value
 
 
 def _may_point(value: str) -> bool:

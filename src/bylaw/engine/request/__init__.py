@@ -15,6 +15,7 @@ from bylaw.engine.request.allowance import (
 )
 from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.keeping import Delegating, Keeping
+from bylaw.engine.request.meaning import Doubt, ReadMeaning
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.requests import Granted, Requests
 
@@ -24,10 +25,12 @@ __all__ = [
     "Deed",
     "Delegating",
     "Delegation",
+    "Doubt",
     "Granted",
     "Keeping",
     "Limit",
     "Objection",
+    "ReadMeaning",
     "ReadRequest",
     "Requests",
     "Slot",

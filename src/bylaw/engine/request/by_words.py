@@ -5,7 +5,8 @@ catalogue says people use. Its arguments may then be what the user said or what 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from bylaw.engine.request.allowance import (
     Allowance,
@@ -17,12 +18,14 @@ from bylaw.engine.request.allowance import (
     Span,
     fetches,
     is_deed,
+    kinds_of,
     parameter_kind,
 )
 from bylaw.engine.request.stems import WORD, stem, stems
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
 from bylaw.text.day import without_days
+from bylaw.text.folding import fold
 from bylaw.text.number import numbers
 from bylaw.text.sentence import lowered
 from bylaw.text.turning import may_turn
@@ -73,7 +76,8 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     said = _said(request)
     if said and _WITHDRAWS.match(said[-1][1].lower()):
         return Allowance()
-    sentences = [(span, stems(_REPORTS.split(text, maxsplit=1)[0])) for span, text in said if is_plain(text)]
+    writing = [tool for tool in tools.values() if is_deed(tool) and _writes_text(tool)]
+    sentences = [(span, stems(_asking_part(text, writing))) for span, text in said if is_plain(text)]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
@@ -85,13 +89,16 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     return Allowance(tuple(deeds), delegations)
 
 
+@lru_cache(maxsize=64)
 def meant_words(request: str) -> str:
-    """The user's words that are plain, without quoted lines: what only others name, no deed is for."""
-    return "\n\n".join(text for _, text in _said(request) if not may_turn(text) and not _ASKS.match(lowered(text)))
+    """The user's words that are plain, folded, without quoted lines: what only others name, no deed is for."""
+    kept = (text for _, text in _said(request) if not may_turn(text) and not _ASKS.match(lowered(text)))
+    return fold("\n\n".join(kept))
 
 
-def said_amounts(request: str, deed: Deed, name: str) -> set[float]:
-    """The numbers that the user said as an argument of a deed: money, or what stands in the sentence that asks for the
+@lru_cache(maxsize=64)
+def said_amounts(request: str, asked: tuple[Span, ...], name: str) -> frozenset[float]:
+    """The numbers that the user said as an argument of a deed: money, or what stands in a sentence that asks for the
     deed or beside the argument's name, or alone. A day, a year, a telephone and the number of a thing are none."""
     found: set[float] = set()
     names = words_of(name)
@@ -99,14 +106,14 @@ def said_amounts(request: str, deed: Deed, name: str) -> set[float]:
         words = lowered(text)
         if may_turn(words):
             continue
-        is_about = span in deed.asked or len(words.split()) <= _FEW or any(each in words.split() for each in names)
+        is_about = span in asked or len(words.split()) <= _FEW or any(each in words.split() for each in names)
         plain = without_days(words)
         for number in numbers(plain):
             is_year = _YEAR.match(plain, number.start) is not None
             is_other = not number.is_sum and (is_year or not is_about or _NUMBERED.search(plain[: number.start]))
             if not is_other:
                 found.add(float(number.value))
-    return found
+    return frozenset(found)
 
 
 def is_plain(sentence: str) -> bool:
@@ -120,6 +127,19 @@ def _said(request: str) -> list[tuple[Span, str]]:
     """The sentences of a request, quoted lines left out."""
     bare = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), request)
     return [(span, bare[span.start : span.end]) for span in sentences_of(bare)]
+
+
+def _asking_part(sentence: str, writing: Sequence[Tool]) -> str:
+    """A sentence without words of another, and without the text that it asks to write: "mail Bob: I will pay"."""
+    own = _REPORTS.split(sentence, maxsplit=1)[0]
+    before, colon, _ = own.partition(": ")
+    return before if colon and any(_asks(tool, stems(before)) for tool in writing) else own
+
+
+def _writes_text(tool: Tool) -> bool:
+    """Whether a tool is for a text above all: it needs one, and no amount."""
+    kinds = [kind for name, kind in kinds_of(tool).items() if name in tool.required]
+    return "text" in kinds and "number" not in kinds
 
 
 def slots_of(tool: Tool) -> Iterator[Slot]:

@@ -11,9 +11,11 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Choice, Limit, Slot, Source, parameter_kind
+from bylaw.engine.request.bearing import is_weekday
 from bylaw.engine.request.composing import is_code
-from bylaw.engine.request.naming import Naming, about, is_weekday, leaves_of
+from bylaw.engine.request.naming import Naming, about
 from bylaw.engine.request.stems import stem
+from bylaw.engine.request.values import given_words
 from bylaw.facts.provenance import Provenance, Traced
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
@@ -67,7 +69,7 @@ class Choosing:
             return None
         places = self._provenance.places(sight.step)
         figures: dict[int, float] = {}
-        for number in range(len(places.records)):
+        for number in self._named(slot, sight) or range(len(places.records)):
             fields = places.fields(number)
             told = [fields[name] for name in fitting(slot.choice.field, fields)]
             bounds = [(limit, fields[name]) for limit in slot.limits for name in fitting(limit.field, fields)]
@@ -208,7 +210,7 @@ class Choosing:
             tool = self._tools.get(call.tool)
             places = self._provenance.places(step)
             if tool is not None and tool.effect == "read" and thing <= {stem(word) for word in words_of(call.tool)}:
-                given = (fold(str(each)) for each in leaves_of(call.arguments))
+                given = given_words(call.arguments)
                 counts.update((each, places.members) for each in given if each in among)
             for record in places.records if call.tool == sight.tool else ():
                 if name := record.get(sight.field, ""):

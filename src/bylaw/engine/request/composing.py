@@ -87,7 +87,7 @@ class Composing:
                 if source.named and (
                     self._naming.is_in_text_of(source, sight) or self._naming.is_of(source, sight, value)
                 ):
-                    is_beside = sight.is_whole or self._naming.stands_by_its_names(source, sight, value) is not False
+                    is_beside = sight.is_whole or self._naming.passages.stands_by_its_names(source, sight, value)
                     yield is_beside and is_best(sight) is not False
 
     def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
@@ -99,7 +99,7 @@ class Composing:
         sights = [*self._provenance.sights(plain_link(value), before=self._before)]
         return any(
             self._naming.is_of(source, sight, value)
-            and (sight.is_whole or self._naming.stands_by_its_names(source, sight, value, among_all=True) is not False)
+            and (sight.is_whole or self._naming.passages.stands_by_its_names(source, sight, value, among_all=True))
             for sight in sights
             for source in sources
         )

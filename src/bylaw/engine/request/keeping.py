@@ -4,16 +4,17 @@ Destinations matter most: accounts, addresses, links and names are the user's wo
 named, or in a field that its tool vouches for. A text that the agent composes may hold no link that nobody approved.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
 from bylaw.engine.request.by_words import allowed_by_words, meant_words, slots_of
 from bylaw.engine.request.checking import Check
 from bylaw.engine.request.items import is_of_one_item
-from bylaw.engine.request.naming import Naming, leaves_of
+from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.objection import Objection
-from bylaw.facts.provenance import Provenance, plain_link
+from bylaw.engine.request.values import given_words
+from bylaw.facts.provenance import Provenance
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
@@ -25,6 +26,16 @@ HANDED_OVER = "The text that the user hands over to:"
 """What stands between the user's words and a text that they hand over to, where both are read."""
 _DESTROYING = frozenset(("delete", "remove", "cancel", "reset", "revoke", "update", "change", "share"))
 """Verbs of tools that a note must ask for in words."""
+
+
+class Held(NamedTuple):
+    """A deed that a call may be held to, and what speaks against the call."""
+
+    deed: Deed
+    request: str
+    """The words that its places are in: the user's, and those of a text that the user handed over to."""
+    objections: list[Objection]
+    is_handed_over: bool = False
 
 
 class Keeping:
@@ -43,28 +54,30 @@ class Keeping:
         self._provenance = provenance
         self._delegation: Delegating = delegation
 
-    def objections(
+    def weigh(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
-    ) -> list[Objection]:
-        """What speaks against a call; nothing where it keeps to the request.
+    ) -> tuple[list[Objection], Held | None]:
+        """What speaks against a call, nothing where it keeps to the request; and the deed that it keeps to, or nearly.
 
         `request` is all that the user has said, `approved` tells whether an earlier call that was allowed had a value.
         """
         tool = self._tools.get(call.tool)
         if tool is None or not is_deed(tool):
-            return []
-        held: list[Objection] | None = None
-        for _, found in self._held_to(call, tool, allowance, request, before, approved):
-            if not found:
-                return []
-            held = found if held is None or len(found) < len(held) else held
+            return [], None
+        held, is_clear = _nearest(self._held_to(call, tool, allowance, request, before, approved))
+        if is_clear:
+            return [], held
         if allowance.unread:
-            return [Objection("unread", value=allowance.unread)]
+            return [Objection("unread", value=allowance.unread)], None
+        if allowance.delegations and self._delegation == "follow":
+            noted, is_clear = _nearest(self._handed_over(call, tool, allowance.delegations, request, before))
+            if is_clear:
+                return [], noted
+            held = min((each for each in (held, noted) if each is not None), key=_against, default=None)
+            return [*(held.objections if held is not None else ()), Objection("delegated")], held
         if allowance.delegations:
-            if self._delegation == "follow" and self._is_delegated(call, tool, allowance.delegations, request, before):
-                return []
-            return [*(held or ()), Objection("delegated")]
-        return held if held is not None else [Objection("not_asked")]
+            return [*(held.objections if held is not None else ()), Objection("delegated")], None
+        return (held.objections, held) if held is not None else ([Objection("not_asked")], None)
 
     def covering(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
@@ -72,7 +85,7 @@ class Keeping:
         """The deeds of the request that a call keeps to."""
         tool = self._tools.get(call.tool)
         held = self._held_to(call, tool, allowance, request, before, approved) if tool is not None else ()
-        return [deed for deed, found in held if not found]
+        return [each.deed for each in held if not each.objections]
 
     def _held_to(
         self,
@@ -82,7 +95,7 @@ class Keeping:
         request: str,
         before: int,
         approved: Callable[[str], bool],
-    ) -> Iterator[tuple[Deed, list[Objection]]]:
+    ) -> Iterator[Held]:
         """The deeds of the request that are of a call's tool, each with what speaks against the call under it."""
         deeds = allowance.deeds_of(call.tool)
         if fetches(tool):
@@ -101,46 +114,54 @@ class Keeping:
                 judges=self._delegation == "follow",
                 meant=meant,
             )
-            yield deed, check.objections(call.arguments)
+            yield Held(deed, request, check.objections(call.arguments))
 
-    def _is_delegated(
+    def _handed_over(
         self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int
-    ) -> bool:
-        """Whether the text that the user handed over to asks for the call, with its values."""
+    ) -> Iterator[Held]:
+        """The deeds that a text asks for which the user handed over to, each with what speaks against the call."""
         naming = Naming(self._provenance, request)
-        for delegation in delegations:
-            for text in naming.texts_of(delegation, before):
-                said = f"{request}\n\n{HANDED_OVER}\n{text}"
-                read = self._read(said)
-                if read.by == "model":
-                    checks = [
-                        Check(
-                            *(self._provenance, self._tools, tool, deed, said, before, _never),
-                            is_whole=True,
-                            quoted=text,
-                            judges=True,
-                        )
-                        for deed in read.deeds_of(call.tool)
-                    ]
-                    if any(not check.objections(call.arguments) for check in checks):
-                        return True
-                    continue
-                deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
-                if not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text)):
-                    # A note says "hotel: Riga Inn, 3 to 5 May", without a verb.
-                    deeds = (*deeds, Deed(tool.name, (), tuple(slots_of(tool))))
-                if not is_of_one_item(call, tool, text, self._provenance, before):
-                    continue
-                for deed in deeds:
-                    check = Check(self._provenance, self._tools, tool, deed, said, before, _never, text=text)
-                    if not check.objections(call.arguments):
-                        return True
-        return False
+        for text in (each for delegation in delegations for each in naming.texts_of(delegation, before)):
+            said = f"{request}\n\n{HANDED_OVER}\n{text}"
+            read = self._read(said)
+            is_read = read.by == "model"
+            for deed in read.deeds_of(call.tool) if is_read else self._noted(call, tool, text, before):
+                check = Check(
+                    *(self._provenance, self._tools, tool, deed, said, before, _never),
+                    is_whole=is_read,
+                    judges=is_read,
+                    quoted=text if is_read else "",
+                    text="" if is_read else text,
+                )
+                yield Held(deed, said, check.objections(call.arguments), is_handed_over=True)
+
+    def _noted(self, call: Call, tool: Tool, text: str, before: int) -> tuple[Deed, ...]:
+        """Without a model, what a text asks for: by its words, or as a note does, which says "hotel: Riga Inn, 3 to 5
+        May" without a verb."""
+        if not is_of_one_item(call, tool, text, self._provenance, before):
+            return ()
+        deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
+        is_note = not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text))
+        return (*deeds, Deed(tool.name, (), tuple(slots_of(tool)))) if is_note else deeds
+
+
+def _nearest(held: Iterable[Held]) -> tuple[Held | None, bool]:
+    """The deed that the least speaks against, and whether nothing does."""
+    nearest: Held | None = None
+    for each in held:
+        if not each.objections:
+            return each, True
+        nearest = each if nearest is None else min(nearest, each, key=_against)
+    return nearest, False
+
+
+def _against(held: Held) -> int:
+    return len(held.objections)
 
 
 def _is_noted(arguments: Mapping[str, Any], text: str) -> bool:
     """Whether a folded text names something that a call is given."""
-    given = (fold(str(plain_link(each))) for each in leaves_of(arguments))
+    given = given_words(arguments)
     return any(len(each) > 2 and not each[:4].isdigit() and occurs(each, text) >= 0 for each in given)
 
 

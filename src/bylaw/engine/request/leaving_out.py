@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.engine.request.allowance import Slot, Span
-from bylaw.engine.request.naming import Naming, about, closeness, is_name, leaves_of, names
+from bylaw.engine.request.bearing import closeness, is_name, names
+from bylaw.engine.request.naming import Naming, about
 from bylaw.engine.request.stems import telling_stems
-from bylaw.engine.request.values import DAY
+from bylaw.engine.request.values import DAY, given_words, leaves_of
 from bylaw.facts.provenance import Provenance
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import is_identifier, is_prose
@@ -41,7 +42,8 @@ class LeavingOut:
 
         `arguments` are those of the call: "who is not in the channel yet" is about the channel that it is given.
         """
-        named = telling_stems(" ".join(word for each in slot.sources for word in self._naming.words(each.named)))
+        called = (word for each in slot.sources for word in self._naming.words((*each.named, *each.perhaps)))
+        named = telling_stems(" ".join(called))
         for span, words in zip(slot.but, self._naming.words(slot.but), strict=True):
             mine = telling_stems(words)
             if mine <= named | _OTHERS:
@@ -89,14 +91,14 @@ class LeavingOut:
         asked = {
             step
             for step, call, _ in self._provenance.results(before=self._before)
-            if any(names(words, fold(str(each))) for each in leaves_of(call.arguments))
+            if any(names(words, each) for each in given_words(call.arguments))
         }
         in_records: list[bool] = []
         mine = telling_stems(words)
         for sight in self._provenance.sights(value, before=self._before, confirmed=True):
             assert sight.step is not None
             places = self._provenance.places(sight.step)
-            row = "" if sight.is_whole else self._naming.lines(sight.step, fold(str(value)))
+            row = "" if sight.is_whole else self._naming.passages.lines(sight.step, fold(str(value)))
             if names(words, row) and not is_prose(row):
                 return True
             if asked:
@@ -109,7 +111,7 @@ class LeavingOut:
                     latest = [max((told for told in each.values() if DAY.match(told)), default="") for each in records]
                     in_records.append(latest[sight.number] == max(latest))
                     continue
-                close = [closeness((words,), _short(fields), ()) for fields in records]
+                close = [closeness((words,), _short(fields), (), exactly=True) for fields in records]
                 if not any(close):
                     # "The confirmation of my order" is a mail about an order, where none says more.
                     more = _OF.match(self._request, span.end)

@@ -26,6 +26,7 @@ class Objection(Struct, frozen=True):
         "as_shown",
         "unsaid",
         "taken",
+        "not_meant",
     ]
     argument: str = ""
     value: str = ""
@@ -62,6 +63,8 @@ class Objection(Struct, frozen=True):
                 return f"the text does not say `{self.value[:80]}`"
             case "taken":
                 return f"something else is on at that time: {told}"
+            case "not_meant":
+                return f"{told} may not be what the user means, as a model reads it"
             case "too_much":
                 return f"{told} is more than the user said or any result shows"
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from bylaw.engine.request.allowance import Allowance, ReadRequest
 from bylaw.engine.request.keeping import Delegating, Keeping
+from bylaw.engine.request.meaning import Meaning, ReadsMeaning
 from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.spending import done_before, is_spent
+from bylaw.engine.request.spending import Writes, is_spent
 from bylaw.engine.request.telling import told
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
@@ -45,6 +46,8 @@ class Requests:
         self._read = read
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
+        meant = read.meant if isinstance(read, ReadsMeaning) else None
+        self._meaning = Meaning(ledger.schema.tools, self._provenance, meant) if meant is not None else None
         self.granted: list[Granted] = list(known)
         """What a model said, in the order it was asked."""
         self._allowances = {each.messages: each.allowance for each in self.granted if not each.text}
@@ -55,6 +58,7 @@ class Requests:
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
+        self._writes = Writes(ledger)
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
@@ -135,9 +139,11 @@ class Requests:
             self._unread.clear()
             before = at.start
             allowance, text = self.allowance(before), self.text(before)
-            against = self._keeping.objections(
+            against, held = self._keeping.weigh(
                 at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
             )
+            if held is not None and self._meaning is not None and allowance.by == "model":
+                against = self._meaning.settle(at.call, held, before)
             if not against and self._is_spent(at, allowance, text):
                 against = [Objection("done")]
             found = self._found[at.step] = tuple(against)
@@ -145,7 +151,7 @@ class Requests:
 
     def _is_spent(self, at: CallRecord, allowance: Allowance, text: str) -> bool:
         """Whether the user asked for what a call does, and it was done before."""
-        done = done_before(at, self._ledger)
+        done = self._writes.before(at)
         if not done:
             return False
         covering = self._keeping.covering(

@@ -10,7 +10,7 @@ from typing import Any
 
 from bylaw.engine.request.allowance import Allowance, Deed, Span, kinds_of
 from bylaw.engine.request.by_words import sentences_of
-from bylaw.engine.request.naming import leaves_of
+from bylaw.engine.request.values import leaves_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import plain_link
@@ -25,14 +25,36 @@ _SEVERAL = re.compile(
 """What tells in folded words that several calls alike are asked for."""
 
 
-def done_before(at: CallRecord, ledger: Ledger) -> list[CallRecord]:
-    """The writes before a call that do what it does, as far as anybody can tell, and are done or may be."""
-    if at.tool is None or at.tool.effect != "write":
-        return []
-    made = [each for each in ledger.writes if each.step < at.step and each.call.tool == at.call.tool]
-    made = [each for each in made if _may_be_done(each, at.step)]
-    wanted = _telling(at) if made else None
-    return [each for each in made if _telling(each) == wanted]
+class Writes:
+    """The writes of a conversation by what they do, taken in as they come."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._taken = 0
+        self._alike: dict[str, dict[str, list[CallRecord]]] = {}
+        """By tool and what they do."""
+        self._refused: list[CallRecord] = []
+        self._known_at = -1
+        """These were surely refused, as was known at that step: what is tried again and again costs nothing later."""
+
+    def before(self, at: CallRecord) -> list[CallRecord]:
+        """Those before a call that do what it does, as far as anybody can tell, and are done or may be."""
+        if at.tool is None or at.tool.effect != "write":
+            return []
+        writes = self._ledger.writes
+        for write in writes[self._taken :]:
+            if write.delivered is not None and not _may_be_done(write, write.delivered + 1):
+                self._refused.append(write)
+                self._known_at = max(self._known_at, write.delivered)
+            else:
+                self._alike.setdefault(write.call.tool, {}).setdefault(_telling(write), []).append(write)
+        self._taken = len(writes)
+        made = self._alike.get(at.call.tool)
+        wanted = _telling(at) if made or self._known_at >= at.step else ""
+        found = [*made.get(wanted, ())] if made else []
+        if self._known_at >= at.step:
+            found += [each for each in self._refused if each.call.tool == at.call.tool and _telling(each) == wanted]
+        return [each for each in found if each.step < at.step and _may_be_done(each, at.step)]
 
 
 def is_spent(
@@ -95,9 +117,9 @@ def _settled(call: CallRecord) -> dict[str, Any]:
     return {name: value for name, value in given.items() if kinds.get(name) != "text"}
 
 
-def _telling(call: CallRecord) -> Any:
+def _telling(call: CallRecord) -> str:
     """The same for two calls of a tool that do one thing; those that are given nothing but texts differ by them."""
-    return alike(_settled(call) or call.call.arguments)
+    return repr(alike(_settled(call) or call.call.arguments))
 
 
 def _may_be_done(write: CallRecord, step: int) -> bool:

@@ -1,19 +1,21 @@
 """The values of a call's arguments, and the days and words of a text that they are held against."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
-from bylaw.engine.request.naming import leaves_of
 from bylaw.engine.request.stems import telling_stems
+from bylaw.facts.provenance import plain_link
 from bylaw.text.day import days, times
-from bylaw.text.folding import occurs
+from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
 from bylaw.text.number import ONES
 from bylaw.text.spelling import spell
 from bylaw.trace.event import decode_text
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
+CLOCK = re.compile(r"(\d\d):(\d\d)")
+NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
 _RANGE = re.compile(
     r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
     r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"
@@ -92,3 +94,20 @@ def _by_half_days(text: str) -> set[tuple[int, int]]:
 def says_a_day(text: str) -> bool:
     """Whether a text names a day."""
     return _A_DAY.search(text) is not None
+
+
+def leaves_of(value: Any) -> Iterator[str | float]:
+    """The values inside of arguments."""
+    if isinstance(value, Mapping):
+        for part in cast("Mapping[str, Any]", value).values():
+            yield from leaves_of(part)
+    elif isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from leaves_of(part)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+        yield value
+
+
+def given_words(arguments: Any) -> list[str]:
+    """The same as words, folded, links without their scheme."""
+    return [fold(str(plain_link(each))) for each in leaves_of(arguments)]

@@ -1,0 +1,155 @@
+"""How words of the user name what a record or a text says: in any form of theirs, of a day or a number."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+
+from bylaw.engine.request.allowance import Span
+from bylaw.engine.request.stems import WORD, stem, telling_stems
+from bylaw.text.day import MONTHS
+from bylaw.text.folding import fold, occurs
+from bylaw.text.identifier import is_prose
+from bylaw.text.spelling import spell
+
+SHORT = 2
+"""What a short field adds to how closely it is named."""
+WHOLLY = 2
+EXACTLY = 3
+_A_NAME = 5
+"""What a name counts among the words that a thing may bear."""
+_TIMES = frozenset((*MONTHS, "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+"""Written like names, and no name of anything."""
+_TRIM = ".,;:!?'\"()[]*_`"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
+_MONTH = re.compile(r"(?:in )?[a-z]{3,9}(?: \d{4})?")
+_FIGURE = re.compile(r"[^\w]*(\d[\d,]*(?:\.\d+)?)[^\w]*")
+
+
+@lru_cache(maxsize=1024)
+def folded(request: str, spans: tuple[Span, ...]) -> tuple[str, ...]:
+    """Words of the user, folded."""
+    return tuple(fold(request[span.start : span.end]).strip(_TRIM) for span in spans)
+
+
+def closeness(
+    words: Sequence[str],
+    fields: Mapping[str, str],
+    given: Sequence[str],
+    *,
+    but: str = "",
+    exactly: bool = False,
+    apart: Collection[str] = (),
+    own: Mapping[str, str] | None = None,
+) -> int:
+    """How closely a record is named: for each word 4 by a short field, with `exactly` 5 where it is one, 3 by a part of
+    the word, 2 by any field, 1 only by what the tool was given; in all 0 where one of them does not name it.
+
+    `but` is a text that a value was taken from, which counts as a long one. `apart` are names that only the fields
+    `own` may bear, where they are given.
+    """
+    found = 0
+    short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
+    for word in words:
+        if own is not None and word in apart and not any(names(word, value) for value in own.values()):
+            return 0
+        if best := max((names(word, value) for value in short), default=0):
+            found += SHORT + (best if exactly else min(best, WHOLLY))
+        elif any(names(word, value) for value in fields.values()):
+            found += 2
+        elif any(names(word, value) >= WHOLLY for value in given):
+            found += 1
+        else:
+            return 0
+    return found
+
+
+@lru_cache(maxsize=1024)
+def likely_words(request: str, perhaps: tuple[Span, ...], guessed: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """The words that the right thing may bear, each form of one once, and what each counts: the user's names most."""
+    found: dict[object, tuple[str, int]] = {}
+    said = [request[span.start : span.end] for span in perhaps]
+    weights = [_A_NAME if is_name(each) and not _TIMES & {*WORD.findall(each.lower())} else 1 for each in said]
+    for word, weight in (*zip(folded(request, perhaps), weights, strict=True), *((word, 1) for word in guessed)):
+        found.setdefault(telling_stems(word) or word, (word, weight))
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=1024)
+def is_name(words: str) -> bool:
+    """Whether words are a name or a figure, by how they are written, and not a description."""
+    return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
+
+
+def names(words: str, value: str) -> int:
+    """Whether words of the user name a value, both folded: 3 where they are it, 2 in any form of theirs, of a day or a
+    number, 1 by a part of them alone, or run together as in an address; else 0.
+
+    A file `activities` is called by that name, one `tips for activities` only holds it.
+    """
+    if not words or not value:
+        return 0
+    return _named(words, value) if len(value) <= _KEPT else _named.__wrapped__(words, value)
+
+
+@lru_cache(maxsize=4096)
+def _named(words: str, value: str) -> int:
+    plain, said = value.replace("-", " "), words.replace("-", " ").removesuffix("'s")
+    if said == plain:
+        return 3
+    if occurs(said, plain) >= 0 or (len(plain) > 2 and occurs(plain, said) >= 0):
+        return 2
+    if day := _DAY.match(value):
+        spelling = spell(day[0])
+        is_said = spelling is not None and spelling.said_in(words)
+        is_day = is_said or _is_of_month(day[0], words) or _is_day(day[0], words) or is_weekday(day[0], words)
+        return 2 if is_day else 0
+    if (figure := _FIGURE.fullmatch(words)) and (spelling := spell(float(figure[1].replace(",", "")))) is not None:
+        return 2 if spelling.said_in(value) else 0
+    mine, other = telling_stems(said), telling_stems(plain)
+    if any(each[-1].isdigit() for each in other):
+        # `draft2` is a draft.
+        other |= {stem(each.rstrip("0123456789")) for each in other if not each.isdigit()}
+    if mine and mine <= other:
+        return 2
+    is_part = len(mine) > 2 and len(mine & other) >= 2 and all(each in other for each in mine if each.isdigit())
+    return 1 if is_part or _is_run_together(said, value) else 0
+
+
+_KEPT = 100
+"""Characters of a value that is held against the same words again and again; a longer one is a text."""
+_JOINED = 5
+"""Letters of a name that may be found run together."""
+
+
+def _is_run_together(words: str, value: str) -> bool:
+    """Whether an address or a link holds words without the spaces and signs between them: `smithandsons-shop.com`."""
+    if " " in value or "." not in value or " " not in words:
+        return False
+    mine, other = ("".join(filter(str.isalnum, each.replace("&", "and"))) for each in (words, value))
+    return len(mine) >= _JOINED and mine in other
+
+
+def _is_of_month(day: str, words: str) -> bool:
+    """Whether words say the month of a day, and no day of it."""
+    month = int(day[5:7])
+    if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
+        return False
+    name, _, year = words.removeprefix("in ").partition(" ")
+    return name in (MONTHS[month - 1], MONTHS[month - 1][:3]) and year in ("", day[:4])
+
+
+def _is_day(day: str, words: str) -> bool:
+    """Whether words say the day of some month: `the 1st`."""
+    said = _ORDINAL.fullmatch(words)
+    return said is not None and int(said[1]) == int(day[8:10])
+
+
+def is_weekday(day: str, words: str) -> bool:
+    """Whether folded words name the day of the week that a day is."""
+    try:
+        named = date.fromisoformat(day).strftime("%A").lower()
+    except ValueError:
+        return False
+    return occurs(named, words.removesuffix("'s")) >= 0

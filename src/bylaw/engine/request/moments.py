@@ -1,0 +1,137 @@
+"""When something is that a call sets up: the day and the time, for how long, and whether anything else is on then."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from bylaw.engine.request.allowance import Slot, Source, kinds_of
+from bylaw.engine.request.choosing import Choosing
+from bylaw.engine.request.naming import Naming
+from bylaw.engine.request.passages import pieces_of
+from bylaw.engine.request.placing import Placing
+from bylaw.engine.request.saying import Saying
+from bylaw.engine.request.values import CLOCK, DAY, ends_of, given_words, is_past, says_a_day
+from bylaw.facts.provenance import Provenance, Traced
+from bylaw.policy.tool import Tool
+from bylaw.text.day import times
+from bylaw.text.folding import fold
+from bylaw.text.spelling import spell
+
+
+class Moments:
+    """Holds days and times to what the user said and results show."""
+
+    def __init__(
+        self,
+        provenance: Provenance,
+        naming: Naming,
+        placing: Placing,
+        saying: Saying,
+        choosing: Choosing,
+        request: str,
+        text: str,
+    ) -> None:
+        """`text` is one that the user handed over to, folded."""
+        self._provenance, self._naming, self._placing = provenance, naming, placing
+        self._saying, self._choosing, self._request, self._text = saying, choosing, request, text
+
+    def objection(self, slot: Slot, value: str | float) -> Literal["not_said", "not_found"] | None:
+        """Why a day is not one that the user asked for: it is said or shown, where the user said one; and of texts,
+        only those count that the user named."""
+        day = DAY.match(str(value))
+        if day is None or self._saying.is_user_word(day[0]):
+            return None
+        spelling = spell(day[0])
+        if spelling is not None and any(spelling.said_in(ends) for ends in ends_of(fold(self._request))):
+            return None
+        sights = [*self._placing.sights(day[0])]
+        if not sights:
+            if self._text:
+                return "not_said" if is_past(day[0], self._text) else None
+            is_open = slot.fill == "free" or not says_a_day(self._request)
+            return None if is_open else "not_said"
+        named = [source for source in slot.sources if source.is_described]
+        if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
+            return "not_found"
+        if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
+            return None
+        is_named = any(self._naming.is_of(source, sight, day[0]) for source in named for sight in sights)
+        return None if is_named else "not_found"
+
+    def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
+        """Whether a moment is one of the named records, by the clock as well where they show one."""
+        shown = [
+            (sight, self._told(sight))
+            for sight in sights
+            if sight.step is not None
+            and any(self._placing.is_named(slot, source, sight, value[:10]) for source in named)
+        ]
+        clock = CLOCK.search(value)
+        fits = [sight for sight, told in shown if clock is None or _is_at(clock, value[:10], told)]
+        if slot.choice is None:
+            return bool(fits) or not shown
+        return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
+
+    def _told(self, sight: Traced) -> str:
+        """What the field says that a value stands in, as it was written."""
+        assert sight.step is not None
+        places = self._provenance.places(sight.step)
+        written = places.written(sight.number, sight.field)
+        return written or places.fields(sight.number).get(fold(sight.field), "")
+
+
+def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
+    """Whether a moment or a text that tells a day says no other time of it."""
+    spelling = spell(day)
+    pieces = [fold(piece) for piece in pieces_of(told)]
+    said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
+    at = {time for piece in said for time in times(piece)} or {
+        (int(each[1]), int(each[2])) for piece in said for each in CLOCK.finditer(piece)
+    }
+    return not at or (int(clock[1]), int(clock[2])) in at
+
+
+class Lasting:
+    """The time from the first to the last moment that a call is given."""
+
+    def __init__(self, provenance: Provenance, tool: Tool, arguments: Mapping[str, Any], before: int) -> None:
+        self._provenance, self._before = provenance, before
+        kinds = kinds_of(tool)
+        given = (moment(str(each)) for name, each in arguments.items() if kinds.get(name) == "moment")
+        self._moments = sorted(each for each in given if each is not None)
+        names = (each for name, part in arguments.items() if kinds.get(name) == "name" for each in given_words(part))
+        self._named = {*names}
+
+    def objection(self, slot: Slot) -> Literal["not_said", "taken"] | None:
+        """Why the time is not one that the user asked for; None where it is, or nothing tells."""
+        if len(self._moments) < 2:
+            return None
+        start, end = self._moments[0], self._moments[-1]
+        if slot.minutes and (end - start).total_seconds() != 60 * slot.minutes:
+            return "not_said"
+        if slot.clear and any(first < end and start < last for first, last in self._others(slot)):
+            return "taken"
+        return None
+
+    def _others(self, slot: Slot) -> list[tuple[datetime, datetime]]:
+        """When the things are that the sources show, but for the one that the call changes."""
+        tools = {source.tool for source in slot.sources}
+        found: list[tuple[datetime, datetime]] = []
+        for step, call, _ in self._provenance.results(before=self._before):
+            places = self._provenance.places(step)
+            for number in range(len(places.records)) if call.tool in tools else ():
+                fields = places.fields(number)
+                moments = sorted(each for told in fields.values() if (each := moment(told)) is not None)
+                if len(moments) > 1 and not self._named & {*fields.values()}:
+                    found.append((moments[0], moments[-1]))
+        return found
+
+
+def moment(told: str) -> datetime | None:
+    """A moment with a time of day; None where it is none."""
+    try:
+        found = datetime.fromisoformat(told.strip()) if ":" in told else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=None) if found is not None else None
