@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("openai", reason="needs the extra `compile`")
 
-from bylaw.answering import request
+from bylaw.answering import patience
 from bylaw.answering.request import RequestReader
 from bylaw.llm.source import open_chat
 from bylaw.pack import load_pack
@@ -68,13 +68,15 @@ def test_a_model_that_fails_makes_the_call_asked_about(how: str) -> None:
 def test_a_model_that_is_down_is_not_waited_for_again_and_again(model: Sleepy, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RequestReader(open_chat("m"), patience=0.2)
     shield = Shield(PACK, requests=reader)
-    for number in range(request.FAILURES):
+    for number in range(patience.FAILURES):
         asked(shield, f"hold {number}")
     known = reader.queries
     assert "did not answer lately" in asked(shield, "hold again").feedback
     assert reader.queries == known, "asked although it is down"
-    monkeypatch.setattr(request.time, "monotonic", lambda: time.perf_counter() + 1e9)
-    reader._patience = 60.0
+    monkeypatch.setattr(patience.time, "monotonic", lambda: time.perf_counter() + 1e9)
+    asking = reader._asking  # pyright: ignore[reportPrivateUsage]
+    assert asking is not None
+    asking._patience = 60.0  # pyright: ignore[reportPrivateUsage]
     assert "the request does not ask for this" in asked(shield, "quick").feedback, "asked again after a while"
     assert "quick" in model.asked[-1]
 
