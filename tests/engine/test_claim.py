@@ -79,8 +79,10 @@ def test_what_states_a_value(field: Field, value: Any, text: str, wanted: bool) 
 WORDS = ("C07", "gold", "basic_economy", "silver-2", "a1", "x")
 PIECES = (
     *WORDS, "GOLD", "golden", " ", "_", "-", ".", "c07", "C070", "$", "2024-05-21", "May", "may", "21", "5/21", "045",
-    "45.50", ",", "\n",
+    "45.50", ",", "\n", "on a payment plan", "No payment plan", "highest level", "silver",
 )  # fmt: skip
+CARD = Field("card", "enum", ("gold", "silver"), claims=(("gold", ("silver", "golden card")), ("silver", ("gold",))))
+"""Words of one value stand within those of another."""
 
 
 @examples(200)
@@ -90,6 +92,9 @@ PIECES = (
             *((Field("id"), word) for word in WORDS),
             (TIER, UNSEEN),
             (TIER, "gold"),
+            (PLAN, UNSEEN),
+            (CARD, UNSEEN),
+            (CARD, "gold"),
             (Field("day", "date"), date(2024, 5, 21)),
             (Field("sum", "money"), Decimal("45.50")),
             (Field("sum", "money"), Decimal("45")),

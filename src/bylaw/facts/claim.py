@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
 from bylaw.text.day import MONTHS
@@ -72,8 +72,8 @@ class Form(NamedTuple):
     pattern: str
     has: tuple[str, ...]
     """What every match in an ASCII text has in it, in lower case."""
-    is_word: bool = False
-    """It is stated by that one word standing there as a word, and by nothing else."""
+    by: Literal["pattern", "word", "phrase"] = "pattern"
+    """What states it in an ASCII text: a match; or just what it has, by itself or within other words too."""
 
 
 def _stated(forms: tuple[Form, ...], text: str) -> str | None:
@@ -84,23 +84,26 @@ def _stated(forms: tuple[Form, ...], text: str) -> str | None:
         forms = tuple([form for form in forms if all(part in lower for part in form.has)])
         if not forms:
             return None
-        if len(forms) == 1 and forms[0].is_word:
-            word = forms[0].has[0]
-            start = _place_of(word, lower)
-            return None if start is None else text[start : start + len(word)]
+        if all(form.by != "pattern" for form in forms):
+            # Of those that begin at one place, the first form counts, as in a pattern of all of them.
+            found = [(_place_of(form, lower), order) for order, form in enumerate(forms)]
+            start, order = min(found)
+            return None if start == len(text) else text[start : start + len(forms[order].has[0])]
     match = _compile(forms).search(text)
     return match[0] if match else None
 
 
-def _place_of(word: str, text: str) -> int | None:
-    """Where a word stands in a text with nothing before or after it that could be part of it."""
+def _place_of(form: Form, text: str) -> int:
+    """Where a word stands in a text with nothing before or after it that could be part of it, or a phrase at all; the
+    text's end where it does not."""
+    word = form.has[0]
     start = text.find(word)
-    while start >= 0:
+    while start >= 0 and form.by == "word":
         around = text[start - 1 : start] + text[start + len(word) : start + len(word) + 1]
         if not any(each.isalnum() or each == "_" for each in around):
-            return start
+            break
         start = text.find(word, start + 1)
-    return None
+    return start if start >= 0 else len(text)
 
 
 _forms_of: dict[tuple[int, type, Any], tuple[Field, tuple[Form, ...]]] = {}
@@ -143,14 +146,15 @@ def _forms(field: Field, value: Any) -> Iterator[Form]:
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in field.claims:
         if claimed == name:
-            yield from (Form(re.escape(phrase), (_plain(phrase),)) for phrase in phrases)
+            for phrase in phrases:
+                yield Form(re.escape(phrase), (_plain(phrase),), "phrase" if phrase and phrase.isascii() else "pattern")
     match field.type:
         case "string" | "enum":
             if len(name) > 1:
                 parts = [part for part in _GAPS.split(name) if part]
                 loose = r"[\s_-]+".join(map(re.escape, parts))
                 is_word = len(parts) == 1 and name.isascii() and name.isalnum()
-                yield Form(rf"(?<!\w){loose}(?!\w)", tuple(map(_plain, parts)), is_word)
+                yield Form(rf"(?<!\w){loose}(?!\w)", tuple(map(_plain, parts)), "word" if is_word else "pattern")
         case "money" | "number":
             yield from _amounts(value)
         case "date":
