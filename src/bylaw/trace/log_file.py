@@ -50,14 +50,22 @@ class RemoteFile(Struct, frozen=True):
 LogFile = Path | RemoteFile
 
 
-class _Remote(io.RawIOBase):
-    """A file of fsspec's as Python's own streams are; what a storage raises becomes an `OSError`."""
+class StreamOver(io.RawIOBase):
+    """What is read of another stream, and closed with it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _Remote(StreamOver):
+    """A file of fsspec's as Python's own streams are; what a storage raises becomes an `OSError`."""
 
     def seekable(self) -> bool:
         return True
@@ -67,10 +75,6 @@ class _Remote(io.RawIOBase):
 
     def tell(self) -> int:
         return self._stream.tell()
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
 
     def readinto(self, buffer: Any) -> int:
         try:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.identity import agent_of_file
-from bylaw.trace.log_file import LogFile, open_bytes, size_of
+from bylaw.trace.log_file import LogFile, StreamOver, open_bytes, size_of
 from bylaw.trace.zstd import MAGIC as _ZSTD
 from bylaw.trace.zstd import Unzstd
 
@@ -159,19 +159,12 @@ class Source(Struct, frozen=True, dict=True):
         return b"".join(pieces).removeprefix(_BOM), why
 
 
-class _Slice(io.RawIOBase):
+class _Slice(StreamOver):
     """The next `size` bytes of a stream."""
 
     def __init__(self, stream: "io.BufferedReader[Any]", size: int) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._left = size
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
 
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(min(len(buffer), self._left))
@@ -180,36 +173,26 @@ class _Slice(io.RawIOBase):
         return len(data)
 
 
-class _Gunzip(io.RawIOBase):
+class _Gunzip(StreamOver):
     """A gzip stream that gives all it holds before it fails; `gzip` drops what it had when the end is missing."""
 
     def __init__(self, packed: "io.BufferedReader[Any]") -> None:
-        self._packed = packed
+        super().__init__(packed)
         self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._rest = b""
         self._fault: zlib.error | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        self._packed.close()
-        super().close()
 
     def readinto(self, buffer: Any) -> int:
         while True:
             if self._unpack.eof:
                 # Another member may follow, or zeros that pad the last one.
-                self._rest = (self._unpack.unused_data or self._packed.read(CHUNK)).lstrip(b"\0")
+                self._rest = (self._unpack.unused_data or self._stream.read(CHUNK)).lstrip(b"\0")
                 if not self._rest:
                     return 0
                 self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
             if self._fault is not None:
                 raise self._fault
-            given = self._rest or self._packed.read(CHUNK >> 2)
+            given = self._rest or self._stream.read(CHUNK >> 2)
             data = self._decompress(given, len(buffer))
             if data:
                 buffer[: len(data)] = data

@@ -5,17 +5,18 @@ import io
 from typing import Any
 
 from bylaw.errors import FormatError
+from bylaw.trace.log_file import StreamOver
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
 """Packed bytes taken at a time: even where they unpack as far as zstd can, to 64 MB, memory stays small."""
 
 
-class Unzstd(io.RawIOBase):
+class Unzstd(StreamOver):
     """A zstd stream, frame after frame, that gives all it holds before it fails."""
 
     def __init__(self, packed: "io.BufferedReader[Any]", place: str) -> None:
-        self._packed = packed
+        super().__init__(packed)
         try:
             module: Any = importlib.import_module("zstandard")
         except ModuleNotFoundError:
@@ -27,18 +28,11 @@ class Unzstd(io.RawIOBase):
         self._unpack: Any = None
         self._ready = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._packed.close()
-        super().close()
-
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
             if self._fault is not None:
                 raise OSError(f"zstd: {self._fault}") from self._fault
-            given = self._packed.read(_PIECE)
+            given = self._stream.read(_PIECE)
             if not given:
                 if self._unpack is not None:
                     raise EOFError("zstd")
