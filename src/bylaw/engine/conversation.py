@@ -204,15 +204,10 @@ class Conversation:
         self._begin("agent", time)
         if id and self._script.waits_for(id):
             raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
-        self._script.call(tool, given, id, agent=agent)
-        call = self._script.events[-1]
-        assert isinstance(call, Call)
-        if fault:
-            call = self._script.events[-1] = replace(call, fault=fault)
-        if self._vouched:
-            self._script.mark(context=self._vouched)
-            call = self._script.events[-1]
-            assert isinstance(call, Call)
+        call = self._script.call(tool, given, id, agent=agent)
+        if fault or self._vouched:
+            call = replace(call, fault=fault, context=self._vouched or None)
+            self._script.events[-1] = self._script.open[len(self._script.events) - 1] = call
             self._vouched = {}
         self._judged = self.session.judge(call)
         return self._judged

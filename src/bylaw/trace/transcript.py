@@ -75,12 +75,13 @@ class Transcript:
         if not (has_words and whole):
             self.events.append(Message("user", "", self.turn, agent, self.time, captured=False))
 
-    def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
+    def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
         """A tool call in the current turn, its arguments as they were recorded."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self.open[len(self.events)] = call
         self.events.append(call)
+        return call
 
     def answer(
         self,
