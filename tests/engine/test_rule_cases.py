@@ -51,7 +51,8 @@ def run(root: Path, cases: str) -> list[tuple[str, str, str, bool]]:
         ("{user: 'Yes, if it is free.', want: open}", "open", "open"),
         ("{agent: 'Shall I look it up?', user: 'Yes.', want: open}", "open", "open"),
         ("{agent: null, user: Ship it.}", "broken", "broken"),
-        ("{user: null}", "broken", "broken"),
+        # Where no word of the user's is known, nobody can tell what they said.
+        ("{user: null, want: open}", "open", "open"),
         ("{user: 'Yes, do it.', want: kept}", "kept", "kept"),
         ("{call: {ship: {order_id: O2}}, want: open}", "open", "open"),
         ("{events: [{user: Hello.}], want: kept}", "kept", "kept"),

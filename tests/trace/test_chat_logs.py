@@ -138,9 +138,11 @@ def test_content_in_parts_becomes_text_and_other_data_stays_json(tmp_path):
     assert [event.value() for event in found.events[2:]] == [{"x": 1}, {"x": [1, 2]}]
 
 
-def test_null_content_says_nothing(tmp_path):
-    found = conversation(tmp_path, {"role": "assistant", "content": None}, {"role": "user", "content": None})
-    assert found.events == []
+@pytest.mark.parametrize("more", [{}, {"more": 1}])
+def test_null_content_of_the_users_was_not_recorded(tmp_path, more):
+    null = {"content": None, **more}
+    found = conversation(tmp_path, {"role": "assistant", **null}, {"role": "user", **null})
+    assert [(each.by, each.text, each.captured) for each in found.events] == [("user", "", False)]
 
 
 def test_a_message_in_parts_is_its_text(tmp_path):

@@ -97,7 +97,7 @@ def test_plain_results_answer_the_calls_that_all_ways_join_them_to(listed: list[
 @given(some.lists(messages, max_size=6), some.booleans())
 @examples(170)
 def test_plain_lines_read_as_all_lines_do(listed: list[dict[str, Any]], is_plain: bool) -> None:
-    more = [] if is_plain else [{"role": "user", "content": None, "nobody knows": 1}]
+    more = [] if is_plain else [{"role": "assistant", "content": "", "nobody knows": 1}]
     record = Record(msgspec.json.encode({"id": "a", "messages": [*listed, *more]}), 0)
     source, transcript = Source(Path("log.jsonl")), Transcript()
     if fault := put(listed, transcript, by_all_ways=True):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from bylaw.consent.answer import figures, may_take_back
 from bylaw.consent.argument import MOST, Argument, Terms, arguments
+from bylaw.consent.asking import may_ask
 from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
@@ -28,7 +29,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
 from bylaw.text.number import numbers
 from bylaw.text.sentence import sentences
-from bylaw.trace.event import Event
+from bylaw.trace.event import Call, Event
 
 _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
@@ -60,6 +61,7 @@ class Consents:
         deeds: Deeds | None = None,
     ) -> None:
         self._terms, self._words = terms or Terms(), words or CardWords()
+        self._events = events
         self._cards = Cards(events, self._words)
         self._talk = Talk(events)
         self._records = Records(events)
@@ -88,12 +90,28 @@ class Consents:
         if self._talk.has_gap and found.value is False and found.reason not in ("declined", "spent"):
             # What was put, or agreed to, may lie in what was not recorded.
             return Consent(None, "unrecorded")
+        if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
+            return Consent(None, "unanswered", asked)
         return found
+
+    def _asked_at(self, found: Consent, before: int) -> int | None:
+        """Step of a question whose answer does not stand among the user's words: what a tool asked, or nobody answered
+        here. After a no, or a yes that was spent, it is a later one."""
+        since = {"declined": found.answered_at, "spent": found.spent_by}.get(found.reason)
+        since = -1 if since is None else since
+        asked = self._talk.asked_since(since)
+        if asked is not None:
+            return asked
+        tools = self._ledger.schema.tools
+        calls = ((step, self._events[step]) for step in range(before - 1, since, -1))
+        return next((at for at, call in calls if type(call) is Call and may_ask(call, tools.get(call.tool))), None)
 
     def _found_in_talk(self, call: CallRecord, basis: Basis, *, has_card: bool) -> Consent:
         exchanges = self._talk.exchanges
         if not any(each.told for each in exchanges) and basis != "requested":
-            # Whatever its arguments are, nobody agreed where nothing was put.
+            # Whatever its arguments are, nobody agreed where nothing was put; unless a yes shows that something was.
+            if any(each.is_lone_yes for each in exchanges):
+                return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
         if call.call.fault or not exchanges:
             return Consent(None, "unrecorded")

@@ -45,6 +45,11 @@ class Exchange:
         return any(hidden(text) or quotes(text) for _, text in self.told)
 
     @once
+    def is_lone_yes(self) -> bool:
+        """Whether nothing was put that a plain yes is to: the user's last message is one, all the same."""
+        return not self.told and len(self.answer) > 1 and Exchange((), self.answer[-1:]).said == "yes"
+
+    @once
     def closing(self) -> str:
         """The agent's last message in it, without what white space tells."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
@@ -138,7 +143,8 @@ class Talk:
         self.has_gap = False
         """Whether something was said before that was not recorded."""
         self.is_lost = True
-        """Whether it is not known what was said last: nothing was recorded, or nothing since a message that was not."""
+        """Whether it is not known what was said last: nothing of the user's was recorded, or nothing since a message
+        that was not."""
         self.exchanges: list[Exchange] = []
 
     def read(self, before: int) -> None:
@@ -170,6 +176,11 @@ class Talk:
         told = [(step, each.text) for step, each in beside if type(each) is Message and each.by == "agent"]
         return [*self._agent, *((step, text) for step, text in told if text.strip())]
 
+    def asked_since(self, step: int) -> int | None:
+        """Step of the last question after a step that the agent put and nobody answered in words."""
+        asked = (at for at, text in reversed(self._agent) if at > step and Put([text]).questions)
+        return next(asked, None)
+
     def adds_to(self, last: Exchange, said: Sequence[Utterance]) -> bool:
         """Whether the agent told a sum or a day after the answer that it had not told before."""
         since = Passage(each.words for _, text in said for each in sentences(text))
@@ -185,10 +196,11 @@ class Talk:
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)
-        self.is_lost = self.is_lost and self.has_gap and not (self._agent and message.by == "user")
         if message.by != "user":
             self._agent.append(each)
-        elif self._agent or not self.exchanges:
+            return
+        self.is_lost = self.is_lost and self.has_gap and not self._agent
+        if self._agent or not self.exchanges:
             self.exchanges.append(Exchange(self._agent, (each,)))
             self._agent = []
         else:

@@ -133,6 +133,9 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "perhaps_spent":
             earlier = f"the call at step {why.get('spent_by')} may have done what the user agreed to"
             return f"whether the yes at step {answered} was spent is open: {earlier}"
+        case "unanswered" if answered is None:
+            asked = f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
+            return f"whether the user agreed is open: {asked}"
         case "unanswered":
             return f"whether the user agreed is open: the answer at step {answered} is not a plain yes to one question"
         case "unread":

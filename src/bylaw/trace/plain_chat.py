@@ -63,7 +63,7 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
         by: Party = "user" if role == "user" else "agent"
         if content and not content.isspace():
             add(Message(by, content, turn, "", time))
-        elif content is not None and by == "user" and not message.tool_calls:
+        elif by == "user" and not message.tool_calls:
             transcript.hear("")
         if message.tool_calls is None:
             continue

@@ -73,7 +73,11 @@ class Transcript:
         if has_words:
             self.say("user", text, agent)
         if not (has_words and whole):
-            self.events.append(Message("user", "", self.turn, agent, self.time, captured=False))
+            self.leave_out("user", agent)
+
+    def leave_out(self, by: Party = "agent", agent: str = "") -> None:
+        """A message whose words were not recorded."""
+        self.events.append(Message(by, "", self.turn, agent, self.time, captured=False))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
         """A tool call in the current turn, its arguments as they were recorded."""

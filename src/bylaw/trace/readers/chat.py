@@ -114,6 +114,8 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
                 _follow_parts(transcript, message, by, position)
+            elif by == "user" and not message.tool_calls:
+                transcript.hear("", agent)
             if message.refusal and by == "agent":
                 transcript.say("agent", message.refusal, agent)
             if message.tool_calls:
