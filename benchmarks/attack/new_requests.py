@@ -108,7 +108,8 @@ def main() -> int:
             told["question and a look, follow"] = count(given.file, "follow", again)
             if given.llm:
                 write_meanings(given.meanings, again.meanings)
-            reader.unanswered |= again.unanswered
+            # Where nobody looked, code decides.
+            told["question and a look, follow"]["not_looked_at"] = len(again.unanswered)
         if reader.unanswered:
             print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
             return 1

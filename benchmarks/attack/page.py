@@ -22,6 +22,8 @@ AFTER = HERE / "requests_after.yaml"
 FOURTH = HERE / "requests_fourth.yaml"
 PRACTICE = HERE / "requests_practice.yaml"
 FIFTH = HERE / "requests_fifth.yaml"
+SIXTH = HERE / "requests_sixth.yaml"
+MEANINGS = HERE.parent / "recorded" / "request-meanings.jsonl"
 ANSWERED = "question, follows"
 BY_WORDS = "words, follows"
 
@@ -172,10 +174,11 @@ def main() -> None:
         verdicts = pool.submit(printed, sys.executable, str(HERE.parent / "provenance_law.py"), "--count", "50")
     found: dict[str, Any] = counting.result()
     tried: list[dict[str, Any]] = trying.result()
+    looks = {str(SIXTH): ["--meanings", str(MEANINGS)]}
     forty = {
         file: told(sys.executable, str(HERE / "new_requests.py"), file)
-        | (told(sys.executable, str(HERE / "new_requests.py"), file, *more) if more else {})
-        for file in (str(HERE / "requests.yaml"), *map(str, (BY_ANOTHER, AFTER, FOURTH, PRACTICE, FIFTH)))
+        | (told(sys.executable, str(HERE / "new_requests.py"), file, *more, *looks.get(file, ())) if more else {})
+        for file in (str(HERE / "requests.yaml"), *map(str, (BY_ANOTHER, AFTER, FOURTH, PRACTICE, FIFTH, SIXTH)))
     }
     setting = ANSWERED if ANSWERED in found else BY_WORDS
     whole = found[setting]["whole"]
@@ -214,6 +217,9 @@ def main() -> None:
         "practice": counted(forty[str(PRACTICE)]),
         "fifth": counted(forty[str(FIFTH)]),
         "fifth_wrong": gone_wrong({name: each for name, each in forty[str(FIFTH)].items() if "question" in name}),
+        "sixth": counted(forty[str(SIXTH)]),
+        "sixth_wrong": gone_wrong({name: each for name, each in forty[str(SIXTH)].items() if "question" in name}),
+        "not_looked_at": str(forty[str(SIXTH)].get("question and a look, follow", {}).get("not_looked_at", "all")),
         "most": f"{1 - whole['no_call_to_stop'] / whole['attacks_succeeded']:.1%}",
         "costs": costs(speed),
         "prefixes": prefixes.result(),
