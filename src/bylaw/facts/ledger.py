@@ -20,6 +20,7 @@ from bylaw.facts.entity import UNDECLARED, Between, Entity, Key, NoValue
 from bylaw.facts.observation import Sighting, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
+from bylaw.facts.result_field import is_cut
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.value import key_of
@@ -87,7 +88,12 @@ class Ledger:
         """Steps that bear a time, with it, as far as was looked."""
         self._events: list[Event] = []
         self._lost: list[int] = []
-        """Steps of results that were not captured, as far as was looked."""
+        """Steps of results that were not captured or were cut off, as far as was looked."""
+        self._open: set[int] = set()
+        """The calls of the turn that was looked at last that have no result yet."""
+        self._open_turn = -1
+        self._left: list[int] = []
+        """Calls that had none when the next turn began."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -347,15 +353,31 @@ class Ledger:
 
     def is_whole_before(self, step: int) -> bool:
         """Whether every message of the user and every result before a step is there: what was not found is new."""
-        self._captured_until(step)
-        return self.has_heard_all(step) and not any(lost < step for lost in self._lost)
+        has_results = not self.unanswered(step) and not any(lost < step for lost in self._lost)
+        return has_results and self.has_heard_all(step)
 
-    def _captured_until(self, step: int) -> None:
-        for place in range(self._looked_for_lost, min(step, len(self._events))):
+    def unanswered(self, step: int) -> list[CallRecord]:
+        """The calls of turns before the one that begins at a step that had no result by then: none was recorded."""
+        self._look_for_lost(step)
+        waiting = (self.calls[place] for place in (*self._left, *self._open) if place < step)
+        return [made for made in waiting if made.delivered is None or made.delivered >= step]
+
+    def _look_for_lost(self, step: int) -> None:
+        end = min(step, len(self._events))
+        for place in range(self._looked_for_lost, end):
             event = self._events[place]
-            if isinstance(event, Result) and not event.captured:
-                self._lost.append(place)
-        self._looked_for_lost = max(self._looked_for_lost, min(step, len(self._events)))
+            if type(event) is Result:
+                self._open.discard(-1 if event.call is None else event.call)
+                if not event.captured or is_cut(event.text):
+                    self._lost.append(place)
+                continue
+            if event.turn != self._open_turn:
+                self._left += sorted(self._open)
+                self._open.clear()
+                self._open_turn = event.turn
+            if type(event) is Call and not event.refused:
+                self._open.add(place)
+        self._looked_for_lost = max(self._looked_for_lost, end)
 
     def has_heard_since(self, step: int, before: int) -> bool:
         """Whether all that the user said after one step and before another is there."""

@@ -64,6 +64,9 @@ def fields_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+_MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
+
+
 def number_forms(text: str) -> tuple[str, ...]:
     """The number that a whole field is, as it is told without noughts and without its currency: `£96.00`."""
     try:
@@ -71,6 +74,16 @@ def number_forms(text: str) -> tuple[str, ...]:
     except ValueError:
         amount = amount_of(text)
     return () if amount is None else (canonical(float(amount)), str(amount))
+
+
+def is_cut(text: str) -> bool:
+    """Whether a result is not there as it came: data that breaks off, or a mark in its place such as `[REDACTED]`."""
+    bare = text.strip()
+    if bare[:1] not in ("{", "["):
+        return _MARK.fullmatch(bare) is not None
+    if _decoded(bare) is not None:
+        return False
+    return _MARK.fullmatch(bare) is not None or isinstance(parse_result(bare), str)
 
 
 def _decoded(text: str) -> Any:
