@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from bylaw.audit.line import encode
 from bylaw.audit.private import Private, WatchedWorld, collect
+from bylaw.audit.respelled import respelled
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.wording import policy_words, rule_words
@@ -140,7 +141,7 @@ class Redaction:
                     fact = missing.fact
                     if missing.claim and fact.field in self.private.fields.get(fact.entity, ()):
                         found.append(((f"{fact.entity}.{fact.field}", missing.claim, fact.field, False), None))
-        return Cover(self, Scrub(found))
+        return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
         """Those names in a result that may be told: a name can itself be a private value."""
