@@ -12,20 +12,52 @@ from bylaw.trace.identity import agent_of_model
 from bylaw.trace.plain_chat import follow_plain
 from bylaw.trace.readers.chat import PLAIN_CONVERSATION, ChatConversation, PlainConversation, follow, text_id
 from bylaw.trace.readers.dialects import read_talk
-from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
+from bylaw.trace.readers.record import ODD, conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "openai"
+_SAME = 16
+"""So many bytes are compared before all are."""
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file."""
-    pieces = conversations_in(source, found.layout, single=found.single)
+    pieces = _without_beginnings(conversations_in(source, found.layout, single=found.single))
     wanted = pieces if found.single else source.wanted(pieces)
     return read_each(source, wanted, lambda record: conversation(source, record))
+
+
+def _without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
+    """The records without those that the very next one goes on from: in a log of requests each has all messages so far,
+    and only the last of a conversation tells how it went on."""
+    held: Record | RecordError | None = None
+    for piece in pieces:
+        if held is not None and not (
+            isinstance(held, Record) and isinstance(piece, Record) and _goes_on_from(piece, held)
+        ):
+            yield held
+        held = piece
+    if held is not None:
+        yield held
+
+
+def _goes_on_from(later: Record, earlier: Record) -> bool:
+    """Whether a record has the same id as one before it, the very same messages, and more of them."""
+    long, short = memoryview(later.raw), memoryview(earlier.raw)
+    if len(long) <= len(short) or long[:_SAME] != short[:_SAME]:
+        return False
+    end = bytes(short).rfind(b"]")
+    if end < _SAME or long[:end] != short[:end] or not bytes(long[end : end + _SAME]).lstrip().startswith(b","):
+        return False
+    try:
+        one, other = _talk(earlier), _talk(later)
+    except ODD:
+        return False
+    id = _id(one, one.metadata or {})
+    return bool(id) and id == _id(other, other.metadata or {})
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
