@@ -58,7 +58,7 @@ class Opened:
         self.faults: list[str] = []
         self.expected: tuple[str, ...] = ()
         """What the browser may say of a server that is away, or refuses."""
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda said: said.type in ("error", "warning") and self._said(said.text))
         page.on("pageerror", lambda fault: self.faults.append(str(fault)))
         page.on("dialog", lambda dialog: self.faults.append(f"dialog {dialog.message}"))
