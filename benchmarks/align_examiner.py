@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 from align_arms import Arm
-from align_questions import held_out_questions
+from align_questions import at_the_desk, held_out_questions
 
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import evaluate, score
-from bylaw.align.knowledge import examine, prompt
+from bylaw.align.knowledge import examine
 from bylaw.align.matcher import Matcher
 from bylaw.align.override import obedience
 from bylaw.align.prompt import pack_named
@@ -97,8 +97,8 @@ class Examiner:
         """Questions on policies of which no stage has learned any, at once and after a thought, at the desk."""
         began = time.monotonic()
         asked = held_out_questions("clinic")[: self.experiment.asked]
-        prompts = [prompt("clinic", question.text, "none", "desk") for question in asked]
-        thoughts = self.experiment.player.recalled(prompts, longest=224)
+        prompts = [at_the_desk("clinic", question.text, "none") for question in asked]
+        thoughts = recalled(self.experiment.player, prompts, longest=224)
         found: dict[str, Any] = {}
         for name, after in (("at once", None), ("after a thought", thoughts)):
             leaning = [yes - no for yes, no in self.experiment.player.chances(prompts, ["Yes", "No"], after)]
@@ -148,6 +148,18 @@ class Examiner:
             "rate": made_up / (stated + made_up) if stated + made_up else 0.0,
             "thoughts_with_one": wrong / thoughts if thoughts else 0.0,
         }
+
+
+def recalled(player: Any, conversations: Sequence[Any], *, longest: int) -> list[str]:
+    """What a model thinks before its next output, closed where it did not close it itself."""
+    dialect, generator = player.dialect, player.generator
+    opened = dialect.tokenizer("<think>", add_special_tokens=False)["input_ids"]
+    prompts = [[*dialect.prompt(messages), *opened] for messages in conversations]
+    found: list[str] = []
+    for start in range(0, len(prompts), generator.slots):
+        part = generator.generate(prompts[start : start + generator.slots], longest=longest)
+        found += [f"<think>{dialect.text(ids).partition('</think>')[0]}</think>\n" for ids in part]
+    return found
 
 
 @cache

@@ -6,9 +6,14 @@ answer: state the policy, then say yes or no. What it says to questions on the o
 
 import random
 
+from bylaw.align.bearing import Saw
 from bylaw.align.dataset import Row, Shape, tools_text
-from bylaw.align.knowledge import Question, Situation, asked_of, prompt, questions, read_questions, working
-from bylaw.align.prompt import pack_named
+from bylaw.align.episode import ChatMessage
+from bylaw.align.knowledge import AskedFacts, Question, Situation, asked_of, questions, read_questions
+from bylaw.align.prompt import PolicyPlace, pack_named, system_message
+from bylaw.align.thought_words import saw_in_words
+from bylaw.align.working import notes_of
+from bylaw.guard import evaluate
 from bylaw.pack import Pack
 
 EACH = 40
@@ -45,9 +50,31 @@ def question_rows(pack: str, shape: Shape, *, each: int = EACH, is_worked: bool 
             answer = "Yes" if one.answer else "No"
             if shape.thoughts:
                 answer = f"<think>{_thought(held, one, known[one] if is_worked else None)}</think>\n{answer}"
-            messages = [*prompt(pack, one.text, shape.policy, "desk"), {"role": "assistant", "content": answer}]
+            messages = [*at_the_desk(pack, one.text, shape.policy), {"role": "assistant", "content": answer}]
             rows.append({"messages": messages, "tools": tools_text(pack), "id": f"question/{policy}/{len(rows)}"})
     return rows
+
+
+def at_the_desk(pack: str, question: str, policy: PolicyPlace) -> list[ChatMessage]:
+    """A question as a caller's words in the agent's own work."""
+    words = f"{question} Answer with Yes or No."
+    return [{"role": "system", "content": system_message(pack, policy)}, {"role": "user", "content": words}]
+
+
+def working(pack: Pack, policy: str, each: Situation) -> tuple[list[str], str]:
+    """What the guard read of a situation and held against what, in words; and why it denies, where it does."""
+    guard, source = pack.guards[policy], AskedFacts(each.facts)
+    done = evaluate(guard, each.arguments, source, tool=each.tool, now=pack.now)[0]
+    notes = notes_of(guard, each.arguments, source, tool=each.tool, now=pack.now)
+    seen: list[Saw] = []
+    for fact in dict.fromkeys(done.reads):
+        entity = pack.schema.entities[fact.entity]
+        if fact.field in entity.fields and fact.key is not None:
+            field = entity.fields[fact.field]
+            held = tuple(note.words for note in notes if note.fact == fact)
+            seen.append(Saw(fact, field, source.read(entity, fact.key, field), held))
+    said = [note.said() for note in notes if note.fact is None]
+    return [*saw_in_words(seen), *said], done.because if done.outcome == "deny" else ""
 
 
 def _thought(pack: Pack, question: Question, about: Situation | None) -> str:

@@ -8,14 +8,12 @@ import pytest
 from bylaw.align.agents import leanings
 from bylaw.align.gold import gold
 from bylaw.align.knowledge import (
-    SHOWN,
     Situation,
     answer,
     examine,
     prompt,
     questions,
     read_questions,
-    shown,
     situations,
 )
 from bylaw.align.prompt import pack_named
@@ -96,17 +94,3 @@ def test_the_policy_stands_in_the_prompt_where_it_should() -> None:
     question = questions()[0]
     assert "Harbour Street Clinic: handbook" in prompt("clinic", question.text, "context")[0]["content"]
     assert "handbook for the front desk" not in prompt("clinic", question.text, "none")[0]["content"]
-
-
-def test_questions_shown_before_another_give_nothing_away() -> None:
-    asked = {question.text for question in questions()}
-    for question in questions()[::7]:
-        others = shown("clinic", question.text)
-        assert len(others) == SHOWN
-        assert sum(one.answer for one in others) == SHOWN // 2
-        assert question.policy not in {one.policy for one in others}
-        assert not asked & {one.text for one in others}
-    messages = prompt("clinic", question.text, "none", "shown")
-    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * SHOWN, "user"]
-    assert messages[-1]["content"] == question.text
-    assert {message["content"] for message in messages if message["role"] == "assistant"} == {"Yes", "No"}

@@ -124,23 +124,25 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "why"), BAD, ids=[why for _, why in BAD])
-def test_a_bad_line_is_reported_with_its_place_and_the_others_are_scored(bad: Any, why: str) -> None:
+def test_a_bad_line_is_reported_with_its_place_and_the_others_are_scored(
+    bad: Any, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = bad if isinstance(bad, bytes) else _line({"of": bad})
     good = _line({})
-    out, err = io.BytesIO(), io.StringIO()
-    status = score_lines(io.BytesIO(b"\n".join([good, line.strip(), good])), out, name="turns.jsonl", stderr=err)
+    out = io.BytesIO()
+    status = score_lines(io.BytesIO(b"\n".join([good, line.strip(), good])), out)
     first, second, third = map(json.loads, out.getvalue().splitlines())
     assert status == 3
     assert first["total"] == third["total"] == 5
-    assert second["error"].startswith("turns.jsonl:2: not a turn: ")
+    assert second["error"].startswith("<stdin>:2: not a turn: ")
     assert why in second["error"].lower() or why in second["error"]
-    assert f"bylaw: BY102 {second['error']}" in err.getvalue()
+    assert f"bylaw: BY102 {second['error']}" in capsys.readouterr().err
 
 
 def test_a_deeply_nested_line_is_refused_not_fatal() -> None:
     deep = b'{"required": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     out = io.BytesIO()
-    assert score_lines(io.BytesIO(deep + b"\n" + _line({})), out, stderr=io.StringIO()) == 3
+    assert score_lines(io.BytesIO(deep + b"\n" + _line({})), out) == 3
     assert b"error" in out.getvalue().splitlines()[0]
 
 

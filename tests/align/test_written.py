@@ -9,7 +9,7 @@ import pytest
 from bylaw.align.bearing import Bearing
 from bylaw.align.check import check
 from bylaw.align.grader import Gold, Grader
-from bylaw.align.judge import ModelJudge, ModelReader
+from bylaw.align.judge import ModelJudge
 from bylaw.align.matcher import Matcher
 from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request
@@ -160,20 +160,14 @@ class Judging:
         return [Answer(json.dumps(self.answer)) for _ in requests]
 
 
-def test_a_model_may_read_thoughts_and_mark_replies_in_the_matchers_place() -> None:
-    chat = Judging({"analysis": "a", "stated": [1, 2, 1], "made_up": ["Visits are free on Fridays."]})
-    reader = ModelReader(PACK, chat)
+def test_a_model_may_mark_replies_in_the_slots_place() -> None:
     gold = Gold(("confirm-before-change", "one-change-at-a-time"), {"text": "Shall I?"})
     judge = Judging({"analysis": "a", "mark": 7.5})
-    found = Grader(PACK, reader=reader, judge=ModelJudge(judge)).grade("<think>x</think>Shall I do it?", gold)
-    assert (found.policy_recall, found.hallucination, found.turn) == (1, pytest.approx(1 / 3), 1.5)
-    assert "Every change is announced" in chat.asked[0].messages[0].content
-    assert not [name for name in PACK.policies if "-" in name and name in chat.asked[0].messages[0].content]
+    found = Grader(PACK, judge=ModelJudge(judge)).grade("<think>x</think>Shall I do it?", gold)
+    assert found.turn == 1.5
     assert "Shall I do it?" in judge.asked[0].messages[0].content
 
 
 def test_a_judge_that_cannot_be_read_gives_no_reward() -> None:
     with pytest.raises(ChatError, match="cannot be read"):
-        ModelReader(PACK, Judging({"stated": "all"})).mentions("x")
-    with pytest.raises(ChatError, match="names policy 99"):
-        ModelReader(PACK, Judging({"analysis": "", "stated": [99], "made_up": []})).mentions("x")
+        ModelJudge(Judging({"mark": "all"}))("due", "given")

@@ -1,16 +1,15 @@
 """`bylaw align score --rows`: answers in, one JSON line each; what each is worth beside its row of `rl.jsonl` out."""
 
-import sys
 from collections.abc import Sequence
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.align.grader import Grader, gold_of
-from bylaw.align.lines import Failure
+from bylaw.align.lines import each_line
 from bylaw.align.reward import Reward
-from bylaw.errors import BylawError, RecordError
+from bylaw.errors import RecordError
 
 Row = dict[str, Any]
 
@@ -26,38 +25,20 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """With `task`, which turn."""
 
 
-_encoder = msgspec.json.Encoder()
-
-
-def score_answers(
-    stdin: BinaryIO,
-    stdout: BinaryIO,
-    rows: Sequence[Row],
-    grader: Grader,
-    *,
-    name: str = "<stdin>",
-    stderr: TextIO | None = None,
-) -> int:
+def score_answers(stdin: BinaryIO, stdout: BinaryIO, rows: Sequence[Row], grader: Grader) -> int:
     """Score every answer; the exit status, 3 where one failed. A bad line gives a line with `error`."""
     places = {(str(row.get("task")), row.get("turn")): row for row in rows}
-    status = 0
-    for number, line in enumerate(stdin, start=1):
-        found: Reward | Failure
-        try:
-            said = _read(line, f"{name}:{number}")
-            found = grader.grade(said.answer, gold_of(_row(said, number, rows, places, f"{name}:{number}")))
-        except BylawError as error:
-            status = 3
-            found = Failure(str(error))
-            print(f"bylaw: {error.code} {error}", file=stderr or sys.stderr)
-        stdout.write(_encoder.encode(found) + b"\n")
-    stdout.flush()
-    return status
+
+    def scored(line: bytes, number: int, place: str) -> Reward:
+        said = _read(line, place)
+        return grader.grade(said.answer, gold_of(_row(said, number, rows, places, place)))
+
+    return each_line(stdin, stdout, scored)
 
 
 def _read(line: bytes, place: str) -> Answer:
     try:
-        return msgspec.json.decode(line.removeprefix(b"\xef\xbb\xbf"), type=Answer)
+        return msgspec.json.decode(line, type=Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = 'a line is {"answer": "...", "row": 1}'
         raise RecordError(f"not an answer: {error}", place=place, hint=hint) from None

@@ -303,30 +303,12 @@ def _question(pack: Pack, events: Sequence[Event], span: Span, serving: Serving)
     return "ask" if any(len(said & set(_words(q))) >= 2 for q in _questions(pack, open_before)) else "other"
 
 
-_PLAIN = {
-    "the",
-    "a",
-    "an",
-    "is",
-    "are",
-    "will",
-    "do",
-    "does",
-    "you",
-    "your",
-    "to",
-    "for",
-    "of",
-    "it",
-    "in",
-    "on",
-    "want",
-}
+_PLAIN = "the a an is are will do does you your to for of it in on want"
 
 
 def _words(text: str) -> list[str]:
     words = "".join(letter if letter.isalpha() else " " for letter in text.lower()).split()
-    return [word for word in words if word not in _PLAIN]
+    return [word for word in words if word not in _PLAIN.split()]
 
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:

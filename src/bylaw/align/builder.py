@@ -129,7 +129,7 @@ def _left_out(
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):
         return why
-    standing = auditor.standing(trajectory, file)
+    standing = auditor.judged(trajectory, file).standing()
     if standing.flagged and "flagged" not in keep:
         return f"flagged: {standing.flagged[0]}"
     if standing.open and "open" not in keep:

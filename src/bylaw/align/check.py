@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.matcher import Reader
+from bylaw.align.matcher import Matcher
 from bylaw.align.stem import values_in
 from bylaw.pack import Pack
 
@@ -31,7 +31,7 @@ class Checked(Struct, frozen=True):
         return not self.missing
 
 
-def check(pack: Pack, thought: str, found: Bearing, reader: Reader, said: str = "") -> Checked:
+def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
     """Check a thought against what bears on its turn. `said` is the conversation, for the values it showed."""
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)

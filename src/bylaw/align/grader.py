@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.align.history import events_of, text_of
-from bylaw.align.matcher import Matcher, Reader
+from bylaw.align.matcher import Matcher
 from bylaw.align.output import Output, read_output
 from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.align.slot import Slot, f1
@@ -63,13 +63,12 @@ class Grader:
         self,
         pack: Pack,
         *,
-        reader: Reader | None = None,
         judge: Judge | None = None,
         switches: Switches = FLOOR,
         terms: Collection[Term] = TERMS,
     ) -> None:
         self._pack = pack
-        self._reader = reader or Matcher(pack)
+        self._reader = Matcher(pack)
         self._judge = judge
         self._switches = switches
         self._terms = frozenset(terms)

@@ -1,25 +1,15 @@
-"""A model in the place of the matcher and of the slots: the paper's way to find B and C, and to mark replies."""
+"""A model in the place of the slots: the paper's way to mark replies."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
-from bylaw.align.matcher import Mentions
 from bylaw.align.written import request
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import ChatError
-from bylaw.pack import Pack
 
 _Shape = TypeVar("_Shape")
-
-
-class Found(Struct, frozen=True):
-    """What a model finds in a thought."""
-
-    analysis: str
-    stated: list[int]
-    made_up: list[str]
 
 
 class Mark(Struct, frozen=True):
@@ -27,30 +17,6 @@ class Mark(Struct, frozen=True):
 
     analysis: str
     mark: Annotated[float, Meta(ge=0, le=10)]
-
-
-class ModelReader:
-    """Reads thoughts by asking a model; a `Reader`, as the matcher is."""
-
-    def __init__(self, pack: Pack, chat: Chat) -> None:
-        self._chat = chat
-        self._policies = [policy for policy in pack.policies.values() if policy.kind != "knowledge"]
-        # Numbers, not ids: an id tells what its policy is about before the thought does.
-        self._listed = "\n".join(f"{place}. {each.definition}" for place, each in enumerate(self._policies, 1))
-
-    def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """B and C of a thought."""
-        return self.mentions_of([thought])[0]
-
-    def mentions_of(self, thoughts: Sequence[str]) -> list[Mentions]:
-        """B and C of many thoughts, asked for together."""
-        asked = [request("mentions", Found, {"policies": self._listed, "thought": thought}) for thought in thoughts]
-        return [self._read(*pair) for pair in zip(asked, _ask(self._chat, asked, Found), strict=True)]
-
-    def _read(self, asked: Request, found: Found) -> Mentions:
-        if wrong := [number for number in found.stated if not 1 <= number <= len(self._policies)]:
-            raise ChatError(f"the model names policy {wrong[0]} of {len(self._policies)}", place=asked.key)
-        return Mentions(frozenset(self._policies[number - 1].id for number in found.stated), tuple(found.made_up))
 
 
 class ModelJudge:

@@ -5,22 +5,18 @@ each policy are answered with yes, so a model that always says the same, or that
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from itertools import product
 from pathlib import Path
-from statistics import mean
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import yaml
 from msgspec import Struct
 
-from bylaw.align.bearing import Saw
 from bylaw.align.episode import ChatMessage
-from bylaw.align.prompt import PolicyPlace, pack_named, system_message
-from bylaw.align.thought_words import saw_in_words
-from bylaw.align.working import notes_of
+from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.errors import UsageError
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
@@ -44,11 +40,6 @@ ARGUMENTS = {
     "valid_until": "2026-01-01",
 }
 """What a call has beside what a question tells."""
-Form = Literal["plain", "desk", "shown"]
-SHOWN = 4
-"""Questions with their answers before the one that is asked, in the form `shown`."""
-Judge = Callable[[Sequence[list[ChatMessage]]], list[float]]
-"""For each conversation the log-probability of `Yes` less that of `No` as the next word."""
 
 
 class Question(Struct, frozen=True):
@@ -69,11 +60,9 @@ class Known(Struct, frozen=True):
     balanced: float
     """At the threshold that is the median over all questions: what it knows, whatever its leaning to yes or no."""
     by_policy: dict[str, float]
-    calibrated: float | None = None
-    """At the threshold that questions without content give, where these were asked."""
 
 
-class _Facts:
+class AskedFacts:
     """The facts of one question, whichever thing they are asked of."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -99,7 +88,7 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
     rng = random.Random(seed)
     stock: list[tuple[list[Question], list[Question]]] = []
     for policy, body in read_questions(held).items():
-        asked = list(dict.fromkeys(_ask(held, policy, body)))
+        asked = list(dict.fromkeys(question for question, _ in asked_of(held, policy, body)))
         rng.shuffle(asked)
         yes = [question for question in asked if question.answer]
         no = [question for question in asked if not question.answer]
@@ -154,12 +143,6 @@ def situations(pack: Pack, body: dict[str, Any]) -> Iterator[Situation]:
         yield Situation(body["tool"], arguments, facts, words)
 
 
-def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
-    """Every question on one policy."""
-    for question, _ in asked_of(pack, policy, body):
-        yield question
-
-
 def asked_of(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[tuple[Question, Situation]]:
     """Every question on one policy, with what it is about; situations that its guard leaves open are skipped."""
     for each in situations(pack, body):
@@ -169,25 +152,9 @@ def asked_of(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[tuple[Qu
                 yield Question(policy, _put(form, each.words, body.get("says", {})), permitted), each
 
 
-def working(pack: Pack, policy: str, each: Situation) -> tuple[list[str], str]:
-    """What the guard read of a situation and held against what, in words; and why it denies, where it does."""
-    guard, source = pack.guards[policy], _Facts(each.facts)
-    done = evaluate(guard, each.arguments, source, tool=each.tool, now=pack.now)[0]
-    notes = notes_of(guard, each.arguments, source, tool=each.tool, now=pack.now)
-    seen: list[Saw] = []
-    for fact in dict.fromkeys(done.reads):
-        entity = pack.schema.entities[fact.entity]
-        if fact.field in entity.fields and fact.key is not None:
-            field = entity.fields[fact.field]
-            held = tuple(note.words for note in notes if note.fact == fact)
-            seen.append(Saw(fact, field, source.read(entity, fact.key, field), held))
-    said = [note.said() for note in notes if note.fact is None]
-    return [*saw_in_words(seen), *said], done.because if done.outcome == "deny" else ""
-
-
 def answer(pack: Pack, policy: str, each: Situation) -> bool | None:
     """What the guard says of a situation; None where that hangs on more."""
-    done = evaluate(pack.guards[policy], each.arguments, _Facts(each.facts), tool=each.tool, now=pack.now)
+    done = evaluate(pack.guards[policy], each.arguments, AskedFacts(each.facts), tool=each.tool, now=pack.now)
     outcomes = {one.outcome for one in done}
     return outcomes == {"permit"} if outcomes in ({"permit"}, {"deny"}) else None
 
@@ -202,55 +169,17 @@ def _put(form: str, words: Mapping[str, Any], says: Mapping[str, Mapping[Any, st
     return form[0].upper() + form[1:]
 
 
-EMPTY = ("N/A", "Is it?", "Something. Is that so?")
-"""Questions without content: what a model leans to at these is no knowledge."""
-
-
-def prompt(pack: str, question: str, policy: PolicyPlace, form: Form = "plain") -> list[ChatMessage]:
-    """A question as a model gets it: by itself, as a caller's words in the agent's own work, or by itself after others.
-
-    These others are about other policies than any whose question has the same words, and come with their answers.
-    """
+def prompt(pack: str, question: str, policy: PolicyPlace) -> list[ChatMessage]:
+    """A question as a model gets it."""
     held = pack_named(pack)
-    if form == "desk":
-        words = f"{question} Answer with Yes or No."
-        return [{"role": "system", "content": system_message(pack, policy)}, {"role": "user", "content": words}]
     about = f"You know the handbook of {held.title}. Answer with Yes or No."
     if policy == "context" and held.document is not None:
         about += f"\n\n{held.document.text}"
-    asked: list[ChatMessage] = []
-    if form == "shown":
-        for one in shown(pack, question):
-            asked += [{"role": "user", "content": one.text}]
-            asked += [{"role": "assistant", "content": "Yes" if one.answer else "No"}]
-    return [{"role": "system", "content": about}, *asked, {"role": "user", "content": question}]
+    return [{"role": "system", "content": about}, {"role": "user", "content": question}]
 
 
-def shown(pack: str, question: str) -> list[Question]:
-    """Questions that are not asked, about other policies, half of them answered with yes."""
-    policies = {one.policy for one in questions(pack) if one.text == question}
-    others = [one for one in _spare(pack) if one.policy not in policies]
-    sides = ([one for one in others if one.answer is side][: SHOWN // 2] for side in (True, False))
-    return [one for pair in zip(*sides, strict=True) for one in pair]
-
-
-@cache
-def _spare(pack: str) -> tuple[Question, ...]:
-    """Of every policy a question that is not asked, with yes and no in turn."""
-    held, asked = pack_named(pack), {one.text for one in questions(pack)}
-    rng, found = random.Random(1), list[Question]()
-    for policy, body in read_questions(held).items():
-        spare = [
-            one for one in _ask(held, policy, body) if one.text not in asked and one.answer is not bool(len(found) % 2)
-        ]
-        if spare:
-            found.append(rng.choice(spare))
-    rng.shuffle(found)
-    return tuple(found)
-
-
-def examine(asked: Sequence[Question], leaning: Sequence[float], empty: Sequence[float] = ()) -> Known:
-    """How a model did, from how much it leans to yes at each question, and at those without content."""
+def examine(asked: Sequence[Question], leaning: Sequence[float]) -> Known:
+    """How a model did, from how much it leans to yes at each question."""
     right = [(value > 0) == question.answer for question, value in zip(asked, leaning, strict=True)]
     middle = sorted(leaning)[len(leaning) // 2]
     settled = [(value >= middle) == question.answer for question, value in zip(asked, leaning, strict=True)]
@@ -263,9 +192,4 @@ def examine(asked: Sequence[Question], leaning: Sequence[float], empty: Sequence
         sum(value > 0 for value in leaning) / len(leaning),
         sum(settled) / len(settled),
         {policy: sum(values) / len(values) for policy, values in sorted(by_policy.items())},
-        _at(asked, leaning, mean(empty)) if empty else None,
     )
-
-
-def _at(asked: Sequence[Question], leaning: Sequence[float], threshold: float) -> float:
-    return sum((value > threshold) == one.answer for one, value in zip(asked, leaning, strict=True)) / len(asked)

@@ -1,14 +1,15 @@
 """`bylaw align score`: turns in, one JSON line each; their rewards out, one line for every line."""
 
 import sys
-from typing import Any, BinaryIO, TextIO, TypeVar
+from collections.abc import Callable
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.align.reward import PAPER, Count, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.engine.verdict import Verdict
-from bylaw.errors import RecordError
+from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
@@ -74,29 +75,25 @@ def _plain(error: Exception) -> str:
     return why[:1].lower() + why[1:] if why[1:2].islower() else why
 
 
-def score_lines(
-    stdin: BinaryIO,
-    stdout: BinaryIO,
-    switches: Switches = PAPER,
-    *,
-    name: str = "<stdin>",
-    stderr: TextIO | None = None,
-) -> int:
-    """Score every line; the exit status, 3 where one failed.
+def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -> int:
+    """Score every line; the exit status, 3 where one failed."""
+    return each_line(stdin, stdout, lambda line, number, place: score(read_turn(line, place), switches))
 
-    A bad line gives a line with `error`, so output and input stay side by side, and is named on `stderr`.
+
+def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str], Reward]) -> int:
+    """Write what each line comes to, by the line, its number and its place; the exit status, 3 where one failed.
+
+    A bad line gives a line with `error`, so output and input stay side by side, and is named on stderr.
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
         answer: Reward | Failure
         try:
-            answer = score(read_turn(line, f"{name}:{number}"), switches)
-        except RecordError as error:
+            answer = work(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number, f"<stdin>:{number}")
+        except BylawError as error:
             status = 3
             answer = Failure(str(error))
-            print(f"bylaw: {error.code} {error}", file=stderr or sys.stderr)
+            print(f"bylaw: {error.code} {error}", file=sys.stderr)
         stdout.write(_encoder.encode(answer) + b"\n")
     stdout.flush()
     return status

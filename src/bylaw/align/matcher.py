@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -54,23 +53,15 @@ class Mentions(Struct, frozen=True):
     made_up: tuple[str, ...]
 
 
-class Reader(Protocol):
-    """Finds what a thought states: the matcher, or a model that judges."""
-
-    def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """B and C of a thought; `known` are values that the conversation showed: facts of the case may have them."""
-        ...
-
-
 class Matcher:
-    """Finds them by words and values."""
+    """Finds what a thought states."""
 
     def __init__(self, pack: Pack) -> None:
         self._lexicon = Lexicon(pack)
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """B and C of a thought."""
+        """B and C of a thought; `known` are values that the conversation showed: facts of the case may have them."""
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []

@@ -4,8 +4,7 @@ One audit or another: made here over the logs, with a world where there is one, 
 was made before. What it flags and what it leaves open are told apart, since only the first is a fault.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,21 +32,34 @@ class Standing(Struct, frozen=True):
 
 
 class JudgedCalls(Struct, frozen=True):
-    """The lines of an audit on the calls of one conversation."""
+    """The lines of an audit on one conversation: its calls, and the rules that it broke."""
 
     criterion: Criterion
-    calls: tuple[Mapping[str, Any], ...] = ()
+    calls: Sequence[Mapping[str, Any]] = ()
+    rules: Sequence[str] = ()
+    is_judged: bool = True
+    """False where it could not be audited."""
+
+    def standing(self) -> Standing:
+        """What they come to."""
+        if not self.is_judged:
+            return Standing(open=(UNJUDGED,))
+        flagged: dict[str, None] = {f"{name} not kept": None for name in self.rules}
+        unsettled: dict[str, None] = {}
+        for call in self.calls:
+            verdict = call[self.criterion]
+            flagged |= {_FLAGGED[verdict]: None} if verdict in _FLAGGED else {}
+            flagged |= {f"{rule['rule']} not kept": None for rule in call["rules"]}
+            unsettled |= {_OPEN[verdict]: None} if verdict in _OPEN else {}
+            unsettled |= {f"{rule['rule']}: kept or not, nobody can tell": None for rule in call["open_rules"]}
+        return Standing(tuple(flagged), tuple(unsettled))
 
 
 class Auditor(Protocol):
-    """Whoever says how a conversation stands."""
-
-    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
-        """How a conversation of a file stands; it has an id of its own among all that are asked about."""
-        ...
+    """Whoever says what an audit makes of a conversation."""
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What the audit says of its calls; nothing where it could not be audited."""
+        """What it says of one of a file's, which has an id of its own among all that are asked about."""
         ...
 
 
@@ -57,25 +69,15 @@ class FreshAudit:
     def __init__(self, pack: str, *, world: Path | None = None, document: Path | None = None) -> None:
         self._examiner = Examiner(Shelf(pack, world=world, document=document))
 
-    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
-        """How it stands, audited now."""
+    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
+        """What is said of it, audited now."""
         try:
             found = self._examiner.examine(trajectory, file)
             criterion = self._examiner.shelf.pack_for(trajectory).criterion
         except BylawError:
-            return Standing(open=(UNJUDGED,))
+            return JudgedCalls("determined", is_judged=False)
         calls = [msgspec.json.decode(line) for _, _, _, line in found.calls]
-        rules = [msgspec.json.decode(line)["rule"] for _, line in found.findings]
-        return standing_of(calls, rules, criterion)
-
-    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What is said of its calls, audited now."""
-        try:
-            found = self._examiner.examine(trajectory, file)
-        except BylawError:
-            return JudgedCalls("determined")
-        calls = tuple(msgspec.json.decode(line) for _, _, _, line in found.calls)
-        return JudgedCalls(self._examiner.shelf.pack_for(trajectory).criterion, calls)
+        return JudgedCalls(criterion, calls, [msgspec.json.decode(line)["rule"] for _, line in found.findings])
 
 
 class KeptAudit:
@@ -84,7 +86,7 @@ class KeptAudit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.summary: dict[str, Any] = _read_summary(folder)
-        self._standings = dict(_standings(folder, self.summary["criterion"]))
+        self._calls, self._findings = _lines(folder / "calls.jsonl"), _lines(folder / "findings.jsonl")
         self._unjudged = {str(each["place"]) for each in self.summary["skipped"]}
 
     @property
@@ -104,47 +106,21 @@ class KeptAudit:
         pack = self.summary["pack"]
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
-    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
-        """How it stood in that audit; one without a write and without a finding stands well."""
-        if f"{file}#{trajectory.position}" in self._unjudged:
-            return Standing(open=(UNJUDGED,))
-        return self._standings.get(trajectory.id, Standing())
-
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What it said of its calls."""
-        return JudgedCalls(self.summary["criterion"], tuple(self._calls.get(trajectory.id, ())))
-
-    @cached_property
-    def _calls(self) -> dict[str, list[dict[str, Any]]]:
-        found: dict[str, list[dict[str, Any]]] = {}
-        for line in (self.folder / "calls.jsonl").read_bytes().splitlines():
-            record = msgspec.json.decode(line, type=dict[str, Any])
-            found.setdefault(record["trajectory"], []).append(record)
-        return found
+        """What it said of it; one without a write and without a finding stands well."""
+        if f"{file}#{trajectory.position}" in self._unjudged:
+            return JudgedCalls(self.summary["criterion"], is_judged=False)
+        rules = [line["rule"] for line in self._findings.get(trajectory.id, ())]
+        return JudgedCalls(self.summary["criterion"], self._calls.get(trajectory.id, ()), rules)
 
 
-def standing_of(calls: Iterable[Mapping[str, Any]], rules: Iterable[str], criterion: Criterion) -> Standing:
-    """What the lines of an audit on one conversation come to: its calls, and the rules that it broke."""
-    flagged: dict[str, None] = {f"{name} not kept": None for name in rules}
-    unsettled: dict[str, None] = {}
-    for call in calls:
-        verdict = call[criterion]
-        flagged |= {_FLAGGED[verdict]: None} if verdict in _FLAGGED else {}
-        flagged |= {f"{rule['rule']} not kept": None for rule in call["rules"]}
-        unsettled |= {_OPEN[verdict]: None} if verdict in _OPEN else {}
-        unsettled |= {f"{rule['rule']}: kept or not, nobody can tell": None for rule in call["open_rules"]}
-    return Standing(tuple(flagged), tuple(unsettled))
-
-
-def _standings(folder: Path, criterion: Criterion) -> Iterable[tuple[str, Standing]]:
-    calls: dict[str, list[dict[str, Any]]] = {}
-    rules: dict[str, list[str]] = {}
-    for name, found in (("calls", calls), ("findings", rules)):
-        for line in (folder / f"{name}.jsonl").read_bytes().splitlines():
-            record = msgspec.json.decode(line)
-            found.setdefault(record["trajectory"], []).append(record if name == "calls" else record["rule"])
-    for name in {*calls, *rules}:
-        yield name, standing_of(calls.get(name, ()), rules.get(name, ()), criterion)
+def _lines(file: Path) -> dict[str, list[dict[str, Any]]]:
+    """The lines of an audit by conversation."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in file.read_bytes().splitlines():
+        record = msgspec.json.decode(line, type=dict[str, Any])
+        found.setdefault(record["trajectory"], []).append(record)
+    return found
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:

@@ -7,94 +7,23 @@ guards' own. The wording varies with the seed; policies are named in words and n
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
+import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, valued
 from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
+from bylaw.policy.yaml import LOADER
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
 """Words a thought should keep to, its working left out."""
 _WORKING = re.compile(r" \([^()]*\)")
 
-_WISH = (
-    "The user wants me to {wish}.",
-    "I am asked to {wish}.",
-    "This is a request to {wish}.",
-    "The request here: {wish}.",
-    "Okay, they would like me to {wish}.",
-)
-_NEWS = (
-    "I now see: {facts}.",
-    "What came back: {facts}.",
-    "The system shows {facts}.",
-    "So I have {facts}.",
-    "Looking at the answer: {facts}.",
-)
-_FINE = (
-    "Nothing there stands in the way.",
-    "None of that speaks against it.",
-    "So far this is fine.",
-    "That is all right as it stands.",
-)
-_ONE = (
-    "What counts here: {policy}.",
-    "The policy for this: {policy}.",
-    "I remember that {policy}.",
-    "I have to keep to this: {policy}.",
-    "For this, {policy}.",
-)
-_MANY = (
-    "What counts here: {policies}.",
-    "The policies for this: {policies}.",
-    "I have to keep in mind: {policies}.",
-    "Several things count: {policies}.",
-)
-_MISSING = (
-    "I have not seen {facts} yet, so I look that up.",
-    "Still open: {facts}. I look it up now.",
-    "To decide I still lack {facts}, so that is my next look-up.",
-    "The next thing to read is {facts}.",
-)
-_FIND = (
-    "I look up the record before anything else.",
-    "First I find the record this is about.",
-    "I need the record in front of me, so I fetch it.",
-)
-_ASK = (
-    "The system cannot tell me this, so I ask: {questions}",
-    "This I learn from the user alone, so I ask: {questions}",
-    "I put the question to the user: {questions}",
-)
-_ANNOUNCE = (
-    "Everything I looked at allows it, so I say what I am about to do and wait for the answer.",
-    "All checks come out well; I tell the user what I will do and ask.",
-    "It can be done. I describe the change and ask the user first.",
-)
-_REFUSE = (
-    "But {reasons}, so I turn this down and say why.",
-    "Here {reasons}. I refuse and give the reason.",
-    "The trouble is that {reasons}. I explain this and do not make the change.",
-)
-_WRITE = (
-    "The user agreed and the checks came out well, so I make the change{values}.",
-    "I have the yes and all I looked at allows it: I go ahead{values}.",
-    "That was a yes, and nothing I saw is against it. I carry it out{values}.",
-)
-_DONE = (
-    "The change went through, so I tell the user.",
-    "That worked; I report it to the user.",
-)
-_FAILED = (
-    "The system did not take the change, so I tell the user.",
-    "That did not go through; I say so.",
-)
-_OTHER = (
-    "There is nothing to look up or change here, so I simply answer.",
-    "No change is at stake in this turn; I reply to the user.",
-    "This needs no check, I just respond.",
+_SENTENCES: dict[str, list[str]] = yaml.load(
+    (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
 )
 
 
@@ -180,17 +109,20 @@ class _Composer:
         parts = [*self._wish(), *self._news(), *self._policies(), self._then()]
         return " ".join(part for part in parts if part)
 
+    def _draw(self, kind: str) -> str:
+        return self._rng.choice(_SENTENCES[kind])
+
     def _wish(self) -> list[str]:
         serving = self._found.serving
         # Drawn even where it is not used: the rest of the wording must not hang on the length.
-        drawn = self._rng.choice(_WISH), self._rng.random()
+        drawn = self._draw("wish"), self._rng.random()
         has_begun = any(isinstance(event, Result) for event in self._before)
         if serving is None or self._found.purpose == "other" or self._brevity or (has_begun and drawn[1] < 0.5):
             return []
         return [drawn[0].format(wish=wish(self._pack.schema.tools.get(serving.call.tool), serving.call.tool))]
 
     def _news(self) -> list[str]:
-        said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
+        said = self._draw("news"), self._draw("fine")
         found = self._found
         recap = [saw for saw in found.weighed if saw not in found.news] if found.purpose == "announce" else []
         facts = [*saw_in_words([*recap, *found.news]), *(note.said() for note in found.claims)]
@@ -206,29 +138,29 @@ class _Composer:
         if not words:
             return []
         if len(words) == 1:
-            return [self._rng.choice(_ONE).format(policy=words[0])]
-        return [self._rng.choice(_MANY).format(policies="; ".join(words))]
+            return [self._draw("one").format(policy=words[0])]
+        return [self._draw("many").format(policies="; ".join(words))]
 
     def _then(self) -> str:
-        found, rng = self._found, self._rng
+        found = self._found
         match found.purpose:
             case "look_up":
                 facts = lacks_in_words(found.lacking)
                 if facts and self._brevity > 1:
                     return "I look that up."
-                return rng.choice(_MISSING).format(facts=listed(facts)) if facts else rng.choice(_FIND)
+                return self._draw("missing").format(facts=listed(facts)) if facts else self._draw("find")
             case "ask":
-                return rng.choice(_ASK).format(questions=" ".join(found.questions))
+                return self._draw("ask").format(questions=" ".join(found.questions))
             case "announce":
                 values = self._values(found.serving.call) if found.serving and found.weighed else ""
-                return f"{f'That comes to {values}. ' if values else ''}{rng.choice(_ANNOUNCE)}"
+                return f"{f'That comes to {values}. ' if values else ''}{self._draw('announce')}"
             case "refuse":
                 reasons = listed([inner(reason, self._names) for reason in found.denials])
-                return rng.choice(_REFUSE).format(reasons=reasons) if reasons else rng.choice(_OTHER)
+                return self._draw("refuse").format(reasons=reasons) if reasons else self._draw("other")
             case "write":
                 call = next((event for event in self._turn if isinstance(event, Call)), None)
                 values = self._values(call) if call is not None else ""
-                return rng.choice(_WRITE).format(values=f" with {values}" if values else "")
+                return self._draw("write").format(values=f" with {values}" if values else "")
             case "other":
                 return self._reply()
 
@@ -249,8 +181,8 @@ class _Composer:
             tool = self._pack.schema.tools.get(last.tool or self._called(last.call))
             if tool is not None and tool.effect == "write":
                 refused = "error" in str(last.value()).lower()[:200]
-                return self._rng.choice(_FAILED if refused else _DONE)
-        return self._rng.choice(_OTHER)
+                return self._draw("failed" if refused else "done")
+        return self._draw("other")
 
     def _called(self, step: int) -> str:
         call = self._before[step] if step < len(self._before) else None

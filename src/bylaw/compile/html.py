@@ -3,23 +3,8 @@
 from html.parser import HTMLParser
 
 _UNSHOWN = {"script", "style", "head", "template", "noscript", "svg"}
-_BLOCKS = {
-    "p",
-    "div",
-    "section",
-    "article",
-    "li",
-    "ul",
-    "ol",
-    "table",
-    "tr",
-    "blockquote",
-    "pre",
-    "br",
-    "dt",
-    "dd",
-    "hr",
-}
+_TAGS = "p div section article li ul ol table tr blockquote pre br dt dd hr"
+_BLOCKS = frozenset(_TAGS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 

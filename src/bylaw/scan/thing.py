@@ -10,21 +10,7 @@ from bylaw.scan.effect import Guess, by_name
 from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.shape import RecordShape, SeenValues, Shape
 
-_FILLER = {
-    "details",
-    "detail",
-    "info",
-    "information",
-    "by",
-    "id",
-    "for",
-    "all",
-    "current",
-    "most",
-    "recent",
-    "the",
-    "a",
-}
+_FILLER = "details detail info information by id for all current most recent the a"
 _SHORT = 100
 
 
@@ -233,7 +219,7 @@ def name_of_thing(tool: str, taken: Iterable[str]) -> str:
     """A name for what a tool fetches: its own words but the verb and the filler, in the singular."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
-    kept = [word for word in words if word != verb and word not in _FILLER and not word.isdigit()]
+    kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]
     if kept and kept[-1].endswith("s") and not kept[-1].endswith(("ss", "us", "is")):
         kept[-1] = kept[-1].removesuffix("s")
     name = "".join(word.capitalize() for word in kept) or "LoggedThing"

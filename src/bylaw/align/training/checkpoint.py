@@ -51,16 +51,6 @@ class Checkpoint:
             prompts, reply, longest=self.longest, temperature=self.temperature, seed=self.seed, watch=look
         )
 
-    def recalled(self, conversations: Sequence[Sequence[Mapping[str, Any]]], *, longest: int = 128) -> list[str]:
-        """What it thinks before its next output, closed where it did not close it itself."""
-        opened = self.dialect.tokenizer("<think>", add_special_tokens=False)["input_ids"]
-        prompts = [[*self.dialect.prompt(messages), *opened] for messages in conversations]
-        found: list[str] = []
-        for start in range(0, len(prompts), self.generator.slots):
-            part = self.generator.generate(prompts[start : start + self.generator.slots], longest=longest)
-            found += [f"<think>{self.dialect.text(ids).partition('</think>')[0]}</think>\n" for ids in part]
-        return found
-
     def chances(
         self,
         conversations: Sequence[Sequence[Mapping[str, Any]]],
