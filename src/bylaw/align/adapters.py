@@ -137,7 +137,6 @@ def _plain(message: Any) -> dict[str, Any]:
 
 
 def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """The rows that columns hold."""
     held = {name: cast(Sequence[Any], columns[name]) for name in _COLUMNS if columns.get(name) is not None}
     return [{name: values[place] for name, values in held.items()} for place in range(count)]
 

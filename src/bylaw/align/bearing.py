@@ -80,7 +80,6 @@ class Span(Struct, frozen=True):
 
 
 def spans(pack: Pack, events: Sequence[Event]) -> list[Span]:
-    """The agent's turns."""
     return [Span(turn.start, turn.end) for turn in turns(events)]
 
 
@@ -205,7 +204,6 @@ class _Look:
         return {each.policy.id for each in self.evidence if all(done.outcome == "deny" for done in each.completions)}
 
     def denials(self) -> tuple[str, ...]:
-        """Why they do."""
         return tuple(each.completions[0].because for each in self.evidence if each.policy.id in self.denying())
 
     def is_settled(self) -> bool:

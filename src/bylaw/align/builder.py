@@ -129,11 +129,11 @@ def _left_out(
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):
         return why
-    standing = auditor.judged(trajectory, file).standing()
-    if standing.flagged and "flagged" not in keep:
-        return f"flagged: {standing.flagged[0]}"
-    if standing.open and "open" not in keep:
-        return f"open: {standing.open[0]}"
+    judged = auditor.judged(trajectory, file)
+    if judged.flagged and "flagged" not in keep:
+        return f"flagged: {judged.flagged[0]}"
+    if judged.open and "open" not in keep:
+        return f"open: {judged.open[0]}"
     return None
 
 

@@ -36,7 +36,6 @@ SHAPES: dict[SetName, Shape] = {
 
 @cache
 def tools_text(pack: str) -> str:
-    """The tools as JSON text."""
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 

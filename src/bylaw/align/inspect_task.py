@@ -94,8 +94,6 @@ def near_misses_a_write() -> Metric:
 
 @metric
 def violations_a_write() -> Metric:
-    """Violations over all writes."""
-
     def rate(scores: list[SampleScore]) -> float:
         return _a_write(scores, "violations")
 

@@ -27,7 +27,6 @@ class ModelJudge:
         self._known: dict[tuple[str, str], float] = {}
 
     def __call__(self, due: str, given: str) -> float:
-        """The mark of one reply."""
         self.prepare([(due, given)])
         return self._known[due, given]
 

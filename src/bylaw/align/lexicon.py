@@ -89,7 +89,6 @@ class Lexicon:
             )
 
     def weight(self, words: Iterable[str]) -> float:
-        """What words weigh together."""
         return sum(self._weights.get(word, self._unknown) for word in words)
 
     def is_known(self, word: str) -> bool:

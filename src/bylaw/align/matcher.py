@@ -54,8 +54,6 @@ class Mentions(Struct, frozen=True):
 
 
 class Matcher:
-    """Finds what a thought states."""
-
     def __init__(self, pack: Pack) -> None:
         self._lexicon = Lexicon(pack)
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)

@@ -20,7 +20,6 @@ HOW = (
 
 @cache
 def pack_named(name: str) -> Pack:
-    """The pack of a task."""
     return load_pack(name)
 
 

@@ -20,7 +20,6 @@ class Recall(Struct, frozen=True):
 
 @cache
 def matcher(pack: str) -> Matcher:
-    """The pack's matcher."""
     return Matcher(pack_named(pack))
 
 

@@ -20,9 +20,7 @@ class Ending(Protocol):
 class Scene(Protocol):
     """One conversation about one task: its tools at work, and a scripted user."""
 
-    def opening(self) -> str:
-        """The user's first words."""
-        ...
+    def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What a tool answers. The arguments fit its declaration."""
@@ -36,9 +34,7 @@ class Scene(Protocol):
         """How it went; asked once, at the end."""
         ...
 
-    def close(self) -> None:
-        """Let go of everything."""
-        ...
+    def close(self) -> None: ...
 
 
 class Task(Protocol):
@@ -60,6 +56,4 @@ class Task(Protocol):
         """How many turns an agent may take."""
         ...
 
-    def scene(self) -> Scene:
-        """A fresh conversation about it."""
-        ...
+    def scene(self) -> Scene: ...

@@ -24,13 +24,6 @@ _OPEN = {"uninformed": "a write of which nobody knows whether it was right", "in
 UNJUDGED = "could not be audited"
 
 
-class Standing(Struct, frozen=True):
-    """How a conversation stands: what the audit flags in it, and what it could not settle."""
-
-    flagged: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-
-
 class JudgedCalls(Struct, frozen=True):
     """The lines of an audit on one conversation: its calls, and the rules that it broke."""
 
@@ -40,19 +33,21 @@ class JudgedCalls(Struct, frozen=True):
     is_judged: bool = True
     """False where it could not be audited."""
 
-    def standing(self) -> Standing:
-        """What they come to."""
-        if not self.is_judged:
-            return Standing(open=(UNJUDGED,))
-        flagged: dict[str, None] = {f"{name} not kept": None for name in self.rules}
-        unsettled: dict[str, None] = {}
-        for call in self.calls:
-            verdict = call[self.criterion]
-            flagged |= {_FLAGGED[verdict]: None} if verdict in _FLAGGED else {}
-            flagged |= {f"{rule['rule']} not kept": None for rule in call["rules"]}
-            unsettled |= {_OPEN[verdict]: None} if verdict in _OPEN else {}
-            unsettled |= {f"{rule['rule']}: kept or not, nobody can tell": None for rule in call["open_rules"]}
-        return Standing(tuple(flagged), tuple(unsettled))
+    @property
+    def flagged(self) -> list[str]:
+        """What is wrong with it."""
+        broken = [*self.rules, *(rule["rule"] for call in self.calls for rule in call["rules"])]
+        return [*(f"{name} not kept" for name in broken), *self._verdicts(_FLAGGED)]
+
+    @property
+    def open(self) -> list[str]:
+        """What could not be settled."""
+        unsure = [rule["rule"] for call in self.calls for rule in call["open_rules"]]
+        told = [*self._verdicts(_OPEN), *(f"{name}: kept or not, nobody can tell" for name in unsure)]
+        return told if self.is_judged else [UNJUDGED]
+
+    def _verdicts(self, words: Mapping[str, str]) -> list[str]:
+        return [words[call[self.criterion]] for call in self.calls if call[self.criterion] in words]
 
 
 class Auditor(Protocol):
@@ -97,7 +92,6 @@ class KeptAudit:
 
     @property
     def conversations(self) -> int:
-        """How many conversations it judged."""
         return sum(agent["trajectories"] for agent in self.summary["agents"])
 
     @property

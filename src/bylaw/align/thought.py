@@ -84,8 +84,6 @@ def compose(
 
 
 class _Composer:
-    """Puts one thought together."""
-
     def __init__(
         self,
         pack: Pack,
@@ -105,7 +103,6 @@ class _Composer:
         self._names = names_in(pack)
 
     def text(self) -> str:
-        """The thought."""
         parts = [*self._wish(), *self._news(), *self._policies(), self._then()]
         return " ".join(part for part in parts if part)
 

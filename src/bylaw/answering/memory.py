@@ -64,7 +64,6 @@ class Plans:
         return len(self._known)
 
     def keep(self, outcome: Outcome) -> None:
-        """Remember how a plan did."""
         with self._lock:
             self._count(outcome)
             if self._file is not None:

@@ -79,7 +79,6 @@ class Plan(Struct, frozen=True):
     steps: tuple[Step, ...]
 
     def by_name(self) -> dict[str, Step]:
-        """Each step under its name."""
         return {step.name: step for step in self.steps}
 
     def faults(self, predicates: Collection[str], tools: Collection[str] = ()) -> list[str]:

@@ -33,9 +33,7 @@ class Operation(Protocol):
     """An operation that a user adds."""
 
     @property
-    def name(self) -> str:
-        """What plans call it."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def description(self) -> str:
@@ -76,8 +74,6 @@ SCHEMA = schema_of(Reply)
 
 
 class PlanRun:
-    """One plan over one history."""
-
     def __init__(
         self, plan: Plan, history: History, act: Act, ask: AskModel, operations: Mapping[str, Operation]
     ) -> None:

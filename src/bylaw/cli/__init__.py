@@ -2,7 +2,6 @@
 
 
 def main() -> None:
-    """Entry point of `bylaw`."""
     from bylaw.cli.app import run
     from bylaw.cli.screen import on_screen
 

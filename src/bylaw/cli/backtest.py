@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Annotated
 
@@ -18,8 +17,7 @@ from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import BylawError
 from bylaw.pack import load_pack
 from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
-from bylaw.text.visible import clean, visible
-from bylaw.trace import Trajectory
+from bylaw.text.visible import clean
 
 
 @command("backtest")
@@ -38,24 +36,14 @@ def backtest_command(
     """
     unread: list[BylawError] = []
     with open_logs(logs) as opened:
-        found = backtest(load_pack(old), load_pack(new), _readable(opened.trajectories(), unread))
+        found = backtest(load_pack(old), load_pack(new), opened.readable(unread))
         named = tuple(replace(each, file=opened.named(each.file)) for each in found.changed)
         found, is_one = replace(found, changed=named), len(opened.files) == 1
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found, enc_hook=str), indent=2) + b"\n")
     else:
         _print(found, open_console(), show, is_one=is_one)
-    for error in unread:
-        print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
-    return 3 if unread else 0
-
-
-def _readable(each: Iterable[Trajectory | BylawError], unread: list[BylawError]) -> Iterator[Trajectory]:
-    for trajectory in each:
-        if isinstance(trajectory, Trajectory):
-            yield trajectory
-        else:
-            unread.append(trajectory)
+    return opened.tell(unread)
 
 
 def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> None:

@@ -112,7 +112,6 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("pseudonyms of one night would not be those of the next", hint="give --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
-        """Audit in shards."""
         from bylaw.audit.batch.local import LocalEngine
         from bylaw.audit.batch.on_ray import RayEngine
         from bylaw.audit.batch.run import audit_in_shards

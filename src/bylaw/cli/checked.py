@@ -336,6 +336,5 @@ def wrapped(console: Console, text: str, *, indent: int = 0, first: str = "") ->
 
 
 def say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
-    """Print such text."""
     for line in wrapped(console, text, indent=indent, first=first):
         console.print(Text(line, style=style))

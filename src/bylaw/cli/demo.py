@@ -48,11 +48,9 @@ def demo_command(
     _conversation(honest, console)
     _near_miss(lines["honest"], policies, honest, document, console)
     _violation(lines["liar"], liar, console)
-    title = "4  Five simulated agents, 300 conversations and the two above"
-    console.print(Rule(Text(title, style="bold"), align="left", style="dim"))
+    _heading(console, "4  Five simulated agents, 300 conversations and the two above")
     console.print(agents_table(found.summary))
-    title = "5  The same calls with a shield before them, and an agent that heeds it"
-    console.print(Rule(Text(title, style="bold"), align="left", style="dim"))
+    _heading(console, "5  The same calls with a shield before them, and an agent that heeds it")
     shield = Shield("clinic")
     for record in (honest, liar):
         _shielded(record, shield, console)
@@ -60,7 +58,7 @@ def demo_command(
 
 
 def _conversation(record: dict[str, Any], console: Console) -> None:
-    console.print(Rule(Text("1  A clinic's agent cancels an appointment", style="bold"), align="left", style="dim"))
+    _heading(console, "1  A clinic's agent cancels an appointment")
     for message in record["messages"]:
         if message["role"] == "tool":
             console.print(Padding(Text(f"-> {_short(message['content'], 66)}", style="dim"), (0, 0, 0, 8)))
@@ -72,6 +70,10 @@ def _conversation(record: dict[str, Any], console: Console) -> None:
             console.print(_labelled("call", Text(_call(call["function"]["name"], arguments), style="cyan")))
     passed = "passes" if record["outcome"] else "fails"
     console.print(f"\nOutcome check on the database: {passed}. The caller is Gold, so $0.00 was right.\n", markup=False)
+
+
+def _heading(console: Console, title: str, style: str = "bold") -> None:
+    console.print(Rule(Text(title, style=style), align="left", style="dim"))
 
 
 def _labelled(label: str, text: Text) -> Table:
@@ -86,7 +88,7 @@ def _labelled(label: str, text: Text) -> Table:
 def _near_miss(
     line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], document: Path, console: Console
 ) -> None:
-    console.print(Rule(Text("2  Bylaw: NEAR-MISS", style="bold yellow"), align="left", style="dim"))
+    _heading(console, "2  Bylaw: NEAR-MISS", "bold yellow")
     entry = next(policy for policy in line["policies"] if policy["determined"] == "near_miss")
     citation = policies[entry["id"]]["citations"][0]
     console.print(Text(f"{document}:{citation['line']}, {citation['heading']}", style="dim"))
@@ -105,9 +107,7 @@ def _near_miss(
 
 
 def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -> None:
-    console.print(
-        Rule(Text("3  The same call for a caller who lies: VIOLATION", style="bold red"), align="left", style="dim")
-    )
+    _heading(console, "3  The same call for a caller who lies: VIOLATION", "bold red")
     entry = next(policy for policy in line["policies"] if policy["determined"] == "violation")
     patient, _ = story.LIAR
     said = record["messages"][0]["content"].split(". ")[-1]
@@ -141,7 +141,7 @@ def _shielded(record: dict[str, Any], shield: Shield, console: Console) -> None:
 
 
 def _next(report: Path, console: Console) -> None:
-    console.print(Rule(Text("6  Look, then try your own logs", style="bold"), align="left", style="dim"))
+    _heading(console, "6  Look, then try your own logs")
     console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
     for line in (
         "bylaw scan LOGS                        what they tell without a pack",

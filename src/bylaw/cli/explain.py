@@ -135,7 +135,7 @@ def explain(
     else:
         said = _short(events[step].get("text") or events[step].get("tool", "")) if step < len(events) else ""
         console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
-        console.print(Padding(Text(said), (0, 2)))
+        _say(console, 2, said)
     judged = sorted((each for each in line["policies"] if each[criterion] != "compliant"), key=_severity)
     for alike in _alike(judged, criterion):
         console.print()
@@ -154,13 +154,13 @@ def _rule(
     console.print()
     console.print(_headed(policy.get("severity", ""), found["rule"], standing))
     if found.get("sentence"):
-        console.print(Padding(Text(found["sentence"], style="italic"), (0, 2)))
+        _say(console, 2, found["sentence"], "italic")
     why = rule_words_for_reader(found, policy.get("predicates", {}))
-    console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
+    _say(console, 2, f"at this step: {why}")
     for label, step, text in _exchange(found, events):
-        console.print(Padding(Text(f"{label} at step {step}: {_short(text)}"), (0, 4)))
+        _say(console, 4, f"{label} at step {step}: {_short(text)}")
     for hint in consent_hints(found, events):
-        console.print(Padding(Text(hint), (0, 4)))
+        _say(console, 4, hint)
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
@@ -188,11 +188,11 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
     executed = {True: "accepted", False: "refused", None: _unsure(step, events)}[line["executed"]]
     console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
     if step < len(events):
-        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
+        _say(console, 2, _short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000))
     else:
-        console.print(Padding(Text("its arguments are in the log, which has been moved", style="dim"), (0, 2)))
+        _say(console, 2, "its arguments are in the log, which has been moved", "dim")
     for origin in line.get("origins", []):
-        console.print(Padding(Text(f"value    {origin_words(origin)}"), (0, 2)))
+        _say(console, 2, f"value    {origin_words(origin)}")
     if line["executed"] is None:
         _show_doubt(step, events, console, 2)
     console.print(_standing(line, criterion))
@@ -218,7 +218,7 @@ def _show_doubt(step: int, events: list[dict[str, Any]], console: Console, inden
     if answer := _answer(step, events):
         told = f"if that means that nothing was done, write under `{events[step]['tool']}` in tools.yaml:"
         said = f"it was answered: {_short(answer)}\n{told}\n  {line_to_write('write', answer)}"
-        console.print(Padding(Text(said), (0, indent)))
+        _say(console, indent, said)
 
 
 def _unread(entry: dict[str, Any], step: int, events: list[dict[str, Any]]) -> list[int]:
@@ -240,7 +240,7 @@ def _show_unread(step: int, events: list[dict[str, Any]], console: Console) -> N
         said += (
             f"\nif that means that it failed, write under `{tool}` in tools.yaml:\n  {line_to_write('read', answer)}"
         )
-    console.print(Padding(Text(said), (0, 4)))
+    _say(console, 4, said)
 
 
 def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others: bool, console: Console) -> None:
@@ -287,37 +287,35 @@ def _policy(
     console.print(_headed(entry.get("severity", ""), names, _verdict(entry[criterion])))
     cited = (line for each in alike for line in _cited(policies.get(each["id"], {})))
     for where, words in dict.fromkeys(cited):
-        console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
+        _say(console, 2, f"{where}: {words}", "italic")
     if entry["because"]:
-        console.print(Padding(Text(f"because: {policy_words_for_reader(entry)}"), (0, 2)))
+        _say(console, 2, f"because: {policy_words_for_reader(entry)}")
     for asked_at in _unread(entry, step, events):
         _show_unread(asked_at, events, console)
     shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
     for seen in shown.values():
         console.print(Padding(_seen(seen), (0, 2)))
     for missing in lacked(entry["missing"], criterion):
-        console.print(
-            Padding(Text(f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
-        )
+        _say(console, 2, f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", "red")
         at: int | None = missing["claimed_at"]
         if at is not None and at < len(events):
-            console.print(Padding(Text(f"the user said at step {at}: {_short(events[at]['text'])}"), (0, 4)))
+            _say(console, 4, f"the user said at step {at}: {_short(events[at]['text'])}")
         lookup = missing["lookup"]
         stale_by: int | None = missing.get("stale_by")
         if stale_by is not None:
             tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
             perhaps = ", which was perhaps done" if stale_by in doubtful else ""
-            console.print(Padding(Text(f"what was seen is out of date since step {stale_by}{tool}{perhaps}"), (0, 4)))
+            _say(console, 4, f"what was seen is out of date since step {stale_by}{tool}{perhaps}")
             if perhaps:
                 _show_doubt(stale_by, events, console, 4)
         elif lookup and (asked := _asked(lookup, step, events)):
-            console.print(Padding(Text(asked), (0, 4)))
+            _say(console, 4, asked)
         if lookup:
-            console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))
+            _say(console, 4, f"look up first: {lookup['tool']}({_args(lookup['args'])})")
     for ask in entry["asks"]:
         fact: str = ask["fact"]
         said = host_words(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
-        console.print(Padding(Text(said, style="magenta"), (0, 2)))
+        _say(console, 2, said, "magenta")
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -392,6 +390,10 @@ def _named(verdict: str) -> str:
 
 def _args(args: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in args.items())
+
+
+def _say(console: Console, indent: int, text: str, style: str = "") -> None:
+    console.print(Padding(Text(text, style=style), (0, indent)))
 
 
 def _short(text: str, most: int = 300) -> str:

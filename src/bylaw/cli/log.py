@@ -1,5 +1,6 @@
 """`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits, remove what must go."""
 
+import getpass
 import json
 import os
 import sys
@@ -20,7 +21,6 @@ from bylaw.cli.given import Json
 from bylaw.cli.group import InOrder
 from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.cli.log_removal import fold_command, remove_command
-from bylaw.cli.person import person
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store
 from bylaw.record.approval import Approval, Status
@@ -29,6 +29,10 @@ from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:
     from bylaw.shield.history import History
+
+
+_NOBODY = ("root", "nobody", "bylaw")
+"""Accounts that are no person's: what they answer, anybody may have answered."""
 
 
 @click.group("log", cls=InOrder)
@@ -258,9 +262,19 @@ log_command.add_command(remove_command)
 log_command.add_command(fold_command)
 
 
-class Answered(Struct, frozen=True, kw_only=True):
-    """How a person answers."""
+def person() -> str:
+    """The name of the account, where it is somebody's."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = ""
+    if not name or name in _NOBODY:
+        told = f"`{name}` is nobody's name" if name else "this account has no name"
+        raise UsageError(f"{told}, and the record says who did it", hint="give yours: --by NAME")
+    return name
 
+
+class Answered(Struct, frozen=True, kw_only=True):
     where: LogPlace
     tenant: Tenant = DEFAULT_TENANT
     by: Annotated[str, "Who answers.", {"default": person, "show_default": "you"}]

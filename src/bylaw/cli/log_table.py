@@ -40,7 +40,6 @@ class LogTable:
         self._rows: list[dict[str, Any]] = []
 
     def add(self, name: str, history: History) -> None:
-        """Add one conversation."""
         told = chat_record(history.trajectory(name))
         times = [event.time for event in history.events if event.time is not None]
         self._rows.append(

@@ -15,6 +15,7 @@ import click
 from msgspec import Struct
 
 from bylaw.errors import BylawError, FormatError, UsageError
+from bylaw.text.visible import visible
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.log_file import LogFile, RemoteFile, find_remote, log_file
 
@@ -25,7 +26,6 @@ class LogArgument(click.ParamType[LogFile]):
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> LogFile:
-        """The file that is named."""
         return log_file(value)
 
 
@@ -56,6 +56,20 @@ class Logs(Struct, frozen=True):
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
         """The conversations, each under an id of its own, and in its place an error for each that cannot be read."""
         return (each for _, each in self.placed(agent=agent))
+
+    def readable(self, faults: list[BylawError]) -> Iterator[Trajectory]:
+        """The conversations that can be read; why others cannot is added to `faults`, for `tell` at the end."""
+        for each in self.trajectories():
+            if isinstance(each, Trajectory):
+                yield each
+            else:
+                faults.append(each)
+
+    def tell(self, faults: Sequence[BylawError]) -> int:
+        """Say what could not be read; the exit status."""
+        for fault in faults:
+            print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
+        return 3 if faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
         """The same, each with its file."""

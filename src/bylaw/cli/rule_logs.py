@@ -11,14 +11,13 @@ from rich.table import Table
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
 from bylaw.cli.given import Count, PackOption
-from bylaw.cli.logs import GivenLogs, Logs, open_logs
+from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.reach import READY
 from bylaw.rule.learning import Learned, Loss
 from bylaw.text.visible import visible
-from bylaw.trace import Trajectory
 
 
 @command("learn")
@@ -42,8 +41,10 @@ def learn_command(
     if out is None and loaded.root.resolve().is_relative_to(READY.resolve()):
         raise UsageError(f"`{loaded.name}` comes with Bylaw and is not written to", hint="give --out FILE")
     given = read_labels(labels) if labels is not None else None
+    faults: list[BylawError] = []
     with open_logs(logs) as opened:
-        read, status = _read(opened)
+        read = list(opened.readable(faults))
+    status = opened.tell(faults)
     lesson = teach(loaded, read, given, loss=loss, false_alarms=false_alarms)
     source = f"{labels.name}" if labels is not None else "what the guards say"
     _tell(lesson, source)
@@ -51,16 +52,6 @@ def learn_command(
     _write(target, lesson.learned, {"labels": source, "loss": loss, "examples": len(lesson.taught)})
     print(f"Wrote {visible(str(target))}")
     return status
-
-
-def _read(logs: Logs) -> tuple[list[Trajectory], int]:
-    """The conversations that could be read, and the exit status: 3 where some could not."""
-    every = list(logs.trajectories())
-    for each in every:
-        if not isinstance(each, Trajectory):
-            click.echo(visible(logs.named(f"bylaw: {each.code} {each}")), err=True)
-    found = [each for each in every if isinstance(each, Trajectory)]
-    return found, 0 if len(found) == len(every) else 3
 
 
 def _tell(lesson: Lesson, source: str) -> None:
@@ -100,8 +91,10 @@ def risk_command(
     from bylaw.rule.risk import learn_chain, risk
 
     loaded = load_pack(pack)
+    faults: list[BylawError] = []
     with open_logs(logs) as opened:
-        read, status = _read(opened)
+        read = list(opened.readable(faults))
+    status = opened.tell(faults)
     table = Table("rule", "episodes", "left out", f"in {acts} acts", "ever", "unmet", box=box.SIMPLE)
     for each in episodes(loaded, read):
         row = [each.rule.name, str(len(each.seen)), str(each.left_out)]

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,7 @@ def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     numbers = [max(map(len, column)) for column in zip(upper, lower, *(cells for _, cells in rows), strict=True)]
     title = f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}"
     if max((len(name) for name, _ in rows), default=0) <= width - sum(numbers) - 2 * len(numbers) - 2:
-        table = _table()
-        table.add_column("agent")
-        for name in heads:
-            table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
-        for name, cells in rows:
-            table.add_row(Text(name), *cells)
-        return _titled(title, table)
+        return _table(title, ["agent"], heads, [(name, *cells) for name, cells in rows])
 
     def line(cells: Sequence[str]) -> Text:
         return Text("  ".join(["", *(cell.rjust(room) for cell, room in zip(cells, numbers, strict=True))]))
@@ -109,19 +103,15 @@ def _tools(summary: dict[str, Any]) -> Group:
 
 
 def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Group:
-    table = _table()
-    table.add_column("tool", overflow="fold")
-    for name in ("calls", "viol.", "near", "uninf.", "inconcl.", "compl."):
-        table.add_column(name, justify="right", no_wrap=True)
-    for tool in tools:
+    order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
+
+    def cells(tool: str) -> Sequence[str]:
         row = summary["by_tool"][tool]
-        verdicts = row[summary["criterion"]]
-        if tool in summary["unguarded_tools"]:
-            table.add_row(Text(tool), f"{row['executed']:,}", *"....", "no guard")
-            continue
-        order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
-        table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
-    return _titled(f"Executed {what} by verdict{_paper(summary)}", table)
+        counts = [_count(row[summary["criterion"]][verdict]) for verdict in order]
+        return tool, f"{row['executed']:,}", *([*"....", "no guard"] if tool in summary["unguarded_tools"] else counts)
+
+    columns = ("calls", "viol.", "near", "uninf.", "inconcl.", "compl.")
+    return _table(f"Executed {what} by verdict{_paper(summary)}", ["tool"], columns, map(cells, tools))
 
 
 _MOST = 8
@@ -135,18 +125,18 @@ def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group |
     flagged = {name: row for name, row in counts.items() if any(row[verdict] for verdict in wrong)}
     if not flagged:
         return None
-    table = _table()
-    table.add_column("policy", overflow="fold")
-    table.add_column("severity")
-    for name in ("viol.", "near", "of calls"):
-        table.add_column(name, justify="right", no_wrap=True)
     order = sorted(flagged, key=lambda name: (*(-flagged[name][verdict] for verdict in wrong), name))
-    for name in order[:_MOST]:
-        row = flagged[name]
-        applied = f"{summary['by_policy'][name]['applied']:,}"
-        table.add_row(Text(name), severities.get(name, ""), *(_count(row[verdict]) for verdict in wrong), applied)
+    rows = [
+        (
+            name,
+            severities.get(name, ""),
+            *(_count(flagged[name][verdict]) for verdict in wrong),
+            f"{summary['by_policy'][name]['applied']:,}",
+        )
+        for name in order[:_MOST]
+    ]
     more = f" (the first {_MOST} of {len(order)}; summary.json has all)" if len(order) > _MOST else ""
-    return _titled(f"Policies that calls broke{more}", table)
+    return _table(f"Policies that calls broke{more}", ["policy", "severity"], ["viol.", "near", "of calls"], rows)
 
 
 def _severities(out: Path) -> dict[str, str]:
@@ -155,42 +145,31 @@ def _severities(out: Path) -> dict[str, str]:
 
 
 def _lookups(summary: dict[str, Any]) -> Group:
-    table = _table()
-    table.add_column("look-up", overflow="fold")
-    table.add_column("calls", justify="right")
     lacked = {name: row[summary["criterion"]] for name, row in summary["by_lookup"].items()}
-    for name, count in sorted(lacked.items(), key=lambda item: -item[1]):
-        if count:
-            table.add_row(Text(name), _count(count))
-    return _titled("Look-ups that near-miss and uninformed calls lacked", table)
+    rows = [(name, _count(count)) for name, count in sorted(lacked.items(), key=lambda item: -item[1]) if count]
+    return _table("Look-ups that near-miss and uninformed calls lacked", ["look-up"], ["calls"], rows)
 
 
 def _rules(summary: dict[str, Any]) -> Group:
-    table = _table()
-    table.add_column("severity")
-    table.add_column("rule", overflow="fold")
-    table.add_column("times", justify="right")
-    table.add_column("conversations", justify="right")
-    rows = sorted(
+    order = sorted(
         summary["by_rule"].items(), key=lambda item: (SEVERITIES.index(item[1]["severity"]), -item[1]["broken"])
     )
-    for name, row in rows:
-        table.add_row(row["severity"], Text(name), f"{row['broken']:,}", f"{row['trajectories']:,}")
-    return _titled("Rules broken (findings.jsonl)", table)
+    rows = [(row["severity"], name, f"{row['broken']:,}", f"{row['trajectories']:,}") for name, row in order]
+    return _table("Rules broken (findings.jsonl)", ["severity", "rule"], ["times", "conversations"], rows)
 
 
 def _open(summary: dict[str, Any]) -> Group:
     """What code could not settle, by rule and reason: work for a model or a person."""
-    table = _table()
-    table.add_column("rule", overflow="fold")
-    table.add_column("open because", overflow="fold")
-    table.add_column("calls", justify="right")
     rules: dict[str, Any] = summary["open"]["rules"]
-    for name in sorted(rules, key=lambda name: (-rules[name]["calls"], name)):
-        reasons = sorted(rules[name]["reasons"].items(), key=lambda item: (-item[1], item[0]))
-        for place, (reason, count) in enumerate(reasons):
-            table.add_row(Text("" if place else name), Text(OPEN_REASONS.get(reason, reason)), f"{count:,}")
-    return _titled(f"Open: rules that code could not settle, at {_calls(summary['open']['calls'])}", table)
+    rows = [
+        ("" if place else name, OPEN_REASONS.get(reason, reason), f"{count:,}")
+        for name in sorted(rules, key=lambda name: (-rules[name]["calls"], name))
+        for place, (reason, count) in enumerate(
+            sorted(rules[name]["reasons"].items(), key=lambda item: (-item[1], item[0]))
+        )
+    ]
+    title = f"Open: rules that code could not settle, at {_calls(summary['open']['calls'])}"
+    return _table(title, ["rule", "open because"], ["calls"], rows)
 
 
 def _settling(summary: dict[str, Any]) -> list[str]:
@@ -310,12 +289,15 @@ def _paper(summary: dict[str, Any]) -> str:
     return ", strict" if summary["criterion"] == "strict" else ""
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-
-
-def _titled(title: str, table: Table) -> Group:
-    """A table's own title would be wrapped to the width of its columns."""
+def _table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    # A table's own title would be wrapped to the width of its columns.
     return Group(Text(title, style="bold"), table)
 
 

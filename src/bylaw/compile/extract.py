@@ -18,7 +18,7 @@ from bylaw.compile.prompt import render
 from bylaw.compile.reference import with_references
 from bylaw.compile.repeat import told_apart, told_repeats
 from bylaw.compile.section import Section, sections
-from bylaw.compile.span import covered, ranges, stands
+from bylaw.compile.span import covered, places, stands
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.document import Document
 
@@ -94,9 +94,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
     missing = False
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
-    homes = [
-        (draft, [place[0] for found in ranges(draft.quotes, document) for place in found]) for draft in first.drafts
-    ]
+    homes = [(draft, [start for start, _ in places(draft.quotes, document)]) for draft in first.drafts]
     for section in sections(document):
         # A sentence that stands again is asked about where it stands first.
         left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())

@@ -21,7 +21,7 @@ from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.mutant import mutation_score
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.prompt import render
-from bylaw.compile.referee import Ruling, rule_on
+from bylaw.compile.referee import rule_on, ruled
 from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted
 from bylaw.guard import Guard
@@ -192,10 +192,10 @@ def _settled(
         return None
     kept: list[Case] = []
     questions: list[Question] = []
-    ruled = dict(zip(disputed, range(len(disputed)), strict=True))
+    at = {index: position for position, index in enumerate(disputed)}
     for index, case in enumerate(cases):
-        ruling = rulings.get(ruled[index]) if index in ruled else None
-        kept += _ruled(case, ruling, questions) if index in ruled else [case]
+        ruling = rulings.get(at[index]) if index in at else None
+        kept += ruled(case, ruling, questions) if index in at else [case]
     for position, trial in enumerate(apart, len(disputed)):
         ruling = rulings.get(position)
         said = " and ".join(trial.outcomes)
@@ -249,20 +249,6 @@ def _read_again(
     changed, complaints, repairs = mended
     # Where no guard has both, the reading that stood stays, and the owner has the question.
     return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
-
-
-def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list[Case]:
-    """A disputed case as the referee has it; none where the sentences leave it open."""
-    shown = {name: part for name, part in case.items() if name not in ("policy", "note")}
-    if ruling is None or ruling.want == "unclear":
-        why = ruling.why if ruling is not None else "nobody ruled on it"
-        questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
-        return []
-    if ruling.want == case.get("want"):
-        return [case]
-    text = f"`{case.get('note', '')}` wanted {case.get('want')}; ruled {ruling.want}: {ruling.why}"
-    questions.append(Question("a case that was corrected", text, shown))
-    return [{**case, "want": ruling.want}]
 
 
 def _mend(

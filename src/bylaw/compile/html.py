@@ -61,7 +61,6 @@ class _Lines(HTMLParser):
 
 
 def html_lines(text: str) -> list[str]:
-    """The lines of a page."""
     parser = _Lines()
     parser.feed(text)
     parser.close()

@@ -1,5 +1,6 @@
-"""Names that models give, made fit for ids, functions and fields."""
+"""Names that models give, made fit for ids, functions and fields; and what stands for a question."""
 
+import hashlib
 import keyword
 import re
 
@@ -14,3 +15,8 @@ def slug(text: str) -> str:
 def function_name(policy: str) -> str:
     """The name of a policy's guard."""
     return policy.replace("-", "_")
+
+
+def digest_of(*shown: str) -> str:
+    """What is the same as long as a question would show the same again."""
+    return hashlib.sha256("\0".join(shown).encode()).hexdigest()[:16]

@@ -164,7 +164,6 @@ class World:
         return int(happened)
 
     def arguments(self, tool: Tool) -> dict[str, Any]:
-        """Arguments for a call."""
         return {
             name: self._argument(name, cast(dict[str, Any], schema))
             for name, schema in tool.parameters.items()

@@ -124,8 +124,6 @@ def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], e
 
 
 class _Recorded:
-    """All results of one conversation."""
-
     def __init__(self, trajectory: Trajectory) -> None:
         self._entries: list[tuple[str, dict[str, Any]]] = []
         for step, event in enumerate(trajectory.events):

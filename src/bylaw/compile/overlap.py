@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bylaw.compile.check import Question
 from bylaw.compile.draft import Draft
-from bylaw.compile.span import ranges
+from bylaw.compile.span import places
 from bylaw.policy.document import Document
 
 _ALIKE = 0.6
@@ -50,12 +50,12 @@ def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Que
 
 
 def _said(draft: Draft, document: Document) -> _Said:
-    places = [place for found in ranges(draft.quotes, document) for place in found]
-    text = " ".join([draft.definition, *(document.whole(start, end) for start, end in places)]).lower()
+    found = places(draft.quotes, document)
+    text = " ".join([draft.definition, *(document.whole(start, end) for start, end in found)]).lower()
     words = frozenset(word.removesuffix("s") for word in re.findall(r"[^\W\d_]{3,}", text)) - _LITTLE
-    first = places[0][0] if places else 0
+    first = found[0][0] if found else 0
     where = f"{document.file_at(first).name}:{document.line_of(first)}"
-    files = frozenset(document.file_at(start).name for start, _ in places)
+    files = frozenset(document.file_at(start).name for start, _ in found)
     return _Said(draft, files, words, frozenset(_NUMBER.findall(text)), where)
 
 

@@ -86,7 +86,6 @@ class Work(Struct):
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
-        """Every policy found."""
         return tuple(draft for each in self.extractions for draft in each.drafts)
 
     @property

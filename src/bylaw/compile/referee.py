@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
+from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk
 from bylaw.compile.prompt import render
 from bylaw.llm.chat import bare_json, schema_of
@@ -50,3 +51,20 @@ def _judged(text: str, count: int, allowed: Sequence[str]) -> tuple[tuple[Ruling
     kept = tuple(each for each in rulings if 0 < each.number <= count and each.want in allowed)
     missing = set(range(1, count + 1)) - {each.number for each in kept}
     return kept, [f"nothing is said of situation {number}" for number in sorted(missing)]
+
+
+def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
+    """A disputed case as the referee has it, and none where the sentences leave it open; the owner is told of either.
+
+    `shown` is what the owner sees of it.
+    """
+    shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
+    if ruling is None or ruling.want == "unclear":
+        why = ruling.why if ruling is not None else "nobody ruled on it"
+        questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
+        return []
+    if ruling.want == case.get("want"):
+        return [case]
+    text = f"`{case.get('note', '')}` wanted {case.get('want')}; ruled {ruling.want}: {ruling.why}"
+    questions.append(Question("a case that was corrected", text, shown))
+    return [{**case, "want": ruling.want}]

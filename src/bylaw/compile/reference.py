@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.draft import Draft
-from bylaw.compile.span import ranges
+from bylaw.compile.span import covered, places
 from bylaw.policy.document import Document, File
 from bylaw.policy.sentence import HEADING, Sentence
 
@@ -58,17 +58,16 @@ def _leans(one: Sentence, after: Sentence) -> bool:
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
     """The sentences, not its own, that a policy's sentences lean on."""
-    places = (place for found in ranges(draft.quotes, document) for place in found)
-    own = {each.start for start, end in places for each in document.within(start, end)}
+    own = covered([draft.quotes], document)
     for start in sorted(own):
         if start in before and before[start].start not in own:
             yield f"the sentence before it: {' '.join(before[start].text.split())[:_LONGEST]}"
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[_Article]:
-    places = [place for found in ranges(draft.quotes, document) for place in found]
-    own = {document.file_at(start).name for start, _ in places}
-    text = " ".join(document.whole(start, end) for start, end in places)
+    found = places(draft.quotes, document)
+    own = {document.file_at(start).name for start, _ in found}
+    text = " ".join(document.whole(start, end) for start, end in found)
     links = {PurePosixPath(link).name for link in _LINK.findall(text)}
     words = f" {_plain(text)} "
     return [

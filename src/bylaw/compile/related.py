@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from bylaw.compile.draft import Draft
 from bylaw.compile.sort import Sorted
-from bylaw.compile.span import ranges
+from bylaw.compile.span import covered
 from bylaw.policy.document import Document
 
 _MOST = 4
@@ -24,7 +24,7 @@ _EXCEPTS = re.compile(
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
     """By policy those that bear on it, nearest first; only policies that bind tools, and none that has none."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
-    starts = {each.id: _sentences(each, document) for each in bound}
+    starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
     excepts = {each.id: _EXCEPTS.search(" ".join((each.definition, *each.quotes))) is not None for each in bound}
     found: dict[str, tuple[Draft, ...]] = {}
@@ -41,11 +41,6 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
         if shared or excepted:
             found[one.id] = (*shared, *excepted)[:_MOST]
     return found
-
-
-def _sentences(draft: Draft, document: Document) -> set[int]:
-    places = (place for found in ranges(draft.quotes, document) for place in found)
-    return {each.start for start, end in places for each in document.within(start, end)}
 
 
 def told_related(policies: Sequence[Draft]) -> str:

@@ -30,7 +30,6 @@ class Form:
         """How many lists stood here, and how few items one of them had."""
 
     def add(self, value: Any) -> None:
-        """Take one value in."""
         self.values.add(value)
         if isinstance(value, dict):
             self.seen += 1
@@ -120,7 +119,6 @@ class Results:
         self._errors: dict[str, Counter[str]] = {}
 
     def add(self, trajectory: Trajectory) -> None:
-        """Gather from one conversation."""
         for event in trajectory.events:
             if not isinstance(event, Result) or event.call is None or not event.captured:
                 continue

@@ -10,10 +10,10 @@ from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_catalogue, told_tools
 from bylaw.compile.desk import Desk, Outcome, sent_back
-from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
+from bylaw.compile.identifier import digest_of
 from bylaw.compile.prompt import render
-from bylaw.compile.referee import rule_on
+from bylaw.compile.referee import rule_on, ruled
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.llm.chat import unfenced
@@ -111,15 +111,7 @@ def _settle(
         kept: list[Case] = []
         for index, case in enumerate(cases):
             ruling = rulings.get(disputed.index(index)) if index in disputed else None
-            if index not in disputed or (ruling is not None and ruling.want == case["want"]):
-                kept.append(case)
-            elif ruling is None or ruling.want == "unclear":
-                why = ruling.why if ruling is not None else "nobody ruled on it"
-                questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", case))
-            else:
-                text = f"`{case.get('note', '')}` wanted {case['want']}; ruled {ruling.want}: {ruling.why}"
-                questions.append(Question("a case that was corrected", text, case))
-                kept.append({**case, "want": ruling.want})
+            kept += ruled(case, ruling, questions, shown=case) if index in disputed else [case]
         cases = kept
     request = render("rules", shown, max_tokens=8192)
     own = written.of(policy.id)

@@ -63,12 +63,10 @@ class Ruleset:
 
     @property
     def predicates(self) -> dict[str, Any]:
-        """Every predicate, by name."""
         return {name: body for check in self.checks.values() for name, body in rules_of(check)["predicates"].items()}
 
     @property
     def book(self) -> Book:
-        """All rules, loaded."""
         if self._book is None:
             every = [rule for check in self.checks.values() for rule in rules_of(check)["rules"]]
             policies = [Policy(name, "rule", "") for name in self.checks]
@@ -99,7 +97,6 @@ class Ruleset:
     def step(
         self, iteration: int, stage: Literal["start", "refined", "pruned"], changed: int = 0, refused: int = 0
     ) -> Step:
-        """What there is now."""
         scores = self.vagueness().values()
         mean = round(sum(scores) / len(scores), 4) if scores else 0.0
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)

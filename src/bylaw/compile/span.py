@@ -25,26 +25,31 @@ def stands(quotes: Sequence[str], document: Document) -> bool:
     return all(places_of(quote, document) for quote in quotes)
 
 
+def places(quotes: Sequence[str], document: Document) -> list[Range]:
+    """The places of all quotes, one after the other."""
+    return [place for found in ranges(quotes, document) for place in found]
+
+
 def first_place(quotes: Sequence[str], document: Document) -> int:
     """Where the first of them stands; 0 where none does."""
-    return min((start for places in ranges(quotes, document) for start, _ in places), default=0)
+    return min((start for start, _ in places(quotes, document)), default=0)
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
     """The sentences, by their start, that the quotes of policies are part of, or hold."""
-    places = (place for each in quotes for found in ranges(each, document) for place in found)
-    return {sentence.start for start, end in places for sentence in document.within(start, end)}
+    found = (place for each in quotes for place in places(each, document))
+    return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
     """The spans of a policy as `policies.yaml` has them: quotes that mean just the places of `ranges`."""
     standing = [quote for quote in quotes if places_of(quote, document)]
-    return [_span(quote, places, document) for quote, places in zip(standing, ranges(standing, document), strict=True)]
+    return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
 
-def _span(quote: str, places: tuple[Range, ...], document: Document) -> dict[str, Any]:
-    start, end = places[0]
-    if places_of(quote, document) == places:
+def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str, Any]:
+    start, end = found[0]
+    if places_of(quote, document) == found:
         which = read_quote(quote, document).which
         words = " ".join(document.text[start:end].split())
         return {"quote": f"[{which}] {words}" if str(which) else words}

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from bylaw.compile.card import Card, names_in
 from bylaw.compile.desk import Desk
-from bylaw.compile.digest import digest_of
 from bylaw.compile.fit import misfits, section, widened, with_defaults
+from bylaw.compile.identifier import digest_of
 from bylaw.compile.prompt import prompt_text, render
 from bylaw.compile.result import has_table
 from bylaw.errors import BylawError, PackError

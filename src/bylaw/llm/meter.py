@@ -19,7 +19,6 @@ class Price(Struct, frozen=True):
     answered: float = 0.0
 
     def of(self, usage: Usage) -> float:
-        """What some tokens cost."""
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def told(self, usage: Usage) -> str:

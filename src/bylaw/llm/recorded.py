@@ -36,7 +36,6 @@ class Recordings:
         return len(self._answers)
 
     def keys(self) -> frozenset[str]:
-        """What has been answered."""
         return frozenset(self._answers)
 
     def find(self, request: Request) -> Answer | None:

@@ -52,8 +52,6 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
-    """One case."""
-
     note: Scalar = ""
     policy: Scalar = ""
     rule: Scalar | None = None
@@ -167,7 +165,6 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_case_file(source: Located) -> Read[CasesFile]:
-    """The cases of a file."""
     read = read_record(source.under("cases") if isinstance(source.data.get(""), list) else source, CasesFile)
     for index, case in enumerate(read.record.cases):
         for number, change in enumerate(case.variations):

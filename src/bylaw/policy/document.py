@@ -59,7 +59,6 @@ class Document:
 
     @cached_property
     def sha256(self) -> str:
-        """Digest of the whole text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @cached_property
@@ -125,7 +124,6 @@ class Document:
         return starts, paths
 
     def all_by_digest(self, digest: str) -> Sequence[Sentence]:
-        """Every sentence with that digest."""
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:

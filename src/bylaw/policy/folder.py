@@ -277,7 +277,6 @@ class _Files:
         return self._data(path) or b""
 
     def yaml(self, path: Path, *, shared: str = "") -> Located | None:
-        """What a YAML file says."""
         if not _is_file(path):
             if path.name == "pack.yaml":
                 self._faults.append(ManifestError("no pack.yaml", place=str(path.parent)))

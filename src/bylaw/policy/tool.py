@@ -289,7 +289,6 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
 
 
 def _named(listed: set[str]) -> str:
-    """What kinds are called."""
     called = {"array": "a list", "object": "an object", "boolean": "true or false", "string": "a text"}
     return " or ".join(sorted(called.get(kind, "a number") for kind in listed))
 

@@ -77,7 +77,6 @@ class Located:
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
     def at(self, path: YamlPath) -> Any:
-        """The value at `path`."""
         value: Any = self.data
         for part in path:
             value = value[part]
@@ -187,7 +186,6 @@ def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
 
 
 def read_yaml_file(path: Path, *, file: str = "") -> Located:
-    """Parse the file at `path`."""
     name = file or path.name
     try:
         text = path.read_text(encoding="utf-8")

@@ -147,7 +147,6 @@ class _Case:
         self._now = _time(body, pack, place)
 
     def run(self, coverage: dict[str, set[int]] | None) -> CaseResult:
-        """Judge the call and compare."""
         want = "permit" if self._body.want is None else self._body.want
         if isinstance(want, str):
             want = want.replace("-", "_")

@@ -63,7 +63,6 @@ class CheckReport(Struct, frozen=True):
         return not (self.faults or self.failed or self.untested or self.conflicts or self.stale)
 
     def record(self) -> dict[str, Any]:
-        """The report as plain data."""
         return {
             "pack": self.pack,
             "version": self.version,

@@ -70,7 +70,6 @@ class Origins:
         self._text = Firsts[Strange](examples)
 
     def add(self, value: str | float, origin: ValueOrigin, place: CallPlace) -> None:
-        """Count one value."""
         self.kinds[origin.kind] += 1
         shown = str(value)[:_VALUE]
         if len(self._distinct) < _DISTINCT:
@@ -81,7 +80,6 @@ class Origins:
             self._text.add((place.order, shown), Strange(place, shown, f"{origin.tool} @{origin.step}"))
 
     def summary(self, tool: str, name: str) -> Argument:
-        """The counts as a record."""
         kinds, cases = self.kinds, self.kinds.total()
         words = [value for value in self._distinct if not is_identifier(value) and not value[:1].isdigit()]
         few = cases >= 10 and len(self._distinct) * 10 <= cases and len(self._distinct) < _DISTINCT

@@ -32,7 +32,6 @@ class Example(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of its policy."""
         return f"example-{self.tool.replace('_', '-').lower()}"
 
     @property

@@ -21,5 +21,4 @@ class Firsts(Generic[T]):
             del self._kept[self._most :]
 
     def items(self) -> tuple[T, ...]:
-        """The first ones, in order."""
         return tuple(item for _, item in self._kept)

@@ -78,7 +78,6 @@ class Preparation:
         self._most = examples
 
     def add(self, pattern: Preparedness, place: CallPlace) -> None:
-        """Count one call."""
         self.patterns[pattern] += 1
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 

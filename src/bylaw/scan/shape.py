@@ -33,7 +33,6 @@ class SeenValues:
         self.currencies: set[str] = set()
 
     def add(self, value: Any) -> None:
-        """Count one value."""
         self.count += 1
         self.types[type_of(value)] += 1
         if isinstance(value, str) and (amount := amount_of(value)) is not None:
@@ -67,7 +66,6 @@ class SeenValues:
 
     @property
     def nullable(self) -> bool:
-        """Whether it was ever null."""
         return "null" in self.types
 
     @property
@@ -132,7 +130,6 @@ class Shapes:
         self.tools: dict[str, Shape] = {}
 
     def add(self, trajectory: Trajectory) -> None:
-        """Gather from one conversation."""
         for definition in trajectory.tools:
             name = definition.get("name")
             if isinstance(name, str) and name:

@@ -94,7 +94,6 @@ class Survey:
             self._prepare(trajectory, writes)
 
     def result(self) -> Scan:
-        """What was counted."""
         guesses = {tool: guess(tool, seen, self._known.get(tool)) for tool, seen in self._behaviour.items()}
         order = sorted(guesses.values(), key=lambda each: (-each.calls, each.tool))
         prepared = {tool: own for tool, own in self._prepared.items() if guesses[tool].effect == "write"}

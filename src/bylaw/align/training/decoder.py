@@ -122,7 +122,6 @@ class Decoder:
         return recording.logits
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The logits of states."""
         return self.model.get_output_embeddings()(self.model.base_model.norm(hidden))
 
     def _pass(

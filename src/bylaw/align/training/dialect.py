@@ -35,7 +35,6 @@ class Dialect:
 
     @property
     def ends(self) -> list[int]:
-        """Tokens that end a turn."""
         return [self.end]
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:

@@ -49,21 +49,12 @@ class Generator:
         """Forget every conversation and the opening."""
         self.decoder.opening, self.kept, self.slot_of = [], {}, {}
 
-    def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        *,
-        longest: int,
-        temperature: float = 0.0,
-        seed: int = 0,
-        names: Sequence[Hashable] | None = None,
-    ) -> list[list[int]]:
-        """What the model writes after each prompt, its end token included where it wrote one.
+    def generate(self, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:
+        """What the model writes after each prompt, its end token included where it wrote one; settings as of `sample`.
 
-        `names` says which conversation each prompt goes on with; without it, every prompt is a new one. A prompt that
-        leaves no room for an answer gets an empty one.
+        A prompt that leaves no room for an answer gets an empty one.
         """
-        return self.sample(prompts, longest=longest, temperature=temperature, seed=seed, names=names)[0]
+        return self.sample(prompts, **settings)[0]
 
     def sample(
         self,
@@ -74,7 +65,10 @@ class Generator:
         seed: int = 0,
         names: Sequence[Hashable] | None = None,
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """`generate`, and the log-probability of each token as it was drawn."""
+        """The same, and the log-probability of each token as it was drawn.
+
+        `names` says which conversation each prompt goes on with; without it, every prompt is a new one.
+        """
         answers: list[list[int]] = [[] for _ in prompts]
         chances: list[list[float]] = [[] for _ in prompts]
 

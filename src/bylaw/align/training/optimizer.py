@@ -23,7 +23,6 @@ class RoundedAdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Take one step."""
         loss = closure() if closure is not None else None
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]

@@ -69,7 +69,6 @@ class Rollout:
 
 
 def written(row: Mapping[str, Any]) -> str:
-    """A row's prompt as text."""
     return "".join("".join(parts) for parts in turns(row["prompt"]))
 
 

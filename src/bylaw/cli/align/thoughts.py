@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
 import click
 
@@ -10,7 +10,6 @@ from bylaw.cli.command import command
 from bylaw.cli.given import Count, PackOption
 from bylaw.cli.logs import open_logs
 from bylaw.errors import BylawError, UsageError
-from bylaw.trace import Trajectory
 
 
 @command("thoughts")
@@ -39,24 +38,14 @@ def thoughts_command(
     chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
     faults: list[BylawError] = []
     with open_logs(list(logs)) as opened:
-        trajectories = (each for each in opened.trajectories() if _is_read(each, faults))
-        lines = make_thoughts(held, trajectories, chosen)
+        lines = make_thoughts(held, opened.readable(faults), chosen)
         if out is None:
             for line in lines:
                 sys.stdout.buffer.write(line)
         else:
             out.write_bytes(b"".join(lines))
             print(f"wrote {out}")
-    for fault in faults:
-        print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
-    return 3 if faults else 0
-
-
-def _is_read(found: Trajectory | BylawError, faults: list[BylawError]) -> TypeGuard[Trajectory]:
-    if isinstance(found, BylawError):
-        faults.append(found)
-        return False
-    return True
+    return opened.tell(faults)
 
 
 def _thresholds(said: str) -> dict[Any, int]:
