@@ -80,7 +80,7 @@ def test_the_exported_reward_gives_the_gold_turn_all_that_the_grader_gives(expor
     assert made is not None
     grader = pinned_grader("clinic", made.pack_digest)
     rows = lines(data / "rl.jsonl")
-    wanted = [grader.total(row["gold"], gold_of(row)) for row in rows]
+    wanted = [grader.grade(row["gold"], gold_of(row)).total for row in rows]
     assert min(wanted) > 3
     folder = exported("trl")
     columns = lines(folder / "rl.jsonl")

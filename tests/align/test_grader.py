@@ -114,14 +114,10 @@ def test_a_wrong_limit_earns_nothing_though_the_caller_named_it() -> None:
     assert (found.policy_recall, found.hallucination) == (0, 1)
 
 
-def test_terms_are_added_one_after_the_other() -> None:
-    output = f"<think>{RULE} Every visit costs at most $3.00.</think>{READ}"
-    totals = [
-        Grader(PACK, terms=terms).total(output, LOOK)
-        for terms in (("format",), ("format", "turn"), ("format", "turn", "policy_recall"))
-    ]
-    assert totals == [1, 4, 5]
-    assert Grader(PACK).total(output, LOOK) == GRADER.grade(output, LOOK).total == 4.5
+def test_the_total_is_the_sum_of_the_terms() -> None:
+    found = GRADER.grade(f"<think>{RULE} Every visit costs at most $3.00.</think>{READ}", LOOK)
+    assert (found.format, found.turn, found.policy_recall, found.hallucination) == (1, 3, 1, 0.5)
+    assert found.total == 4.5
 
 
 def test_rows_may_hold_json_text() -> None:
@@ -133,7 +129,7 @@ def test_many_outputs_are_graded_quickly() -> None:
     outputs = [f"<think>{RULE} I saw ${n}.00 there. {'so ' * (n % 50)}</think>{READ}" for n in range(512)]
     rows = [{**ROW, "expected": {"tool": "get_patient", "arguments": {"patient_id": "P001"}}}] * 512
     start = time.process_time()
-    assert len(GRADER.totals(outputs, rows)) == 512
+    assert all(GRADER.grade(output, gold_of(row)).total for output, row in zip(outputs, rows, strict=True))
     assert time.process_time() - start < 2
 
 

@@ -41,7 +41,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
         rows = _rows(columns, len(completions))
         texts = [output_of(completion) for completion in completions]
         return [
-            grader.total(text, gold_of({**row, **_prompt(prompt)}))
+            grader.grade(text, gold_of({**row, **_prompt(prompt)})).total
             for text, row, prompt in zip(texts, rows, prompts, strict=True)
         ]
 
@@ -64,8 +64,8 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
         row = msgspec.json.decode(ground_truth) if isinstance(ground_truth, str) else ground_truth
         prompt = (extra_info or {}).get("prompt")
         gold = gold_of({**row, **({} if prompt is None else {"prompt": prompt})})
-        terms = msgspec.to_builtins(grader.grade(solution_str, gold))
-        return {"score": grader.total(solution_str, gold), **{name: float(value or 0) for name, value in terms.items()}}
+        found = grader.grade(solution_str, gold)
+        return {"score": found.total, **{n: float(value or 0) for n, value in msgspec.to_builtins(found).items()}}
 
     return compute_score
 
@@ -80,7 +80,7 @@ class ForSwift:
         messages = columns.get("messages") or [None] * len(completions)
         rows = _rows(columns, len(completions))
         return [
-            self._grader.total(text, gold_of({**row, **({} if said is None else {"prompt": list(said)[:-1]})}))
+            self._grader.grade(text, gold_of({**row, **({} if said is None else {"prompt": list(said)[:-1]})})).total
             for text, row, said in zip(completions, rows, messages, strict=True)
         ]
 
@@ -102,7 +102,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
         messages = [_plain(message) for message in trace.messages]
         at = next((place for place, each in enumerate(trace.messages) if each is first), len(messages))
         gold = gold_of({"prompt": messages[:at], **task.gold})
-        return grader.total(output_of([_plain(first)] if first is not None else ""), gold)
+        return grader.grade(output_of([_plain(first)] if first is not None else ""), gold).total
 
     return bylaw_reward
 

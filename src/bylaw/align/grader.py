@@ -1,7 +1,7 @@
 """The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,10 +17,6 @@ from bylaw.engine.verdict import Verdict, worst
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call
-
-Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
-TERMS: tuple[Term, ...] = ("format", "turn", "policy_recall", "hallucination", "length", "compliance")
-_TAKEN_OFF = frozenset(("hallucination", "length", "compliance"))
 
 Judge = Callable[[str, str], float]
 """Marks a reply from 0 to 10 beside the gold reply (the paper's way, with a model)."""
@@ -65,13 +61,11 @@ class Grader:
         *,
         judge: Judge | None = None,
         switches: Switches = FLOOR,
-        terms: Collection[Term] = TERMS,
     ) -> None:
         self._pack = pack
         self._reader = Matcher(pack)
         self._judge = judge
         self._switches = switches
-        self._terms = frozenset(terms)
 
     def grade(self, output: str, gold: Gold) -> Reward:
         """The reward of one output; UngradedError where a text was due and there is nothing to mark it by."""
@@ -96,19 +90,6 @@ class Grader:
             verdict,
         )
         return score(turn, self._switches)
-
-    def total(self, output: str, gold: Gold) -> float:
-        """The sum of the terms that are in use."""
-        found = self.grade(output, gold)
-        return sum(
-            (-value if term in _TAKEN_OFF else value)
-            for term in TERMS
-            if term in self._terms and (value := getattr(found, term)) is not None
-        )
-
-    def totals(self, outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[float]:
-        """The rewards of many outputs, each with its row of the data."""
-        return [self.total(output, gold_of(row)) for output, row in zip(outputs, rows, strict=True)]
 
     def asked(self, output: str, gold: Gold) -> tuple[str, str] | None:
         """What a judge would be asked about an output: the reply that was due, and the one that came."""

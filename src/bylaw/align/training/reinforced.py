@@ -27,18 +27,11 @@ MOST = 3.0
 class Rollout:
     """Writes the answers GRPO learns from, with a generator that takes over the model's weights before each batch."""
 
-    def __init__(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        dialect: Dialect,
-        settings: Reinforced,
-        seed: int,
-        generator: Generator | None = None,
-    ) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]], dialect: Dialect, settings: Reinforced, seed: int) -> None:
         self.dialect = dialect
         self.settings = settings
         self.seed = seed
-        self.generator = generator
+        self.generator: Generator | None = None
         self.ids = {written(row): dialect.prompt(row["prompt"]) for row in rows}
 
     def __call__(self, prompts: list[str], trainer: GRPOTrainer) -> dict[str, Any]:
@@ -233,7 +226,6 @@ def trainer(
     settings: Reinforced,
     arguments: dict[str, Any],
     score: Score,
-    generator: Generator | None = None,
     **others: Any,
 ) -> GRPOTrainer:
     """The trainer of stage 3. `arguments` are those every stage shares."""
@@ -255,7 +247,7 @@ def trainer(
         train_dataset=dataset(rows),
         processing_class=dialect.tokenizer,
         reward_funcs=rewarded(rows, score),
-        rollout_func=Rollout(rows, dialect, settings, arguments["seed"], generator),
+        rollout_func=Rollout(rows, dialect, settings, arguments["seed"]),
         **others,
     )
     found.learn_from(rows, settings.learn_from)

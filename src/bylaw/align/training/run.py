@@ -14,7 +14,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bylaw.align.training import reinforced, supervised
 from bylaw.align.training.dialect import Dialect
-from bylaw.align.training.generator import Generator
 from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.optimizer import RoundedAdamW
 from bylaw.align.training.preset import PresetName, Reinforced, Supervised, settings_of
@@ -50,16 +49,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """Where rows, first weights and reward came from, for the record."""
 
 
-def train(
-    run: Run,
-    rows: Sequence[Mapping[str, Any]],
-    score: reinforced.Score | None = None,
-    generator: Generator | None = None,
-) -> dict[str, Any]:
-    """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out`; says what it did.
-
-    `generator`, of a model of the same shape, spares stage 3 to make one of its own.
-    """
+def train(run: Run, rows: Sequence[Mapping[str, Any]], score: reinforced.Score | None = None) -> dict[str, Any]:
+    """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out`; says what it did."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     tokenizer = AutoTokenizer.from_pretrained(run.model)
@@ -84,7 +75,7 @@ def train(
     left_out = 0
     if isinstance(settings, Reinforced):
         assert score is not None
-        trainer: Any = reinforced.trainer(model, rows, dialect, settings, shared, score, generator, **others)
+        trainer: Any = reinforced.trainer(model, rows, dialect, settings, shared, score, **others)
         if trainer.ref_model is not None and not settings.recompute:
             share_prefix(trainer.accelerator.unwrap_model(trainer.ref_model))
     else:

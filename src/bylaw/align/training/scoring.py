@@ -1,18 +1,18 @@
 """The reward of stage 3: which of its terms count, and each term's value for the log."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from functools import cache
+from functools import cache, partial
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
-from bylaw.align.grader import Grader, Term, gold_of
+from bylaw.align.grader import Grader, gold_of
 from bylaw.align.judge import ModelJudge
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import Mismatch, Switches
 from bylaw.errors import UsageError
 from bylaw.llm.source import open_chat
 
+Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
 PARTS: dict[str, tuple[Term, ...]] = {
     "tf": ("format", "turn"),
     "pr": ("policy_recall",),
@@ -75,29 +75,12 @@ def grades(
 
 
 def scorer(
-    said: str = "full",
-    *,
-    pack: str = "clinic",
-    mismatch: Mismatch = "floor",
-    judge: ModelJudge | None = None,
-    pool: Executor | None = None,
-    pieces: int = 16,
+    said: str = "full", *, pack: str = "clinic", mismatch: Mismatch = "floor", judge: ModelJudge | None = None
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    """`grades` for one choice of terms, on several cores where there is a pool; a judge is asked from this process."""
+    """`grades` for one choice of terms."""
     terms_of(said)
     weight_of(said)
-
-    def score(outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-        if pool is None or judge is not None:
-            return grades(outputs, rows, said, pack, mismatch, judge)
-        size = max(1, -(-len(outputs) // pieces))
-        jobs = [
-            pool.submit(grades, outputs[start : start + size], rows[start : start + size], said, pack, mismatch)
-            for start in range(0, len(outputs), size)
-        ]
-        return [one for job in jobs for one in job.result()]
-
-    return score
+    return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
 
 
 def graded(
