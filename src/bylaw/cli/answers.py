@@ -3,11 +3,11 @@
 import shlex
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
+from bylaw.cli.given import Folder, Name
 from bylaw.engine.conversation import OpenRequests
 from bylaw.errors import UsageError
 
@@ -23,11 +23,9 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
         "--llm MODEL",
         "Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
     ] = None
-    memory: Annotated[Path | None, "--memory DIR", "For --llm: where answers and plans that worked are kept."] = None
+    memory: Annotated[Folder, "For --llm: where answers and plans that worked are kept."] = None
     embedder: Annotated[
-        str,
-        "--embedder NAME",
-        "For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+        Name, "For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL."
     ] = ""
     operations: Annotated[
         tuple[str, ...],

@@ -21,7 +21,7 @@ from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.batch import Batch
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Count, DocumentOption, PackOption, Word
+from bylaw.cli.given import Count, DocumentOption, File, Folder, Name, PackOption, Word
 from bylaw.cli.logs import GivenLogs, Logs, count_lines, open_logs
 from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
@@ -42,20 +42,16 @@ def audit_command(
     *,
     pack: PackOption,
     world: Annotated[
-        Path | None,
-        "--world FILE",
-        "The database the conversations started from: SQLite or JSON, or what the pack reads.",
+        File, "The database the conversations started from: SQLite or JSON, or what the pack reads."
     ] = None,
     without_world: Annotated[
         Literal["hindsight", "none"], "Without a database: judge by what the whole conversation shows, or by nothing."
     ] = "hindsight",
     out: Annotated[Path, "--out DIR", "Folder for summary.json, calls.jsonl and the rest."] = Path("out"),
     document: DocumentOption = None,
-    tasks: Annotated[
-        Path | None, "--tasks FILE", "Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes."
-    ] = None,
-    agent: Annotated[str | None, "--agent NAME", "Count every conversation under this name."] = None,
-    jobs: Annotated[Count, "--jobs N", "Worker processes; the results do not depend on N."] = 1,
+    tasks: Annotated[File, "Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes."] = None,
+    agent: Annotated[Name | None, "Count every conversation under this name."] = None,
+    jobs: Annotated[Count, "Worker processes; the results do not depend on N."] = 1,
     report: Annotated[bool, "Also write report.html."] = False,
     criterion: Annotated[
         Criterion | None,
@@ -70,23 +66,17 @@ def audit_command(
     min_severity: Annotated[
         str, click.Choice(("high", "medium", "low")), "For --fail-on: count only policies at least this severe."
     ] = "low",
-    baseline: Annotated[
-        Path | None, "--baseline DIR", "Folder of an earlier audit: only what is new counts for --fail-on."
-    ] = None,
-    waivers: Annotated[
-        Path | None, "--waivers FILE", "Findings that somebody answers for, each with a reason and an expiry date."
-    ] = None,
-    sarif: Annotated[Path | None, "--sarif FILE", "Also write the findings as SARIF 2.1.0."] = None,
-    junit: Annotated[Path | None, "--junit FILE", "Also write the calls as JUnit XML."] = None,
+    baseline: Annotated[Folder, "Folder of an earlier audit: only what is new counts for --fail-on."] = None,
+    waivers: Annotated[File, "Findings that somebody answers for, each with a reason and an expiry date."] = None,
+    sarif: Annotated[File, "Also write the findings as SARIF 2.1.0."] = None,
+    junit: Annotated[File, "Also write the calls as JUnit XML."] = None,
     search: Annotated[
         str,
         "--search llm[:MODEL]",
         "Where no observation shows a fact, ask a model whether a result does; what it quotes must stand "
         "there. llm:batch:DIR writes the questions down.",
     ] = "",
-    searched: Annotated[
-        Path | None, "--searched DIR", "Where answers to --search are kept; by default OUT-search."
-    ] = None,
+    searched: Annotated[Folder, "Where answers to --search are kept; by default OUT-search."] = None,
     redact: Annotated[bool, "Leave out the text of the logs, and write pseudonyms for ids."] = False,
     redact_key: Annotated[
         str | None,
@@ -95,11 +85,7 @@ def audit_command(
         {"envvar": "BYLAW_REDACT_KEY", "show_envvar": True},
     ] = None,
     asking: ModelOptions,
-    budget: Annotated[
-        Count,
-        "--budget N",
-        "For --llm: the most requests that are sent; what they cost is told before.",
-    ] = 1000,
+    budget: Annotated[Count, "For --llm: the most requests that are sent; what they cost is told before."] = 1000,
     batch: Batch,
 ) -> int:
     """Audit recorded conversations under a policy pack."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from bylaw.audit.finding import Finding, read_findings
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report
+from bylaw.cli.given import Name
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.trace.source import Columns
@@ -64,12 +65,10 @@ class Batch(Struct, frozen=True, kw_only=True):
         {"default": "16M"},
     ]
     messages_column: Annotated[
-        str,
-        "--messages-column NAME",
-        "For Parquet logs: the messages, a list or JSON text; by default `messages` or the like.",
+        Name, "For Parquet logs: the messages, a list or JSON text; by default `messages` or the like."
     ] = ""
-    id_column: Annotated[str, "--id-column NAME", "For Parquet logs: the id."] = ""
-    agent_column: Annotated[str, "--agent-column NAME", "For Parquet logs: the agent."] = ""
+    id_column: Annotated[Name, "For Parquet logs: the id."] = ""
+    agent_column: Annotated[Name, "For Parquet logs: the agent."] = ""
 
     @property
     def columns(self) -> Columns:

@@ -12,6 +12,7 @@ from rich.table import Table
 from bylaw.bench.tally import Rate
 from bylaw.cli.bench_shieldagent import shieldagent_command
 from bylaw.cli.command import command
+from bylaw.cli.given import File
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
 
@@ -33,9 +34,7 @@ def agentdojo_command(
     llm: Annotated[
         str | None, "--llm MODEL", "Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
     ] = None,
-    allowances: Annotated[
-        Path | None, "--allowances FILE", "What requests allow, as it was answered before; new answers are added."
-    ] = None,
+    allowances: Annotated[File, "What requests allow, as it was answered before; new answers are added."] = None,
     adaptive: Annotated[
         int | None,
         "--adaptive SEED",

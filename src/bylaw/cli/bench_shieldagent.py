@@ -1,6 +1,5 @@
 """`bylaw bench shieldagent`: poisoned agents at the clinic's desk, as ShieldAgent-Bench counts them."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import click
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bylaw.cli.command import command
+from bylaw.cli.given import Folder
 
 
 @command("shieldagent")
@@ -25,9 +25,7 @@ def shieldagent_command(
     llm: Annotated[
         str | None, "--llm MODEL", "Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR."
     ] = None,
-    answers: Annotated[
-        Path | None, "--answers DIR", "Answers that were recorded before; those of a model are added."
-    ] = None,
+    answers: Annotated[Folder, "Answers that were recorded before; those of a model are added."] = None,
 ) -> None:
     """Trajectories of poisoned agents flagged, and safe ones left alone, at the clinic's desk.
 

@@ -11,7 +11,7 @@ import click
 from msgspec.structs import replace
 
 from bylaw.cli.command import command
-from bylaw.cli.given import Count
+from bylaw.cli.given import Count, File, Folder, Name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,26 +36,22 @@ def compile_command(
         "A catalogue: OpenAPI, MCP tools/list, function definitions; or Python: `tools.py`, `module:function`.",
     ] = (),
     logs: Annotated[tuple[Path, ...], "--logs LOGS", "Conversations that show what tools return."] = (),
-    labels: Annotated[
-        Path | None, "--labels FILE", "Which calls in the logs were safe, as JSON lines: rules get weights."
-    ] = None,
+    labels: Annotated[File, "Which calls in the logs were safe, as JSON lines: rules get weights."] = None,
     out: Annotated[Path, "--out DIR", "Folder for the pack."] = Path("pack"),
     update: Annotated[
         Path | None, "--update PACK", "Update this pack, whose document changed: redo only what the change touches."
     ] = None,
-    name: Annotated[str, "--name NAME", "The pack's name; by default that of the folder."] = "",
+    name: Annotated[Name, "The pack's name; by default that of the folder."] = "",
     now: Annotated[str, "--now TIME", "A fixed clock, where logs do not say when they happened."] = "",
     llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Path | None, "--kept DIR", "Folder that keeps each answer with its question."] = None,
+    kept: Annotated[Folder, "Folder that keeps each answer with its question."] = None,
     stream: Annotated[bool, "Stream answers, for an endpoint that requires it."] = False,
-    max_tokens: Annotated[Count | None, "--max-tokens N", "The most tokens an answer may have."] = None,
-    concurrency: Annotated[Count, "--concurrency N", "The most questions asked at once."] = 4,
+    max_tokens: Annotated[Count | None, "The most tokens an answer may have."] = None,
+    concurrency: Annotated[Count, "The most questions asked at once."] = 4,
     price: Annotated[str, "--price IN,OUT", "Dollars for a million tokens in and out, such as 2.5,10."] = "",
     refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable, merge duplicates."] = 0,
     embedder: Annotated[
-        str,
-        "--embedder NAME",
-        "For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL.",
+        Name, "For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL."
     ] = "",
     dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
     as_is: Annotated[bool, "Do not wait for answers: a policy whose questions have none gets no check."] = False,

@@ -18,7 +18,7 @@ from bylaw.cli.command import command
 from bylaw.cli.consent_hint import consent_hints, is_spelt_otherwise
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
-from bylaw.cli.given import Audited, Word
+from bylaw.cli.given import Audited, Name, Word
 from bylaw.engine.wording import (
     fact_words,
     host_words,
@@ -57,8 +57,8 @@ def explain_command(
     ] = None,
     *,
     policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy; may be repeated."] = (),
-    tool: Annotated[tuple[str, ...], "--tool NAME", "List only findings on calls of this tool."] = (),
-    agent: Annotated[tuple[str, ...], "--agent NAME", "List only findings of this agent."] = (),
+    tool: Annotated[tuple[Name, ...], "List only findings on calls of this tool."] = (),
+    agent: Annotated[tuple[Name, ...], "List only findings of this agent."] = (),
     verdict: Annotated[
         tuple[str, ...],
         Word(("violation", "near_miss", "rule", "uninformed", "inconclusive")),

@@ -22,15 +22,17 @@ def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) ->
     return value[0] if value else None
 
 
-Count = Annotated[int, click.IntRange(min=1)]
+File = Annotated[Path | None, "FILE"]
+Folder = Annotated[Path | None, "DIR"]
+Name = Annotated[str, "NAME"]
+Count = Annotated[int, "N", click.IntRange(min=1)]
 Port = Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."]
 Json = Annotated[bool, "--json", "Print JSON."]
 Audited = Annotated[Path, "The folder an audit wrote."]
 PackOption = Annotated[str, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."]
 PackArgument = Annotated[str, "A pack's folder, or the name of one that comes with Bylaw."]
 DocumentOption = Annotated[
-    Path | None,
-    "--document FILE",
+    File,
     "The policy document, where the pack only names it.",
     {"callback": _once, "multiple": True},
 ]

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from bylaw.cli.command import command
+from bylaw.cli.given import File
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
@@ -28,22 +29,16 @@ def init_command(
     logs: GivenLogs,
     *,
     document: Annotated[
-        Path | None,
-        "--document FILE",
-        "The policy document, Markdown or plain text (`bylaw compile` also reads PDF, DOCX and HTML).",
+        File, "The policy document, Markdown or plain text (`bylaw compile` also reads PDF, DOCX and HTML)."
     ] = None,
     policy: Annotated[Path | None, "What --document was called before.", {"hidden": True}] = None,
     out: Annotated[Path, "--out DIR", "Folder for the new pack."] = Path("pack"),
-    effects: Annotated[Path | None, "--effects FILE", "Effects you corrected after a scan."] = None,
+    effects: Annotated[File, "Effects you corrected after a scan."] = None,
     tools: Annotated[
-        Path | None,
-        "--tools FILE",
-        "The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack.",
+        File, "The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack."
     ] = None,
     world: Annotated[
-        Path | None,
-        "--world FILE",
-        "The database the tools look into, JSON or SQLite: says which things it holds, and where.",
+        File, "The database the tools look into, JSON or SQLite: says which things it holds, and where."
     ] = None,
 ) -> int:
     """Start a pack from logs and a policy document.

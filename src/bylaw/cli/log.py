@@ -17,7 +17,7 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Json
+from bylaw.cli.given import File, Json
 from bylaw.cli.group import InOrder
 from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.cli.log_removal import fold_command, remove_command
@@ -46,9 +46,7 @@ def verify_command(
     where: LogPlace,
     tenant: Annotated[str | None, "Only this tenant's chain."] = None,
     head: Annotated[str, "--head HASH", "A hash noted earlier, which must still stand in the chain."] = "",
-    anchors: Annotated[
-        Path | None, "--anchors FILE", "What `bylaw serve` noted of the log; by default LOG.anchors, where it is there."
-    ] = None,
+    anchors: Annotated[File, "What `bylaw serve` noted of the log; by default LOG.anchors, where it is there."] = None,
     as_json: Json = False,
 ) -> int:
     """Check whether anything in the log was changed, removed or added.

@@ -16,7 +16,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import command
-from bylaw.cli.given import PackOption
+from bylaw.cli.given import File, Name, PackOption
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
@@ -47,28 +47,20 @@ def proxy_command(
     listen: Annotated[
         str | None, "--listen HOST:PORT", "Serve streamable HTTP there, not standard input and output."
     ] = None,
-    allow_host: Annotated[
-        tuple[str, ...], "--allow-host NAME", "For --listen: another name that requests may be sent to."
-    ] = (),
-    key_argument: Annotated[
-        str | None, "--key-argument NAME", "Argument of the tools that names the conversation."
-    ] = None,
-    conversation: Annotated[
-        str | None, "--conversation NAME", "The conversation for calls that do not name one."
-    ] = None,
+    allow_host: Annotated[tuple[Name, ...], "For --listen: another name that requests may be sent to."] = (),
+    key_argument: Annotated[Name | None, "Argument of the tools that names the conversation."] = None,
+    conversation: Annotated[Name | None, "The conversation for calls that do not name one."] = None,
     posture: Annotated[Posture | None, "Use this posture instead of the pack's own."] = None,
     context: Annotated[
         tuple[str, ...], "--context NAME=VALUE", "A fact that you vouch for, such as `caller=P121`."
     ] = (),
     state_key: Annotated[
-        Path | None,
-        "--state-key FILE",
+        File,
         click.Path(exists=True, dir_okay=False, path_type=Path),
         "A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
     ] = None,
     tools: Annotated[
-        Path | None,
-        "--tools FILE",
+        File,
         click.Path(dir_okay=False, path_type=Path),
         "Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
     ] = None,

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
+from bylaw.cli.given import File, Name
 from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
@@ -51,14 +52,14 @@ def review_command(
     pack: Annotated[str, "PACK", "A pack's folder."],
     policies: Annotated[tuple[str, ...], "[POLICY]...", "Show these policies only."] = (),
     *,
-    document: Annotated[str, "--document NAME", "Show the policies that cite this file of the document only."] = "",
+    document: Annotated[Name, "Show the policies that cite this file of the document only."] = "",
     accept: Annotated[tuple[str, ...], "--accept POLICY", "Accept the check of a policy as it is now."] = (),
     reject: Annotated[tuple[str, ...], "--reject POLICY", "Reject it."] = (),
     unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that nothing enforces a policy."] = (),
-    by: Annotated[str, "--by NAME", "Your name, for the record."] = "",
+    by: Annotated[Name, "Your name, for the record."] = "",
     note: Annotated[str, "--note TEXT", "Why."] = "",
     ask: Annotated[bool, "Go through what is open, and ask for each."] = False,
-    page: Annotated[Path | None, "--page FILE", "Also write the review as an HTML page."] = None,
+    page: Annotated[File, "Also write the review as an HTML page."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
     """Review a pack: sentence beside check, cases, open questions; accept or reject."""

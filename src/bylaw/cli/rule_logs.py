@@ -10,7 +10,7 @@ from rich.table import Table
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Count, PackOption
+from bylaw.cli.given import Count, File, PackOption
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import BylawError, UsageError
@@ -25,12 +25,8 @@ def learn_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    labels: Annotated[
-        Path | None, "--labels FILE", "Which calls were safe, as JSON lines; by default the guards say."
-    ] = None,
-    out: Annotated[
-        Path | None, "--out FILE", "Where to write the weights; by default weights.yaml in the pack."
-    ] = None,
+    labels: Annotated[File, "Which calls were safe, as JSON lines; by default the guards say."] = None,
+    out: Annotated[File, "Where to write the weights; by default weights.yaml in the pack."] = None,
     loss: Annotated[Loss, "Bylaw's own, or Eq. 6 of the ShieldAgent paper."] = "hinge",
     false_alarms: Annotated[
         float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be stopped."
@@ -85,7 +81,7 @@ def risk_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    acts: Annotated[Count, "--acts N", "How many acts to look ahead."] = 20,
+    acts: Annotated[Count, "How many acts to look ahead."] = 20,
 ) -> int:
     """Say how likely each rule is to be broken, going by these logs."""
     from bylaw.rule.risk import learn_chain, risk

@@ -2,7 +2,6 @@
 
 import random
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import click
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Count, PackArgument
+from bylaw.cli.given import Count, File, PackArgument
 from bylaw.cli.group import InOrder
 from bylaw.cli.rule_logs import learn_command, risk_command
 from bylaw.errors import UsageError
@@ -66,7 +65,7 @@ def draw_command(
     pack: PackArgument,
     name: Annotated[str, "A rule (its automaton), or an action (its circuit)."],
     *,
-    out: Annotated[Path | None, "--out FILE", "Where to write the SVG; by default standard output."] = None,
+    out: Annotated[File, "Where to write the SVG; by default standard output."] = None,
 ) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
     picture = draw(load_pack(pack), name)
@@ -123,7 +122,7 @@ def clusters_command(
 def simulate_command(
     pack: PackArgument,
     *,
-    steps: Annotated[Count, "--steps N", "How many acts the random episode has."] = 8,
+    steps: Annotated[Count, "How many acts the random episode has."] = 8,
     seed: Annotated[int, "--seed N", "Another seed gives another episode."] = 1,
 ) -> None:
     """Walk the rules of a pack through a random episode."""

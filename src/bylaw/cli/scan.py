@@ -11,7 +11,7 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Count
+from bylaw.cli.given import Count, File, Name
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
@@ -54,13 +54,11 @@ _LIMITS = (
 def scan_command(
     logs: GivenLogs,
     *,
-    effects: Annotated[Path | None, "--effects FILE", "Effects that you corrected."] = None,
-    write_effects: Annotated[
-        Path | None, "--write-effects FILE", "Write the guessed effects there, to be corrected."
-    ] = None,
+    effects: Annotated[File, "Effects that you corrected."] = None,
+    write_effects: Annotated[File, "Write the guessed effects there, to be corrected."] = None,
     as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
-    agent: Annotated[str | None, "--agent NAME", "Count every conversation under this name."] = None,
-    examples: Annotated[Count, "--examples N", "Calls listed per finding in the JSON."] = 20,
+    agent: Annotated[Name | None, "Count every conversation under this name."] = None,
+    examples: Annotated[Count, "Calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Show what logs tell without a pack, a model or a database."""
     found = scan_logs(

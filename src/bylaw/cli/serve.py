@@ -5,7 +5,6 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import command
+from bylaw.cli.given import File, Name
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible
@@ -35,7 +35,7 @@ def serve_command(
     ] = (),
     host: Annotated[str, "Where to listen; beyond this machine only with --keys."] = "127.0.0.1",
     port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8300,
-    keys: Annotated[Path | None, "--keys FILE", "API keys: a tenant and a hash on each line."] = None,
+    keys: Annotated[File, "API keys: a tenant and a hash on each line."] = None,
     public_url: Annotated[
         str,
         "--public-url URL",
@@ -49,8 +49,7 @@ def serve_command(
     viewer: Annotated[bool, "For --new-key: a person's key that only looks."] = False,
     holder: Annotated[str, "--name NAME", "For a person's key: who holds it, for the log."] = "",
     proxy_header: Annotated[
-        str,
-        "--proxy-header NAME",
+        Name,
         "A header in which a proxy names who it has signed in, such as X-Forwarded-User. Their roles are in --keys.",
     ] = "",
     proxy_address: Annotated[str, "--proxy-address IP", "Where that proxy connects from; needed with it."] = "",
@@ -60,9 +59,7 @@ def serve_command(
         "Where to post each call that waits for a person; signed with BYLAW_WEBHOOK_SECRET if that is set.",
     ] = "",
     anchors: Annotated[
-        Path | None,
-        "--anchors FILE",
-        "Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]",
+        File, "Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]"
     ] = None,
     connections: Annotated[
         int, click.IntRange(1), "Connections of one address at a time, to each worker; a proxy in front is one address."

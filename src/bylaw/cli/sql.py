@@ -14,6 +14,7 @@ from rich.table import Table
 from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
+from bylaw.cli.given import Folder
 from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
@@ -29,7 +30,7 @@ def sql_command(
     query: Annotated[str | None, "SQL, or the name of a ready query."] = None,
     *,
     listed: Annotated[bool, "--list", "Show the ready queries; with one's name, its SQL."] = False,
-    base: Annotated[Path | None, "--base DIR", "An earlier audit; its views are base.calls and so on."] = None,
+    base: Annotated[Folder, "An earlier audit; its views are base.calls and so on."] = None,
     to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
 ) -> int:
     """Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts."""

@@ -1,12 +1,11 @@
 """`bylaw view`: an audit in the browser."""
 
-from pathlib import Path
 from typing import Annotated
 
 import click
 
 from bylaw.cli.command import command
-from bylaw.cli.given import Audited
+from bylaw.cli.given import Audited, File, Folder
 from bylaw.errors import UsageError
 
 
@@ -16,8 +15,8 @@ def view_command(
     *,
     port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8301,
     pack: Annotated[str, "--pack PACK", "The pack's folder, where the audit does not tell."] = "",
-    waivers: Annotated[Path | None, "--waivers FILE", "Where triage writes.  [default: waivers.yaml]"] = None,
-    base: Annotated[Path | None, "--base DIR", "An earlier audit to compare with."] = None,
+    waivers: Annotated[File, "Where triage writes.  [default: waivers.yaml]"] = None,
+    base: Annotated[Folder, "An earlier audit to compare with."] = None,
 ) -> None:
     """Look through an audit in the browser, and decide on what it found. Needs the extra `serve`.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
 from bylaw.cli.command import command
-from bylaw.cli.given import Count
+from bylaw.cli.given import Count, File
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
@@ -19,28 +19,25 @@ def data_command(
     *,
     pack: SomePack = None,
     world: Annotated[
-        Path | None,
-        "--world FILE",
+        File,
         click.Path(path_type=Path, exists=True),
         "The database the logs started from; what an audit flags over it is left out.",
     ] = None,
     audit: EarlierAudit = None,
     thoughts: Annotated[
-        Path | None,
-        "--thoughts FILE",
+        File,
         click.Path(path_type=Path, exists=True, dir_okay=False),
         "Thoughts that `bylaw align thoughts --written` let through, instead of verified ones.",
     ] = None,
     out: Annotated[Path, "--out DIR", "Where to write the sets."],
     document: Annotated[
-        Path | None,
-        "--document FILE",
+        File,
         click.Path(path_type=Path, exists=True, dir_okay=False),
         "The policy's text, for logs of a pack that does not bring it.",
     ] = None,
-    turns: Annotated[Count, "--turns N", "Turns held out for RL."] = 900,
-    times: Annotated[Count, "--times N", "Make N times as many training tasks (without logs)."] = 1,
-    rl_times: Annotated[Count, "--rl-times N", "Make N times as many tasks to draw RL turns from (without logs)."] = 1,
+    turns: Annotated[Count, "Turns held out for RL."] = 900,
+    times: Annotated[Count, "Make N times as many training tasks (without logs)."] = 1,
+    rl_times: Annotated[Count, "Make N times as many tasks to draw RL turns from (without logs)."] = 1,
     parting: Annotated[bool, "Hold out the turns where twin tasks part (without logs)."] = False,
     seed: Annotated[int, "--seed N", "Another seed gives the thoughts other words."] = 0,
     keep_open: Annotated[bool, "Keep logs in which the audit could not settle something."] = False,

@@ -1,20 +1,19 @@
 """`bylaw align eval`: what an agent can do, with the policy in its prompt or without."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import click
 import msgspec
 
 from bylaw.cli.command import command
-from bylaw.cli.given import Count
+from bylaw.cli.given import Count, Folder, Name
 
 
 @command("eval")
 def eval_command(
     *,
     agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or careful, comply, refuse."],
-    model: Annotated[str, "--model NAME", "The model's name at the endpoint."] = "",
+    model: Annotated[Name, "The model's name at the endpoint."] = "",
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the prompt contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack whose tasks are played."] = "clinic",
     part: Annotated[str, "--part PART", "The tasks to play: development or test."] = "development",
@@ -24,9 +23,9 @@ def eval_command(
         click.Choice(["tasks", "knowledge", "override"]),
         "Play tasks, ask questions about the policy, or play under changed policies.",
     ] = "tasks",
-    limit: Annotated[Count | None, "--limit N", "Play only the first N tasks."] = None,
-    out: Annotated[Path | None, "--out DIR", "Write a line per task there."] = None,
-    name: Annotated[str, "--name NAME", "What to call the files there."] = "eval",
+    limit: Annotated[Count | None, "Play only the first N tasks."] = None,
+    out: Annotated[Folder, "Write a line per task there."] = None,
+    name: Annotated[Name, "What to call the files there."] = "eval",
 ) -> int:
     """Measure an agent on a pack's tasks: pass@1, words, near-misses; what it knows; whether it follows a change."""
     from bylaw.align.agents import open_agent

@@ -7,6 +7,7 @@ import click
 
 from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
 from bylaw.cli.command import command
+from bylaw.cli.given import File
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
@@ -16,9 +17,7 @@ def pairs_command(
     logs: SomeLogs = (),
     *,
     pack: SomePack = None,
-    world: Annotated[
-        Path | None, "--world FILE", click.Path(path_type=Path, exists=True), "The database the logs started from."
-    ] = None,
+    world: Annotated[File, click.Path(path_type=Path, exists=True), "The database the logs started from."] = None,
     audit: EarlierAudit = None,
     out: Annotated[Path, "--out DIR", "Where to write the rows."],
 ) -> int:

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from bylaw.cli.command import command
+from bylaw.cli.given import File
 from bylaw.errors import UsageError
 
 
@@ -16,8 +17,7 @@ from bylaw.errors import UsageError
 def score_command(
     *,
     rows: Annotated[
-        Path | None,
-        "--rows FILE",
+        File,
         click.Path(path_type=Path, exists=True, dir_okay=False),
         'Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.',
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 
 from bylaw.cli.command import command
-from bylaw.cli.given import Count, PackOption
+from bylaw.cli.given import Count, File, Folder, PackOption
 from bylaw.cli.logs import open_logs
 from bylaw.errors import BylawError, UsageError
 
@@ -17,12 +17,12 @@ def thoughts_command(
     logs: Annotated[tuple[Path, ...], "Files or folders of recorded conversations."],
     *,
     pack: PackOption,
-    out: Annotated[Path | None, "--out FILE", "Where to write; by default standard output."] = None,
+    out: Annotated[File, "Where to write; by default standard output."] = None,
     seed: Annotated[int, "--seed N", "Another seed gives other words."] = 1,
-    limit: Annotated[Count | None, "--limit N", "Stop after this many turns."] = None,
+    limit: Annotated[Count | None, "Stop after this many turns."] = None,
     written: Annotated[bool, "Thoughts that a model writes and refines, instead of verified ones."] = False,
     llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Path | None, "--kept DIR", "Folder that keeps each answer with its question."] = None,
+    kept: Annotated[Folder, "Folder that keeps each answer with its question."] = None,
     thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "What each rubric must reach."] = "",
     rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Refinements before a thought is dropped."] = 4,
     whole_policy: Annotated[bool, "Show the model the whole document, not each policy in a sentence."] = False,

@@ -27,7 +27,7 @@ def train_command(
     out: Annotated[Path, "--out FOLDER", "Where the model goes."],
     preset: Annotated[PresetName, "Settings to begin with."] = "small",
     lora: Annotated[Count | None, "--lora RANK", "Train adapters of this rank, not all weights."] = None,
-    steps: Annotated[Count | None, "--steps N", "Take this many steps, whatever the epochs."] = None,
+    steps: Annotated[Count | None, "Take this many steps, whatever the epochs."] = None,
     seed: Annotated[int, "--seed N", "Seed for the order of rows and the answers tried."] = 1,
     changes: Annotated[tuple[str, ...], "--set NAME=VALUE", "Change a setting of the preset. May be repeated."] = (),
     terms: Annotated[
