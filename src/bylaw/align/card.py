@@ -43,7 +43,6 @@ class Source(Struct, frozen=True):
 
 
 def sets_in(out: Path) -> list[str]:
-    """The sets that lie in a folder."""
     return [name for name in WHAT if (out / f"{name}.jsonl").exists()]
 
 

@@ -53,7 +53,6 @@ def find_manifest(data: Path) -> Manifest | None:
 
 
 def digest_of(path: Path) -> str:
-    """The hash of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

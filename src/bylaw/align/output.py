@@ -66,5 +66,4 @@ def _read_call(thought: str | None, body: str, rest: str) -> Output:
 
 
 def write_call(tool: str, arguments: dict[str, Any]) -> str:
-    """A call as a model writes it."""
     return msgspec.json.encode({"name": tool, "arguments": arguments}).decode()

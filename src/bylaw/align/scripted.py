@@ -24,7 +24,6 @@ class Scripted:
         self._agents: dict[int, Careful] = {}
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """The next output in each episode."""
         return [self._turn(episode) for episode in episodes]
 
     def _careful(self, episode: Episode) -> str:
@@ -59,7 +58,6 @@ def refuse(episode: Episode) -> str:
 
 
 def task_of(episode: Episode) -> Scenario:
-    """The clinic's task that an episode plays."""
     assert isinstance(episode.task, Scenario)
     return episode.task
 

@@ -68,7 +68,6 @@ def f1(slots: Sequence[Slot], text: str, *, gold: str, known: Iterable[Slot] = (
 
 
 def amounts_in(text: str) -> set[Decimal]:
-    """Every amount of money a text names."""
     return {value.value for value in values_in(text) if value.kind == "amount" and isinstance(value.value, Decimal)}
 
 

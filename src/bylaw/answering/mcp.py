@@ -75,7 +75,6 @@ class McpServer:
             self._opened.set_exception(error)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """What a tool answers, as text."""
         answer: Any = self._wait(self._client.call_tool(tool, dict(arguments)))
         return "\n".join(str(part.text) for part in answer.content if getattr(part, "text", None) is not None)
 

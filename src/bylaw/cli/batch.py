@@ -30,7 +30,6 @@ class ByteSize(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes that is meant."""
         match = re.fullmatch(r"(\d+)\s*([KMG]?)i?B?", str(value).strip(), re.IGNORECASE)
         size = int(match[1]) * _UNITS[match[2].upper()] if match else 0
         if size < _SMALLEST:
@@ -87,7 +86,6 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def has_lines(self) -> bool:
-        """Whether files of lines are written."""
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:

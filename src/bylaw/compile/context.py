@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from bylaw.compile.card import Card, names_in, told_schema
+from bylaw.compile.fit import shown_as
 from bylaw.compile.inside import Schema, insides
 from bylaw.compile.things import Things
 
@@ -75,7 +76,6 @@ def _told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def told_others(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """The names of all other tools."""
     bound = set(tools)
     return ", ".join(name for name in cards if name not in bound) or "none"
 
@@ -130,7 +130,7 @@ def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
     """How the conversation makes a thing that only it can make; empty for all others."""
     if body.get("origin") != "conversation":
         return ""
-    shown = ", ".join(tool for tool, seen in things.observations.items() if _shows(seen, name))
+    shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
     return (
         f"  (made by the conversation, with {shown}: until then `facts.{name}.exists` is false, and so it is in a case"
         f" with `{name}: null`; only policies about who the user is, or whose record it is, look at it: for all others"
@@ -138,13 +138,7 @@ def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
     )
 
 
-def _shows(observed: Any, name: str) -> bool:
-    listed = cast(list[Any], observed) if isinstance(observed, list) else [observed]
-    return any(isinstance(each, dict) and cast(dict[str, Any], each).get("as") == name for each in listed)
-
-
 def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The key fields of an entity."""
     key = body.get("key", [])
     return tuple(map(str, cast(list[Any], key))) if isinstance(key, list) else (str(key),)
 

@@ -133,6 +133,12 @@ def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
+def shown_as(observed: Any) -> list[str]:
+    """The entities that a tool's observations show."""
+    listed = cast(list[Any], observed) if isinstance(observed, list) else [observed]
+    return [str(cast(dict[str, Any], each).get("as")) for each in listed if isinstance(each, dict)]
+
+
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:

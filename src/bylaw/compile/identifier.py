@@ -13,7 +13,6 @@ def slug(text: str) -> str:
 
 
 def function_name(policy: str) -> str:
-    """The name of a policy's guard."""
     return policy.replace("-", "_")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from bylaw.compile.card import DEEPEST, Card
+from bylaw.compile.fit import shown_as
 from bylaw.compile.things import Things
 
 Schema = Mapping[str, Any]
@@ -59,9 +60,8 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
         if read:
             found[entity] = [str(cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read)]
     for tool, told in things.observations.items():
-        for each in cast(list[Any], told) if isinstance(told, list) else [told]:
-            if isinstance(each, dict):
-                found.setdefault(str(cast(dict[str, Any], each).get("as")), []).append(tool)
+        for name in shown_as(told):
+            found.setdefault(name, []).append(tool)
     return found
 
 

@@ -41,7 +41,6 @@ class Lookups(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The file of all of them."""
         return "\n\n".join(self.codes.values())
 
 

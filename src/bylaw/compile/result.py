@@ -51,18 +51,14 @@ class Form:
         if self.items is not None:
             return f"[{self.items}, ...]" if self.items.values.count else "[]"
         if self._is_table:
-            inner = Form()
-            for form in self.fields.values():
-                inner.merge(form)
-            return f"{{NAME: {inner}, ...}}"
+            return f"{{NAME: {self._inner}, ...}}"
         if self.fields:
             parts = (
                 f"{name}: {form.named(name)}" + ("" if form.values.count == self.seen else " (not always)")
                 for name, form in self.fields.items()
             )
             return "{" + ", ".join(parts) + "}"
-        words = () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
-        return self._kind(words)
+        return self._kind(self._words)
 
     def named(self, name: str) -> str:
         """Its form under a name: an id is no enumeration, however few of them were recorded."""
@@ -79,10 +75,7 @@ class Form:
             listed = {"type": "array", "items": self.items.schema()}
             return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
         if self._is_table:
-            inner = Form()
-            for form in self.fields.values():
-                inner.merge(form)
-            return {"type": "object", "additionalProperties": inner.schema()}
+            return {"type": "object", "additionalProperties": self._inner.schema()}
         if self.fields:
             always = [name for name, form in self.fields.items() if form.values.count == self.seen]
             parts = {name: form.schema() for name, form in self.fields.items()}
@@ -90,8 +83,20 @@ class Form:
         kind = self.values.type
         if kind in ("date", "datetime", "money"):
             return {"type": "string", "format": kind}
-        words = () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
-        return {"type": kind, "enum": list(words)} if words else {"type": kind}
+        return {"type": kind, "enum": list(self._words)} if self._words else {"type": kind}
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        """The few words that it takes; none where one has a digit, as an id has."""
+        return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
+
+    @property
+    def _inner(self) -> "Form":
+        """What all its fields have in common, where their names are data."""
+        inner = Form()
+        for form in self.fields.values():
+            inner.merge(form)
+        return inner
 
     @property
     def _is_table(self) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bylaw.policy.document import Document, File, Sentence
 
@@ -26,38 +25,32 @@ class Section(Struct, frozen=True):
     """Which document it is of, where there are several."""
 
     def sentences(self, document: Document) -> list[Sentence]:
-        """The sentences that start in it."""
         return list(document.starting_in(self.start, self.end))
 
 
 def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ...]:
     """The document in parts of about `longest` letters, each with at least one sentence."""
-    found = [each for file in document.files for each in _sections(file, longest)]
-    if len(document.files) == 1:
-        found = [replace(each, file="") for each in found]
+    found = [_section(document, file, *each) for file in document.files for each in _parts(file.text, longest)]
     return tuple(each for each in found if document.starting_in(each.start, each.end))
 
 
-def _sections(file: File, longest: int) -> Iterator[Section]:
+def _parts(text: str, longest: int) -> Iterator[tuple[int, int]]:
     begin: int | None = None
-    for start, end in _blocks(file.text, longest):
+    for start, end in _blocks(text, longest):
         if begin is not None and end - begin > longest:
-            yield _section(file, begin, start)
+            yield begin, start
             begin = start
         begin = start if begin is None else begin
     if begin is not None:
-        yield _section(file, begin, len(file.text))
+        yield begin, len(text)
 
 
-def _section(file: File, start: int, end: int) -> Section:
-    above: dict[int, str] = {}
-    own = _HEADING.match(file.text, start)
-    for match in _HEADING.finditer(file.text, 0, start):
-        above = {depth: text for depth, text in above.items() if depth < len(match[1])} | {len(match[1]): match[2]}
-    if own is not None:
-        above = {depth: text for depth, text in above.items() if depth < len(own[1])}
-    text = file.text[start:end].strip()
-    return Section(file.start + start, file.start + end, tuple(above.values()), text, file.name)
+def _section(document: Document, file: File, start: int, end: int) -> Section:
+    above = document.headings_at(file.start + start)
+    if _HEADING.match(file.text, start):
+        above = above[:-1]
+    name = file.name if len(document.files) > 1 else ""
+    return Section(file.start + start, file.start + end, above, file.text[start:end].strip(), name)
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:

@@ -31,7 +31,6 @@ def stage(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> None:
-    """Put files in their places at once."""
     stage(root, files)
     commit(root, removed)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.card import Card, names_in
 from bylaw.compile.desk import Desk
-from bylaw.compile.fit import misfits, section, widened, with_defaults
+from bylaw.compile.fit import misfits, section, shown_as, widened, with_defaults
 from bylaw.compile.identifier import digest_of
 from bylaw.compile.prompt import prompt_text, render
 from bylaw.compile.result import has_table
@@ -113,12 +113,7 @@ _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
     """The entities without those that a conversation should make and no tool ever shows: they would never be there."""
-    shown = {
-        cast(dict[str, Any], each).get("as")
-        for observed in things.observations.values()
-        for each in (cast(list[Any], observed) if isinstance(observed, list) else [observed])
-        if isinstance(each, dict)
-    }
+    shown = {name for observed in things.observations.values() for name in shown_as(observed)}
     return {
         name: body
         for name, body in things.entities.items()

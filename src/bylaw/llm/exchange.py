@@ -13,13 +13,11 @@ _REFUSING = ("content_filter", "refusal")
 
 
 def request_line(request: Request, model: str) -> bytes:
-    """One line of a batch's input."""
     line = {"custom_id": request.key, "method": "POST", "url": "/v1/chat/completions", "body": request.body(model)}
     return msgspec.json.encode(line) + b"\n"
 
 
 def requested_keys(file: Path) -> set[str]:
-    """The keys of a file of requests."""
     lines = (msgspec.json.decode(line) for line in file.read_bytes().splitlines() if line.strip())
     return {str(record["custom_id"]) for record in lines}
 
@@ -83,7 +81,6 @@ def _answer(fields: dict[str, Any], place: str) -> Answer:
 
 
 def completion_answer(body: dict[str, Any]) -> Answer:
-    """The answer that a chat completion holds."""
     choice: dict[str, Any] = body["choices"][0]
     message: dict[str, Any] = choice["message"]
     used: dict[str, Any] = body.get("usage") or {}

@@ -33,7 +33,6 @@ class File(Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        """Where it ends in the whole text."""
         return self.start + len(self.text)
 
 

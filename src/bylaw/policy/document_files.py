@@ -26,7 +26,6 @@ class DocumentError(Exception):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no such file."""
         return self.why == _MISSING
 
 

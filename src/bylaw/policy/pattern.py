@@ -46,7 +46,6 @@ class Pattern:
         self._but_not = _compile(but_not, ignore_case) if but_not else None
 
     def search(self, text: str) -> Match | None:
-        """The first match, or None."""
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
@@ -57,7 +56,6 @@ class Pattern:
         return self._but_not is None or self._but_not.search(given) is None
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Every match, one after the other."""
         given = _bytes(text)
         if self._but_not is not None and self._but_not.search(given) is not None:
             return iter(())

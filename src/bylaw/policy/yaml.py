@@ -48,7 +48,6 @@ class Located:
         return self._places.get(at, self.file)
 
     def with_data(self, data: dict[str, Any]) -> "Located":
-        """The same file with other data."""
         return Located(self.file, data, self._places)
 
     def with_places(self, places: dict[YamlPath, str]) -> "Located":

@@ -19,7 +19,6 @@ class Covered(Struct, frozen=True):
 
     @property
     def enforced(self) -> bool:
-        """Whether calls are held to it."""
         return bool(self.checked)
 
     @property

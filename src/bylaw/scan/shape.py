@@ -86,7 +86,6 @@ class RecordShape:
         """Fields whose value stood twice in one result, which therefore cannot be a key."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
-        """Count the records of one result."""
         for record in records:
             self.count += 1
             for name, value in record.items():

@@ -28,7 +28,6 @@ class Checkpoint:
         self.seed = 0
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """The next output in each episode."""
         prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
         names = [id(episode) for episode in episodes]
         return [self.dialect.text(ids) for ids in self.generator.generate(prompts, longest=self.longest, names=names)]

@@ -19,7 +19,6 @@ IGNORED = -100
 
 @cache
 def template() -> str:
-    """The dialect as a chat template."""
     return (Path(__file__).parent / "chatml.jinja").read_text(encoding="utf-8").strip()
 
 

@@ -46,7 +46,6 @@ class Generator:
         self.forget()
 
     def forget(self) -> None:
-        """Forget every conversation and the opening."""
         self.decoder.opening, self.kept, self.slot_of = [], {}, {}
 
     def generate(self, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:

@@ -141,7 +141,6 @@ class Trainer(GRPOTrainer):
     """
 
     def learn_from(self, rows: Sequence[Mapping[str, Any]], how: Literal["all", "differing", "balanced"]) -> None:
-        """Say which prompts to learn from."""
         self.how = how
         self.is_refusal = [row.get("purpose") == "refuse" for row in rows]
         self.is_trying = False
