@@ -4,20 +4,10 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack, Shield
+from bylaw import Shield
+from tests.consent.agreed_pack import agreed_pack
 
-PACK = Pack.from_files(
-    {
-        "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",
-        "policy.md": "Change nothing before the customer has agreed to it.\n",
-        "policies.yaml": (
-            "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
-        ),
-        "rules.yaml": (
-            "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
-            "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
-        ),
-        "tools.yaml": """
+PACK = agreed_pack("""
 tools:
   get_account: {effect: read, parameters: {account_id: string}}
   close_account: {effect: write, parameters: {account_id: string}, changes: []}
@@ -26,9 +16,7 @@ tools:
   book_seats: {effect: write, parameters: {event_id: string, seats: integer}, changes: []}
   change_name: {effect: write, parameters: {booking_id: string, name: string}, changes: []}
   order_items: {effect: write, parameters: {items: {type: array, items: {type: string}}}, changes: []}
-""",
-    }
-)
+""")
 
 
 def answer(told: str, tool: str, arguments: dict[str, Any]) -> str:
@@ -79,3 +67,15 @@ def test_only_what_was_told_is_allowed(told: str, tool: str, told_value: dict[st
 def test_a_time_beside_another_is_not_told() -> None:
     told = "I would move visit V-77 from 10:00 to 14:00."
     assert answer(told, "move_visit", {"visit_id": "V-77", "time": "10:00"}) != "allow"
+
+
+@pytest.mark.parametrize(("last", "answer"), [("Bob Wolf", "allow"), ("Anna Wolf", "ask")])
+def test_of_many_things_seen_another_may_be_called_the_same(last: str, answer: str) -> None:
+    session = Shield(PACK).session()
+    owners = ["Anna Berg", *(f"Member{at:02} Lee" for at in range(70)), last]
+    for at, owner in enumerate(owners):
+        session.decide("get_account", {"account_id": f"AC-{at:02}"})
+        session.result({"account_id": f"AC-{at:02}", "owner": owner})
+    session.agent("I would close the account of Anna. Shall I go ahead?")
+    session.user("Yes, please.")
+    assert session.decide("close_account", {"account_id": "AC-00"}).answer == answer

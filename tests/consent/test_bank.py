@@ -7,18 +7,9 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield
+from tests.consent.agreed_pack import agreed_pack
 
-FILES = {
-    "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\n",
-    "policy.md": "Change nothing before the customer has agreed to it.\n",
-    "policies.yaml": (
-        "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
-    ),
-    "rules.yaml": (
-        "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
-        "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
-    ),
-    "tools.yaml": """
+TOOLS = """
 tools:
   get_account: {effect: read, parameters: {account_id: string}}
   transfer:
@@ -29,10 +20,9 @@ tools:
   pay: {effect: write, parameters: {account_id: string, payee: string, amount: string}, changes: []}
   book_visit: {effect: write, parameters: {account_id: string, starts_at: string}, changes: []}
   send_letter: {effect: write, parameters: {account_id: string, body: string}, changes: []}
-""",
-}
-PACK = Pack.from_files(FILES)
-REQUESTS = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", "requested")})
+"""
+PACK = agreed_pack(TOOLS)
+REQUESTS = agreed_pack(TOOLS, "requested")
 ACCOUNT = {"account_id": "AC-11", "customer_id": "C1", "status": "open", "balance": "900.00", "limit": 500}
 SENT = {"account_id": "AC-11", "to": "NL-22", "amount": "50.00"}
 PUT = "Shall I transfer 50.00 from AC-11 to NL-22?"
@@ -272,11 +262,8 @@ def test_whether_it_was_understood_asks_for_no_leave(question: str, is_leave: bo
     [("Ja.", True), ("Ja, bitte!", True), ("Ja?", False), ("ja \uff1f", False), ("Ja, klar", False)],
 )
 def test_words_of_a_pack_are_whole_answers(answer: str, is_yes: bool) -> None:
-    words = (
-        "{consented: card, card: {heading: 'Bitte:', question: 'Soll ich das tun?', yes: [ja, ja bitte], no: [nein]}}"
-    )
-    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("{consented: told}", words)})
-    session = Shield(pack).session()
+    words = "card, card: {heading: 'Bitte:', question: 'Soll ich das tun?', yes: [ja, ja bitte], no: [nein]}"
+    session = Shield(agreed_pack(TOOLS, words)).session()
     session.user("Bitte")
     card = session.decide("transfer", SENT).card
     assert card is not None

@@ -7,18 +7,9 @@ import pytest
 from bylaw import Pack, Shield
 from bylaw.consent.card import misleads
 from bylaw.text.number import numbers
+from tests.consent.agreed_pack import agreed_pack
 
-FILES = {
-    "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
-    "policy.md": "Change nothing before the customer has agreed to it.\n",
-    "policies.yaml": (
-        "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
-    ),
-    "rules.yaml": (
-        "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
-        "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
-    ),
-    "tools.yaml": """
+TOOLS = """
 tools:
   get_member: {effect: read, parameters: {member_id: string}}
   close_membership: {effect: write, parameters: {member_id: string}, changes: []}
@@ -36,10 +27,9 @@ tools:
     parameters:
       payments: {type: array, items: {type: object, properties: {to: {type: string}, amount: {type: string}}}}
     changes: []
-""",
-}
-PACK = Pack.from_files(FILES)
-CARDS = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", "card")})
+"""
+PACK = agreed_pack(TOOLS)
+CARDS = agreed_pack(TOOLS, "card")
 ADDRESS = "I would change the address of order R-1001 to 12 Main Street. Shall I go ahead?"
 ITEMS = "I would order items IT-100 and IT-200. Shall I go ahead?"
 PAIRS = "I would pay 100.00 to AC-22 and 200.00 to AC-33. Shall I go ahead?"
@@ -292,7 +282,7 @@ def test_another_currency_was_not_told() -> None:
 
 @pytest.mark.parametrize("later", ["No, don't.", "Forget it.", "Wait.", "Make it 200."])
 def test_a_request_that_is_taken_back_is_none(later: str) -> None:
-    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", "requested")})
+    pack = agreed_pack(TOOLS, "requested")
     call = {"to": "AC-22", "amount": "250.00"}
     session = Shield(pack).session()
     session.user("Please transfer 250.00 to AC-22.")
@@ -447,7 +437,7 @@ def test_what_the_agent_says_beside_the_call_is_read(beside: str, is_allowed: bo
     ],
 )
 def test_a_yes_in_words_runs_out(says: str, later: float, is_allowed: bool) -> None:
-    pack = Pack.from_files(FILES | {"rules.yaml": FILES["rules.yaml"].replace("told", says)})
+    pack = agreed_pack(TOOLS, says)
     session = Shield(pack).session()
     call = {"to": "AC-22", "amount": "250.00"}
     if says == "requested":

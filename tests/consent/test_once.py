@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield
-from tests.consent.test_holes import FILES
+from tests.consent.agreed_pack import agreed_pack
 
 _TOOLS = """
 tools:
@@ -23,9 +23,8 @@ TOOLS = _TOOLS.replace("string?", "{type: string, optional: true}").replace(
 SENT = "I would transfer 250.00 to AC-22. Shall I go ahead?"
 
 
-def pack(consented: str = "{consented: told}") -> Pack:
-    rules = FILES["rules.yaml"].replace("{consented: told}", consented)
-    return Pack.from_files(FILES | {"tools.yaml": TOOLS, "rules.yaml": rules})
+def pack(consented: str = "told") -> Pack:
+    return agreed_pack(TOOLS, consented)
 
 
 def made(told: str, tool: str, *calls: dict[str, Any], given: Pack | None = None) -> list[bool]:
@@ -46,7 +45,7 @@ def test_a_remark_makes_no_second_call_of_it() -> None:
 
 
 def test_nor_does_what_a_pack_says_need_not_be_told() -> None:
-    spared = "{consented: card, need_not_be_told: [key]}"
+    spared = "card, need_not_be_told: [key]"
     session, sent = Shield(pack(spared)).session(), {"to": "AC-22", "amount": "250.00"}
     session.user("Send 250.00 to AC-22.")
     card = session.decide("transfer", {**sent, "key": "k0"}).card
@@ -161,5 +160,5 @@ def test_a_sum_is_told_with_its_currency_and_by_whatever_name(
         " currency: {type: string, optional: true}}, changes: []}\n"
         "  insure: {effect: write, parameters: {order_id: string, premium: {}}, changes: []}\n"
     )
-    given = Pack.from_files(FILES | {"tools.yaml": tools})
+    given = agreed_pack(tools)
     assert made(told, tool, {"order_id": "R-1001", **arguments}, given=given) == [runs]

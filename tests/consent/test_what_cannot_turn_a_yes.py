@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack, Shield
+from bylaw import Shield
 from bylaw.consent.answer import said
+from tests.consent.agreed_pack import agreed_pack
 
 PUT = "i would move room 12 to may. shall i go ahead?"
 
@@ -63,18 +64,7 @@ def test_whatever_else_is_said_beside_a_yes_leaves_it_open(answer: str) -> None:
     assert said(answer, PUT) in ("other", "plain")
 
 
-PACK = Pack.from_files(
-    {
-        "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
-        "policy.md": "Change nothing before the customer has agreed to it.\n",
-        "policies.yaml": (
-            "policies:\n - {id: confirm, kind: rule, spans: [Change nothing before the customer has agreed to it.]}\n"
-        ),
-        "rules.yaml": (
-            "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
-            "rules:\n  - {id: confirm, formula: ALWAYS (change IMPLIES agreed)}\n"
-        ),
-        "tools.yaml": """
+PACK = agreed_pack("""
 tools:
   get_visit: {effect: read, parameters: {visit_id: string}}
   move_visit: {effect: write, parameters: {visit_id: string, time: string}, changes: []}
@@ -84,9 +74,7 @@ tools:
   renew_loan: {effect: write, parameters: {loan_id: string, due: string}, changes: []}
   cancel_hall: {effect: write, parameters: {hall_id: string}, changes: []}
   pay_bill: {effect: write, parameters: {bill_id: string, amount: number, card: string}, changes: []}
-""",
-    }
-)
+""")
 
 
 def allowed(told: str, tool: str, arguments: dict[str, Any], answer: str = "Yes, please.") -> bool:

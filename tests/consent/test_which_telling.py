@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack, Shield, Trajectory, verdicts
+from bylaw import Shield, Trajectory, verdicts
 from bylaw.trace.event import Call, Message, Result
-from tests.consent.test_bank import FILES
+from tests.consent.agreed_pack import agreed_pack
 
 _TOOLS = """
 tools:
@@ -15,10 +15,8 @@ tools:
   refund_items: {effect: write, parameters: {order_id: string, items: array?}, changes: []}
   cancel_order: {effect: write, parameters: {order_id: string}, changes: []}
 """
-PACK = Pack.from_files(FILES | {"tools.yaml": _TOOLS})
-REQUESTS = Pack.from_files(
-    FILES | {"tools.yaml": _TOOLS, "rules.yaml": FILES["rules.yaml"].replace("told", "requested")}
-)
+PACK = agreed_pack(_TOOLS)
+REQUESTS = agreed_pack(_TOOLS, "requested")
 SENT = {"from_account": "A1", "to_account": "B2", "amount": "500.00"}
 SEND = "I will transfer 500.00 from A1 to B2."
 
