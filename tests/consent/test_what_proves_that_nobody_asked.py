@@ -9,6 +9,7 @@ import pytest
 from bylaw import Pack, read
 from bylaw.consent import Consents
 from bylaw.facts.ledger import Ledger
+from bylaw.trace import Trajectory
 
 PACK = Pack.from_files(
     {
@@ -50,10 +51,13 @@ PAID: dict[str, Any] = {"to": "AC-22", "amount": "100"}
 
 def found(tmp_path: Path, *messages: Any, last: list[dict[str, Any]] | None = None) -> tuple[bool | None, str]:
     """Whether the user agreed to the payment, and why that is thought."""
-    flat = [each for part in messages for each in (part if isinstance(part, list) else [part])]
+    flat: list[dict[str, Any]] = []
+    for part in messages:
+        flat += part if isinstance(part, list) else [part]
     file = tmp_path / "log.jsonl"
     file.write_text(json.dumps({"id": "one", "messages": [*flat, *(last or call("pay", PAID, "paid"))]}) + "\n")
     (trajectory,) = read(file)
+    assert isinstance(trajectory, Trajectory)
     ledger = Ledger(PACK.schema)
     ledger.observe_all(0, trajectory.events)
     consent = Consents(trajectory.events, ledger).find(ledger.writes[-1])
