@@ -62,13 +62,9 @@ def test_a_result_that_is_there_decides(tmp_path: Path):
 
 
 @pytest.mark.parametrize("text", [None, FULL[:40] + "...[truncated]", "[REDACTED]", "<redacted>", "***"])
-def test_a_result_that_is_not_there_accuses_nobody(tmp_path: Path, text: str | None):
+def test_where_a_value_came_from_is_open_where_a_result_is_not_there(tmp_path: Path, text: str | None):
     found = judged(tmp_path, LOOK_UP, *([] if text is None else [answer(text)]))
-    assert set(found.values()) == {"inconclusive"}, found
-
-
-def test_a_look_up_of_another_thing_showed_nothing_of_this_one(tmp_path: Path):
-    assert judged(tmp_path, call("a", "get_supplier", {"supplier_id": "S2"}))["right-account"] == "uninformed"
+    assert found["known-account"] == "inconclusive", found
     assert judged(tmp_path)["known-account"] == "violation"
 
 

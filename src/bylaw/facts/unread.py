@@ -1,4 +1,4 @@
-"""Why a fact is not known although the agent looked it up: a fault of the log or the pack."""
+"""Why a fact is not known although the agent looked it up and was answered: a fault of the log or the pack."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -16,13 +16,10 @@ from bylaw.trace.event import Call
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
     """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
 
-    A refusal is an answer that was read. Once the next turn has begun, a look-up without an answer had one that was not
-    recorded.
+    A refusal is an answer that was read; a look-up that nothing answered showed nothing.
     """
     if contradicted(ledger, entity, key, field, at):
         return "contradicted"
-    if any(_may_have_told(ledger, record, entity, key, field, at) for record in ledger.unanswered(at.start)):
-        return "not_captured"
     if not ledger.has_answer_about(entity.name):
         return None
     # What was asked before the last change does not matter.
@@ -38,17 +35,6 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
                 return why
     return None
-
-
-def _may_have_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether the answer to a look-up, which was not recorded, may have told the field as it still is."""
-    is_read = record.tool is not None and record.tool.effect == "read" and record.who == at.who
-    return (
-        is_read
-        and entity.name in ledger.schema.shows.get(record.call.tool, ())
-        and _is_about(ledger.schema, record.call, entity, key, field) is not False
-        and ledger.changes.is_current(entity.name, key, field, record.step, at)
-    )
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
