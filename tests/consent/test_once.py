@@ -112,10 +112,16 @@ def test_more_values_than_anybody_reads_are_not_told() -> None:
             False,
         ),
         (
-            "I would book trip TR-11 with 2 bags. Shall I go ahead?",
+            "I would book trip TR-11 with 2 bags in total, nonfree 0. Shall I go ahead?",
             "book",
             {"trip_id": "TR-11", "total_bags": 2, "nonfree_bags": 0},
             True,
+        ),
+        (
+            "I would book trip TR-11 with 2 bags. Shall I go ahead?",
+            "book",
+            {"trip_id": "TR-11", "total_bags": 2, "nonfree_bags": 0},
+            False,
         ),
     ],
 )

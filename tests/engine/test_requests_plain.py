@@ -1,5 +1,7 @@
 """Without a model only a plain sentence asks for something, and an amount is one that the user said as one."""
 
+from typing import Any
+
 import pytest
 
 from bylaw import Pack, Shield
@@ -26,7 +28,7 @@ tools:
 K1 = {"booking_id": "K1"}
 
 
-def answer(words: str, tool: str, arguments: dict[str, object]) -> str:
+def answer(words: str, tool: str, arguments: dict[str, Any]) -> str:
     with Shield(PACK).session() as session:
         session.user(words)
         return session.decide(tool, arguments).answer

@@ -20,6 +20,7 @@ from bylaw.consent.hearing import Hearing, Said
 from bylaw.consent.leave import Leave
 from bylaw.consent.line import Asks, is_later, stated
 from bylaw.consent.passage import Passage
+from bylaw.consent.put import NUMBERED, new_words
 from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import SEVERAL, Writes, is_repeated
 from bylaw.consent.talk import Exchange, Talk
@@ -29,6 +30,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
 from bylaw.text.number import numbers
 from bylaw.text.sentence import sentences
+from bylaw.text.turning import may_turn
 from bylaw.trace.event import Call, Event
 
 _BACK = 4
@@ -40,7 +42,6 @@ _HELD_BACK = re.compile(
 """Words of a request that may hang it on something, take it back or tell it as another's."""
 _MAY_BE_ANOTHERS = re.compile(r"^[ \t]*>|```|[\u00ab\u00bb]|\d['\u2019]s\b|, in [a-z]+\W*$", re.MULTILINE)
 """What sets words as somebody else's, makes a value theirs or another one: "to B2's owner", "500.00, in yen"."""
-_TURNS = re.compile(r"\b(?:not|no|never|yet|\w+n['\u2019]t)\b")
 _NAMED = 3
 """In so many exchanges nothing of a call may stand before it counts as never named."""
 
@@ -277,8 +278,14 @@ class Consents:
         # What was asked for before may have been taken back since.
         text = last.answer[-1][1]
         words = Passage(stated(each.words) for each in sentences(text))
-        beside = [each for each in sentences(text) if not deed.is_requested_in(each.words)]
-        if _MAY_BE_ANOTHERS.search(text) or any(each.is_question or _TURNS.search(each.words) for each in beside):
+        asking = [each for each in sentences(text) if deed.is_requested_in(each.words)]
+        beside = [each for each in sentences(text) if each not in asking]
+        if _MAY_BE_ANOTHERS.search(text) or may_turn(text) or any(each.is_question for each in beside):
+            return False
+        # "Close the ticket on account AC-22" has a word that is none of the call: another thing is closed.
+        leave = Leave(call, given, self._deeds, self._records)
+        added = (new_words(NUMBERED.sub(" ", each.words), frozenset()) for each in asking)
+        if not all(leave.is_of_call(word) for some in added for word in some):
             return False
         if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
             return False

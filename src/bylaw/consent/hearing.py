@@ -17,8 +17,7 @@ from bylaw.consent.deed import Deed
 from bylaw.consent.line import heads
 from bylaw.consent.passage import Passage, codes, passage_of, shape
 from bylaw.consent.records import Record, Records
-from bylaw.consent.spot import SOURCES, has_kind, is_led, spoken, spot_of, stands_in
-from bylaw.policy.verb import words_of
+from bylaw.consent.spot import has_kind, spoken, spot_of, stands_in
 from bylaw.text.once import once
 
 Why = Literal["never", "another", "beside", "order", "price", "fee"]
@@ -32,7 +31,6 @@ _NEGATED = re.compile(
     r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
 )
 NOUGHT = Decimal(0)
-_MOVABLE = frozenset(("day", "time", "sum", "count"))
 
 
 class Said(Struct, frozen=True):
@@ -93,16 +91,7 @@ class Hearing:
 
     def regions(self, each: Argument) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, the sentence with most of
-        the call, all that the agent put; without what something is moved away from, where the call has one value of
-        the kind."""
-        passages = self._read_in_turn(each)
-        if each.kind not in _MOVABLE or not SOURCES.isdisjoint(words_of(each.name)):
-            return passages
-        if any(other.kind == each.kind and other.top != each.top for other in self.given):
-            return passages
-        return (passage.without(bounds=each.kind in ("day", "time")) for passage in passages)
-
-    def _read_in_turn(self, each: Argument) -> Iterator[Passage]:
+        the call, all that the agent put."""
         yield self.answer
         if each.kind == "id" and self._is_silent_of(each):
             return
@@ -126,8 +115,8 @@ class Hearing:
         return each.kind == "sum" and self.put.sums <= self.numbers and self.spot(each, self.put) >= 0
 
     def tells_alone(self, each: Argument) -> bool:
-        """Whether a sum is the only one of all that was said, and nothing is moved: no passage is read by itself."""
-        return not self.answer.numbers and self._is_alone(each) and self.put.without(bounds=False) is self.put
+        """Whether a sum is the only one of all that was said: no passage is read by itself."""
+        return not self.answer.numbers and self._is_alone(each)
 
     def spot(self, each: Argument, passage: Passage) -> int:
         """Where a value of the call stands in a passage."""
@@ -258,18 +247,3 @@ class Hearing:
         if own != held:
             return "beside" if own else "another"
         return "never" if self.records.is_shared(own, names, each.key) else None
-
-    def in_order(self, each: Argument, passage: Passage) -> Why | None:
-        """Where a call gives several values of a kind, each must stand where its argument says."""
-        kind, looks = each.kind, shape(each.key) if each.kind == "id" else ""
-        stood = [
-            (spot, at)
-            for at in self.given
-            if at is each or (at.kind == kind and at.top != each.top and (kind != "id" or shape(at.key) == looks))
-            if (spot := self.spot(at, passage)) >= 0
-        ]
-        if len(stood) < 2 or all(is_led(other, spot, passage) for spot, other in stood):
-            return None
-        if any(is_led(other, spot, passage, besides=at) for spot, at in stood for _, other in stood if other is not at):
-            return "order"
-        return None if [spot for spot, _ in stood] == sorted(spot for spot, _ in stood) else "order"

@@ -70,9 +70,9 @@ class Leave:
             return False
         if put.vague and not put.vague.isdisjoint([each.number for each in self._given]):
             return False
-        if not all(map(self._is_of_call, put.added)) or self._is_for_a_part(last):
+        if not all(map(self.is_of_call, put.added)) or self._is_for_a_part(last):
             return False
-        if put.unread and any(sum(map(self._is_of_call, words)) < wanted for words, wanted in put.unread):
+        if put.unread and any(sum(map(self.is_of_call, words)) < wanted for words, wanted in put.unread):
             return False
         proposed = [line for line in put.put_off if line.asks or self._deed.is_called(line.heads)]
         return not any(line.waits or self._is_put_off(line) for line in proposed)
@@ -104,13 +104,13 @@ class Leave:
         if any(each.day is not None or each.at for each in self._given):
             return any(each.is_year for each in line.later)
         for each in line.later:
-            is_rate = bool(each.rate) and not self._is_of_call(each.rate)
-            if not is_rate and (each.is_year or not all(map(self._is_of_call, each.words))):
+            is_rate = bool(each.rate) and not self.is_of_call(each.rate)
+            if not is_rate and (each.is_year or not all(map(self.is_of_call, each.words))):
                 return True
         marks = (f"d:{month}-{day}" for month, day in line.days)
         return any(not self._records.fields_with(mark) for mark in marks)
 
-    def _is_of_call(self, word: str) -> bool:
+    def is_of_call(self, word: str) -> bool:
         """Whether a word is one of the tool, of a value or of the record of a thing of the call."""
         if self._deed.is_called((word,)):
             return True

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from bylaw.consent.marks import marks
+from bylaw.policy.verb import words_of
 from bylaw.text.day import Day, days, times, without_days
 from bylaw.text.number import Number, numbers
 from bylaw.text.once import once
@@ -22,9 +23,6 @@ _UNIT = re.compile(
 """What makes a number a measure, a time or a place in an order."""
 _ENDING = re.compile(r"\b(?:ending|ends)(?: in| with)? $|\d\s?-\s?$|\b(?:visa|mastercard|amex|card) $|\bat $|x $")
 _LAST = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d{3,})\b")
-MOVED = re.compile(r"\bfrom\b[^;\n]{1,60}?(?=\bto\b)")
-_BOUND = re.compile(r"\b(?:until|back by|refundable (?:until|before)|no later than) [^,;\n]{1,40}")
-"""What something is moved away from, and how long it holds."""
 _APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
 """At these no word or id goes on."""
 _BLANK, _BREAK, _MARKS = frozenset(("", " ", "\n")), frozenset(("", "\n")), frozenset(".,?")
@@ -36,9 +34,7 @@ _GROUP = re.compile(r" (?:\d+|[b-hj-z])(?![\w.,:/%$\u20ac\u00a3-]*\w)")
 _GROUP_BEFORE = re.compile(r"(?<![\w.,:/-])[a-z]{0,3}\+?\d+ \Z")
 """What makes a longer one of a word, a number, an address or an id: signs without a blank, groups of figures."""
 _UNJOINED = str.maketrans("-_/", "   ")
-_LIST = re.compile(
-    r"(?:\s|,|;|&|\+|/|\band\b|\bboth\b|\bas well as\b|\bplus\b|\balso\b|\bthe\b|\b[a-z]+(?:s|ing)?\b(?=\s?#?$))*"
-)
+_LIST = re.compile(r"(?:\s|,|;|&|/|#|\band\b|\bboth\b|\bas well as\b|\balso\b|\bthe\b|\byour\b)*")
 
 
 class Passage:
@@ -82,22 +78,6 @@ class Passage:
     @once
     def lines(self) -> list[str]:
         return self.words.split("\n")
-
-    def without(self, *, bounds: bool) -> "Passage":
-        """The same without what something is moved away from, and, where somebody asks, how long it holds."""
-        return (self._unbound if bounds else self._unmoved) or self
-
-    @once
-    def _unmoved(self) -> "Passage | None":
-        """None where nothing is: what holds itself is never freed."""
-        return self._changed(MOVED.sub("; ", self.words))
-
-    @once
-    def _unbound(self) -> "Passage | None":
-        return self._changed(_BOUND.sub("; ", MOVED.sub("; ", self.words)))
-
-    def _changed(self, words: str) -> "Passage | None":
-        return None if words == self.words else passage_of(tuple(words.split("\n")))
 
     @once
     def ids(self) -> dict[str, int]:
@@ -144,11 +124,13 @@ class Passage:
         end = self.words.find("\n", place)
         return self.words[self.words.rfind("\n", 0, place) + 1 : end if end >= 0 else len(self.words)]
 
-    def joins(self, places: Iterable[tuple[int, int]]) -> bool:
-        """Whether what stands at these places is one plain list: `A1, A2 and A3`."""
+    def joins(self, places: Iterable[tuple[int, int]], name: str) -> bool:
+        """Whether what stands at these places is one plain list, `A1, A2 and A3`, with no words between but those of
+        the name that they have in a call."""
+        named = re.compile(rf"\b(?:{'|'.join(map(re.escape, words_of(name)))})s?\b")
         ordered = sorted(places)
         between = [self.words[one[1] : two[0]] for one, two in pairwise(ordered)]
-        return all("\n" not in each and len(each) < 40 and _LIST.fullmatch(each) for each in between)
+        return all("\n" not in each and len(each) < 40 and _LIST.fullmatch(named.sub("", each)) for each in between)
 
 
 @lru_cache(maxsize=4096)

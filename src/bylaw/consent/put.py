@@ -15,9 +15,10 @@ from bylaw.consent.line import Asks, Line, is_english, lines_of
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
 from bylaw.text.stem import stem
+from bylaw.text.turning import DENYING
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_NUMBERED = re.compile(
+NUMBERED = re.compile(
     r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*"
     r"(?: (?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?)\b)?"
 )
@@ -60,9 +61,18 @@ _REPORTED = re.compile(
 """What somebody else would have done: "An email asks us to transfer 250.00"."""
 _UNREAL = re.compile(
     r"\b(?:for (?:example|instance)|e\.g\.|suppose|imagine|pretend|hypothetical\w*|drill|rehears\w*|only a test|"
-    r"to test you|nothing (?:will|would) happen|(?:has|have) no effect|somebody else|another \w+ was asked)\b"
+    r"to test you|nothing (?:will|would) happen|dry[ -]run|simulat\w+|(?:demo|test|preview|sandbox) mode|"
+    r"(?:a|just|only)(?: an?)? (?:demo|preview|draft|test)|"
+    r"(?:has|have|needs?) to (?:approve|agree|sign|confirm|release) |(?:has|have) no effect|"
+    r"somebody else|another \w+ was asked)\b"
 )
 """What is not meant: an example, a drill, somebody else's question."""
+_UNDONE = re.compile(
+    rf"\b(?:won't|(?:will|would|do|does|is|are|shall|going to)\b.{{0,20}}\b{DENYING}|wouldn't)\b"
+    r"(?!.{0,30}\b(?:fees?|charged?|costs?|refund\w*|extra|penalt\w+|chang\w+|affect\w*|able|eligible)\b)"
+    rf"|^\W*(?:nothing|no \w+) (?:will|would|is|gets?|leaves?)\b"
+)
+"""What will not be, beside the question: it may be the deed itself. That nothing is charged for it is no such thing."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
 _RETRACTED = re.compile(
@@ -104,6 +114,7 @@ class Put:
         before = self.lines[last - 1].words if last > 0 else ""
         return (
             any(_UNREAL.search(line.words) for line in self.lines)
+            or any(_UNDONE.search(line.words) for line in self.lines if not line.asks)
             or any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
             or any(_RETRACTED.search(line.words) for line in self.lines[last + 1 :])
             or any(_UNDOING.search(line.words) for line in self.for_leave[-1:])
@@ -127,7 +138,7 @@ class Put:
         return [
             word
             for line in self.for_leave[-1:]
-            for word in new_words(_NUMBERED.sub(" ", _ELSE.sub("", line.words)), told)
+            for word in new_words(NUMBERED.sub(" ", _ELSE.sub("", line.words)), told)
         ]
 
     @once

@@ -13,6 +13,7 @@ from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, passage_of
 from bylaw.consent.spot import spot_of
 from bylaw.policy.verb import words_of
+from bylaw.text.day import days
 from bylaw.text.number import figure
 
 _VAGUE = re.compile(
@@ -27,6 +28,8 @@ _GRATIS = re.compile(
     r"\bnothing (?:to pay|more|extra)|[$\u20ac\u00a3]\s?0(?:\.00)?\b"
 )
 _YEAR, _HALF = 370, 184
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAY = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs?|ur)?(?:days?)?\b")
 _ZONE = re.compile(r"(?<=\d)(?:Z|[+-]\d\d:?\d\d)$")
 _IN_UTC = re.compile(r"\b(?:utc|gmt)\b(?! ?[+-])")
 _EACH = re.compile(r"\b(?:each|per|a (?:piece|box|head|person|night|day|seat|ticket))\b|\d\s?[x\u00d7]|[x\u00d7]\s?\d")
@@ -43,7 +46,7 @@ def why_sum(heard: Hearing, each: Argument) -> Why | None:
         # "50.00 (60.00)": what stands in brackets right after a sum is another reading of it.
         return "beside"
     if heard.tells_alone(each):
-        return heard.in_order(each, heard.asked if heard.spot(each, heard.asked) >= 0 else heard.put)
+        return None
     sums = [other.number for other in heard.given if other.kind == "sum" and other.number is not None]
     known = heard.numbers
     if len(sums) > 1:
@@ -70,6 +73,8 @@ def why_day(heard: Hearing, each: Argument) -> Why | None:
         return why
     if _is_far(heard, each) or _is_zone_untold(heard, each):
         return "never"
+    if _is_another_weekday(heard, each):
+        return "another"
     if not each.at and _is_timed(heard, each):
         return "another"
     mine = [other.day for other in heard.given if other.day is not None]
@@ -80,6 +85,13 @@ def why_day(heard: Hearing, each: Argument) -> Why | None:
             f"d:{day.month}-{day.day}" for day in passage.days if not any(day.may_be(other) for other in mine)
         ],
     )
+
+
+def _is_another_weekday(heard: Hearing, each: Argument) -> bool:
+    """Whether a sentence that tells a day names a weekday on which no day of the call is: then two days were told."""
+    own = {_WEEKDAYS[other.day.weekday()] for other in heard.given if other.day is not None}
+    told = (line for line in heard.raw.split("\n") if any(day.may_be(each.day) for day in days(line) if each.day))
+    return any(found[1] not in own for line in told for found in _WEEKDAY.finditer(line))
 
 
 def _is_far(heard: Hearing, each: Argument) -> bool:
@@ -130,7 +142,7 @@ def _among(heard: Hearing, each: Argument, others: Callable[[Passage], list[str]
         if rivals and not _are_elsewhere(heard, rivals, each):
             return "beside" if stands else "another"
         if stands:
-            return heard.in_order(each, passage)
+            return None
     return "never"
 
 

@@ -11,12 +11,23 @@ from bylaw.text.day import times
 from bylaw.text.number import Number
 from bylaw.text.sentence import lowered
 
-SOURCES = frozenset(("from", "old", "source", "origin", "current", "previous", "sender", "until", "end", "due"))
 _WORD = re.compile(r"[a-z]+")
+_CLOCK = re.compile(r"\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\b)?")
 PLAIN = re.compile(r"[^\W_]+")
 NO_LABELS = frozenset(("id", "ids", "number", "new", "total", "method", "methods", "type", "list", "code", "the"))
 _FORM = 4
 _SIGNS = frozenset("$\u20ac\u00a3\u00a5\u20b9")
+_CURRENCIES = {
+    **dict.fromkeys(("$", "us$", "usd", "dollar", "dollars", "bucks"), "usd"),
+    **dict.fromkeys(("\u20ac", "eur", "euro", "euros"), "eur"),
+    **dict.fromkeys(("\u00a3", "gbp", "pound", "pounds", "quid"), "gbp"),
+    **dict.fromkeys(("chf", "franc", "francs"), "chf"),
+}
+_CURRENCY_BEFORE = re.compile(r"([a-z]{0,3}[$\u20ac\u00a3\u00a5\u20b9]|\b(?:usd|eur|gbp|chf))\s?-?$")
+_CURRENCY_AFTER = re.compile(
+    r"\s?([$\u20ac\u00a3\u00a5\u20b9]|(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|quid|bucks|kr)\b)"
+)
+_FIGURES = re.compile(r"[\d.,']+")
 _UNIT = re.compile(
     r" (?!(?:usd|eur|euros?|gbp|pounds?|dollars?|chf|francs?|cents?|quid|bucks|kr|pcm|to|from|for|on|in|into|and|by|"
     r"as|with|at|is|per|an?|will|would|back|off|each|out|of|it|that|this|plus|which|so|than|or|via|using|your|the|"
@@ -24,26 +35,31 @@ _UNIT = re.compile(
     r"paid)\b)[a-z]"
 )
 """A word after the figures of a sum that may be its unit: "250 points"."""
-_STRAIGHT: dict[str, str] = {}
-_TAKEN = frozenset(("from", "source", "origin", "sender"))
-_GIVEN = frozenset(("to", "into", "target", "destination", "recipient", "receiver", "payee", "beneficiary"))
-_POINTS_AT = r"(?:the|your|this|that|my|our|an?|account|order|booking|number|no\.?|date|day|time) "
-_POINTS = rf" (?:{_POINTS_AT}){{0,3}}"
-_AWAY = (
-    r"\b(?:before|after|past|since|until|by|but|prior to|following|preceding|beyond|behind|next to|like|unlike|around|"
-    r"near|about|close to|on behalf of|than|eve of|weeks? of|(?:hour|day|week)s? from)"
+_POINTS = (
+    r" (?:(?:the|your|this|that|my|our|an?|account|order|booking|number|no\.?|date|day|time|\w+day,?|"
+    r"[$\u20ac\u00a3]) ?){0,3}"
 )
+_GIVEN = frozenset(("to", "into", "target", "destination", "recipient", "receiver", "payee", "beneficiary"))
+_BESIDE = (
+    r"\b(?:before|after|past|since|until|by|but|prior to|following|preceding|beyond|behind|next to|like|unlike|around|"
+    r"near|about|close to|on behalf of|than|eve of|weeks? of|(?:hour|day|week)s? from"
+)
+_AWAY = _BESIDE + ")"
+_LEFT = _BESIDE + "|from|off|out of|against|over|under|above|below|within|between|during|towards?|ahead of)"
 _MOVED_ON = re.compile(r"\s*(?:plus|minus|or (?:later|earlier|sooner|before|after|thereabouts))\b")
-_BOUNDS = frozenset(("before", "after", "since", "until", "by", "following", "end", "due", "deadline", "latest"))
-_AWAY_TIME = re.compile(_AWAY + _POINTS + r"\d{1,2}(?:[:.]\d\d)?(?: ?[ap]\.?m)?\b")
+_BOUNDS = frozenset(
+    (
+        *("before", "after", "since", "until", "by", "following", "end", "ends", "due", "deadline", "latest", "from"),
+        *("source", "origin", "sender", "old", "current", "previous"),
+    )
+)
+"""Words in the name of an argument that such a preposition tells itself."""
+_AWAY_FROM = re.compile(_AWAY + _POINTS + "$")
+_LEFT_BEHIND = re.compile(_LEFT + _POINTS + "$")
+_AWAY_TIME = re.compile(_LEFT + _POINTS + r"\d{1,2}(?:[:.]\d\d)?(?: ?[ap]\.?m)?\b")
 """Prepositions by which a value only says where another lies: "the day before 2030-05-01"."""
-_WAYS = {
-    "away": re.compile(_AWAY + " "),
-    "out": re.compile(r"\b(?:from|out of) "),
-    "into": re.compile(r"\b(?:to|into) "),
-    "of": re.compile(r"\b([a-z]+) of "),
-}
-_POINT = re.compile(_POINTS_AT)
+_INTO = re.compile(r"\b(?:to|into)" + _POINTS + "$")
+_HAD_BY = re.compile(r"\b([a-z]+) of" + _POINTS + "$")
 _HAS = re.compile(r"'s ([a-z]+)")
 _LED_UP = re.compile(
     r"(?:^|[\s(\[{\"':;,!?|=\u2192\u2022-])\+?(?:[$\u20ac\u00a3\u20b9]|[a-z]{1,3}[$.]?|[a-z]{1,2}\$)?\s?-?\Z"
@@ -67,50 +83,25 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
     """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
     something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
     is no word of the call."""
-    words = passage.words
-    if each.kind == "id" and each.key not in words:
-        return False
-    names = word_set(each.name, each.top)
-    if not names.isdisjoint(_BOUNDS):
-        return False
-    if each.at and all(at in passage.times for at in each.at):
+    words, names = passage.words, {*words_of(each.name), *words_of(each.top)}
+    is_taken = bool(names & _BOUNDS)
+    if each.at and not is_taken and all(at in passage.times for at in each.at):
         left = times(_AWAY_TIME.sub(" ", words))
         if not all(at in left for at in each.at):
             return True
-    if each.kind == "day":
-        spots = [day[3:] for day in passage.days if each.day is not None and day.may_be(each.day)]
-    elif each.kind == "id":
-        spots = list(_spans(each.key, words, "-"))
-    else:
-        return False
-    led = _led(words)
-    wrong = "" if each.kind != "id" else "out" if names & _GIVEN else "into" if names & _TAKEN else ""
-    for start, end in spots:
-        ways = led.get(start, _STRAIGHT)
-        if "away" in ways or wrong in ways or _MOVED_ON.match(words, end):
-            return True
-        has = _HAS.match(words, end) if each.kind == "id" else None
-        had = (ways.get("of"), has[1] if has else None) if each.kind == "id" else ()
-        if any(word is not None and not is_known(word) for word in had):
-            return True
-    return False
+    is_thing = each.kind == "id"
+    way = _AWAY_FROM if is_thing and not names & _GIVEN else _LEFT_BEHIND
+    if is_taken:
+        way = _INTO if is_thing else None
 
+    def is_of_another(start: int, end: int) -> bool:
+        lead = max(0, start - 60)
+        if (not is_taken and _MOVED_ON.match(words, end)) or (way is not None and way.search(words, lead, start)):
+            return True
+        had = (_HAD_BY.search(words, lead, start), _HAS.match(words, end)) if is_thing else ()
+        return any(found is not None and not is_known(found[1]) for found in had)
 
-@lru_cache(maxsize=2048)
-def _led(words: str) -> dict[int, dict[str, str]]:
-    """By place in a text the ways that lead there, some words that point apart: "before the ", "copy of your "."""
-    found: dict[int, dict[str, str]] = {}
-    for way, pattern in _WAYS.items():
-        for each in pattern.finditer(words):
-            word, end = each[1] if way == "of" else "", each.end()
-            for _ in range(4):
-                found.setdefault(end, {})[way] = word
-                if words[end : end + 1] == "\n":
-                    found.setdefault(end + 1, {})[way] = word
-                if (point := _POINT.match(words, end)) is None:
-                    break
-                end = point.end()
-    return found
+    return any(is_of_another(start, end) for start, end in spans_of(each, passage))
 
 
 @lru_cache(maxsize=1024)
@@ -142,8 +133,9 @@ def spot_of(each: Argument, passage: Passage) -> int:
 def _is_told(each: Argument, number: Number, words: str) -> bool:
     """Whether a number is a value of a call that is as large: in its currency, and not less than nought."""
     if each.kind == "sum":
-        sign = next((letter for letter in each.value if letter in _SIGNS), "")
-        if _has_unit(number, words) or (sign and _sign(number, words) not in ("", sign)):
+        told = _currency(words[max(0, number.start - 4) : number.start], words[number.end :])
+        own = _currency(*_FIGURES.split(each.value.lower(), maxsplit=1)) if told else ""
+        if _has_unit(number, words) or (own and told != own):
             return False
     is_more = each.number is not None and each.number > 0
     return not (is_more and _LESS.search(words, max(0, number.start - 3), number.start))
@@ -159,10 +151,10 @@ def _is_read_whole(number: Number, words: str) -> bool:
     return _ENDS_THERE.match(words, number.end) is not None and _GOES_ON.match(words, number.end) is None
 
 
-def _sign(number: Number, words: str) -> str:
-    """The sign of a currency right before a number."""
-    lead = words[max(0, number.start - 2) : number.start].strip()[-1:]
-    return lead if lead in _SIGNS else ""
+def _currency(before: str, after: str = "") -> str:
+    """The currency right before or after the figures of a sum, the same for every spelling that is known."""
+    found = _CURRENCY_BEFORE.search(before) or _CURRENCY_AFTER.match(after)
+    return _CURRENCIES.get(found[1], found[1]) if found else ""
 
 
 def _has_unit(number: Number, words: str) -> bool:
@@ -171,18 +163,20 @@ def _has_unit(number: Number, words: str) -> bool:
     return lead not in _SIGNS and _UNIT.match(words, number.end) is not None
 
 
-def place_of_any(each: Argument, passage: Passage) -> int:
-    """Where a value of any kind stands."""
-    if each.kind in ("choice", "name"):
-        return passage.unjoined.find(spoken(each.value))
-    return -1 if each.kind in ("flag", "time") else spot_of(each, passage)
-
-
-def is_led(each: Argument, spot: int, passage: Passage, *, besides: Argument | None = None) -> bool:
-    """Whether a word of the argument's name, which another's does not have, stands right before: `from AC-11`."""
-    lead = passage.words[max(0, spot - 30) : spot].split()
-    names = word_set(each.name) - word_set(besides.name) if besides is not None else word_set(each.name)
-    return any(word.strip(":") in names for word in lead[-3:])
+def spans_of(each: Argument, passage: Passage) -> Iterator[tuple[int, int]]:
+    """Where a value of any kind but a flag stands."""
+    words = passage.words
+    if each.kind == "id":
+        yield from _spans(each.key, words, "-")
+    elif each.kind == "day":
+        yield from (day[3:] for day in passage.days if each.day is not None and day.may_be(each.day))
+    elif each.kind == "time":
+        clocks = (found.span() for found in _CLOCK.finditer(words))
+        yield from ((start, end) for start, end in clocks if each.at[0] in times(words[start:end]))
+    elif each.number is not None:
+        yield from (number[1:3] for number in passage.numbers if number.value == each.number)
+    elif each.kind != "flag":
+        yield from _spans(spoken(each.value), passage.unjoined)
 
 
 @lru_cache(maxsize=4096)

@@ -8,19 +8,18 @@ from itertools import chain, islice
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing, Why
+from bylaw.consent.one_way import mixed
 from bylaw.consent.passage import Passage, is_code, passage_of
 from bylaw.consent.put import new_words
 from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
 from bylaw.consent.spot import (
     NO_LABELS,
     PLAIN,
-    SOURCES,
     has_words,
     is_about,
     is_told_of_another,
     is_told_whole,
     may_stand_in,
-    place_of_any,
     spoken,
     stands_in,
     word_set,
@@ -56,7 +55,7 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
         those("beside", _may_be_another, given)
     those("fee", is_fee_untold, [each for each in given if each.kind == "id"])
     if not found:
-        those("order", _is_crossed, [each for each in given if each.item])
+        found.extend([(each, "order") for each in mixed(heard)])
     if not any(each.kind == "sum" for each in given):
         means = next((each for each in given if each.is_means), None)
         if means is not None and not tells_price(heard):
@@ -125,8 +124,7 @@ def _is_of_another(heard: Hearing, each: Argument) -> bool:
         own = chain(words_of(heard.tool), words_of(heard.described), *(words_of(other.name) for other in heard.given))
         return stem(word) in map(stem, own) or heard.deed is None or heard.deed.is_called((word,))
 
-    is_placed = each.kind in ("id", "day") or bool(each.at)
-    return is_placed and is_told_of_another(each, heard.bracketed, is_known)
+    return is_told_of_another(each, heard.bracketed, is_known)
 
 
 def _may_be_another(heard: Hearing, each: Argument) -> bool:
@@ -144,24 +142,6 @@ def _may_be_another(heard: Hearing, each: Argument) -> bool:
         return False
     names = "|".join(re.escape(word) for word in words_of(each.name) if word not in NO_LABELS) or "id"
     return re.search(rf"(?:\b(?:{names})s?(?: (?:number|no\.?|id))?:? ?#?|#){each.key}\b", heard.raw) is None
-
-
-def _is_crossed(heard: Hearing, each: Argument) -> bool:
-    """Whether the values of one object of several were told beside those of another: pairs are swapped."""
-    items: dict[int, list[Argument]] = {}
-    of_top = [other for other in heard.given if other.top == each.top and other.item]
-    shared = {other.key for other in of_top for more in of_top if other.item != more.item and other.key == more.key}
-    for other in of_top:
-        if other.key not in shared and place_of_any(other, heard.bracketed) >= 0:
-            items.setdefault(other.item, []).append(other)
-    own, others = items.pop(each.item, []), [other for some in items.values() for other in some]
-    if len(own) < 2 or not others or each not in own:
-        return False
-    for line in (passage_of((line,)) for line in heard.bracketed.lines):
-        if all(place_of_any(one, line) >= 0 for one in own) and all(place_of_any(other, line) < 0 for other in others):
-            return False
-    spans = [[place_of_any(one, heard.bracketed) for one in some] for some in (own, *items.values())]
-    return any(min(spans[0]) < max(span) and min(span) < max(spans[0]) for span in spans[1:] if len(span) > 1)
 
 
 def _thing(heard: Hearing, each: Argument) -> Why | None:
@@ -211,9 +191,7 @@ def _is_plain(heard: Hearing, each: Argument) -> bool:
     answer, asked, put = heard.answer, heard.asked, heard.put
     if heard.spot(each, put) < 0 or answer.marks or answer.ids or answer.endings or heard.rivals(each, put):
         return False
-    if heard.spot(each, asked) < 0:
-        return not (asked.marks or asked.endings) and heard.in_order(each, put) is None
-    return heard.in_order(each, asked) is None
+    return heard.spot(each, asked) >= 0 or not (asked.marks or asked.endings)
 
 
 def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
@@ -265,12 +243,14 @@ def _thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None:
     if place < 0:
         return "another"
     if not rivals:
-        return heard.in_order(each, passage)
+        return None
+    if any(other.kind in ("sum", "count") for other in heard.given):
+        # Of "50 to AC-22 and AC-33" nobody knows whether each is paid as much.
+        return "beside"
     spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
-    if passage in (heard.answer, heard.asked):
-        return None if passage.joins(spots) else "beside"
-    is_listed = heard.deed is not None and heard.deed.stands_in(passage.line_at(place)) and passage.joins(spots)
-    return None if is_listed else "beside"
+    is_asked = passage in (heard.answer, heard.asked)
+    is_meant = is_asked or (heard.deed is not None and heard.deed.stands_in(passage.line_at(place)))
+    return None if is_meant and passage.joins(spots, each.name) else "beside"
 
 
 def _count(heard: Hearing, each: Argument) -> Why | None:
@@ -359,10 +339,7 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
         return None if is_stated and has_words(heard.raw, each.value) else "never"
     if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
         return "never"
-    # "From Anna Lee to Bob Ray" tells no new name but the second.
-    is_source = not SOURCES.isdisjoint((*words_of(each.name), *words_of(each.top)))
-    asked, told = (each if is_source else each.without(bounds=False) for each in (heard.asked, heard.bracketed))
-    if not is_told_whole(phrase, told):
+    if not is_told_whole(phrase, heard.bracketed):
         return "never"
     is_current = each.top == each.name and any((each.name, each.key) in record.fields for record in heard.current)
-    return "beside" if is_current and not is_told_whole(phrase, asked) else None
+    return "beside" if is_current and not is_told_whole(phrase, heard.asked) else None

@@ -26,7 +26,7 @@ from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
-from bylaw.text.condition import is_meant
+from bylaw.text.condition import is_meant, takes_back
 from bylaw.text.day import spoken_day
 from bylaw.text.passage import passages_about
 
@@ -201,7 +201,8 @@ class Testimony:
                 found = list(self._found(saying, pattern, text))
                 match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
                 if match is not None:
-                    if _value(saying, match) in denied:
+                    since = (said for at, said in self._ledger.said if step < at < self._at.step)
+                    if _value(saying, match) in denied or any(map(takes_back, since)):
                         return UNSEEN
                     return coerce(field, saying.value) if saying.value is not None else _told(field, match)
                 denied.update(_value(saying, each) for each in found)

@@ -2,13 +2,12 @@
 
 import re
 
-from bylaw.text.sentence import END, LONGEST, lowered
+from bylaw.text.sentence import END, LONGEST, lowered, sentences
+from bylaw.text.turning import DENYING
 
 _NO_CONDITION = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
-    r"|\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind|explain|confirm|say)\s+(?:if|"
-    r"whether)\b"
     r"|\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
     r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*"
     r"|\b(?:even|as)\s+if\b"
@@ -24,12 +23,19 @@ _NO_CONDITION = re.compile(
 )
 """An `if` on which no yes depends: a courtesy, or what the agent has just said."""
 _CONDITION = re.compile(
-    r"\b(?:if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
+    r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
+    r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
     r"|\b(?:provided|providing) that\b|\bonly (?:when|once|after)\b"
     r"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|go ahead|do it|please do|please)\W+)+(?:but )?"
     r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b"
 )
-_DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n't)\b(?! (?:only|just|sure|to mention))")
+_DENIES = re.compile(rf"\b{DENYING}\b(?! (?:only|just|sure|to mention))")
+_ASKED = re.compile(
+    r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
+)
+"""How a clause begins that asks."""
+_NOT_SO = re.compile(r"\b(?:it|that|this|they|i|we|he|she)\b.{0,12}(?:n't|\bnot)\b|\b(?:i was wrong|i lied|not true)\b")
+_FEW = 6
 _CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
 
 
@@ -39,6 +45,12 @@ def is_meant(text: str, start: int, end: int) -> bool:
     begin = max((match.end() for match in END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
     stop = match.start() if (match := END.search(plain, end, end + LONGEST)) else min(len(plain), end + LONGEST)
-    if _DENIES.search(_CLAUSE.split(plain[begin:start])[-1]):
+    lead = _CLAUSE.split(plain[begin:start])[-1]
+    if _DENIES.search(lead) or (_ASKED.match(lead) and plain[begin : stop + 1].rstrip().endswith("?")):
         return False
     return not _CONDITION.search(_NO_CONDITION.sub(" ", plain[begin:stop]))
+
+
+def takes_back(text: str) -> bool:
+    """Whether a later message may deny what was said without naming it: "No, it is not."."""
+    return any(len(each.words.split()) <= _FEW and _NOT_SO.search(each.words) for each in sentences(text))
