@@ -34,7 +34,9 @@ _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
 """How a clause begins that asks."""
-_NOT_SO = re.compile(r"\b(?:it|that|this|they|i|we|he|she)\b.{0,12}(?:n't|\bnot)\b|\b(?:i was wrong|i lied|not true)\b")
+_NOT_SO = re.compile(
+    r"\b(?:it|that|this|they)\b.{0,8}(?:n't|\bnot)(?: (?:true|so|right))?\W*$|\bi (?:was wrong|lied)\b"
+)
 _FEW = 6
 _CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
 
