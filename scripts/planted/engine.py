@@ -88,7 +88,7 @@ BUGS = (
         "self._talk.read(call.start)", "self._talk.read(10**9)",
         "consent/test_consent.py"),
     Bug("a value beside another was told", "consent/told.py",
-        'return None if passage.joins(spots) else "beside"', "return None",
+        'return None if is_meant and passage.joins(spots, each.name) else "beside"', "return None",
         "consent/test_structure.py"),
     Bug("a value in brackets was told", "consent/line.py",
         'has_brackets = not brackets and ("(" in words or "[" in words)', "has_brackets = False",

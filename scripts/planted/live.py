@@ -73,7 +73,7 @@ BUGS = (
         "if _pages(connection) >= LARGE:", "if _pages(connection) < 0:",
         "record/test_log.py"),
     Bug("a request's name stands for whatever is asked under it", "service/request.py",
-        "Named(self.request, fingerprint(self))", 'Named(self.request, "")',
+        "Named(request.request, fingerprint(request))", 'Named(request.request, "")',
         "service/test_service.py"),
     Bug("words that nobody said count as quoted", "answering/running.py",
         "if not self._history.holds(quote)]", "if False]",

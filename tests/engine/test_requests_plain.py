@@ -130,4 +130,33 @@ def test_an_amount_of_a_record_counts():
         assert session.decide("find_bill", {"bill": "B7"}).allowed
         session.result({"bill": "B7", "total": 98.7})
         assert session.decide("pay", {"to": "AC-22", "amount": 98.7}).answer == "allow"
-        assert session.decide("pay", {"to": "AC-22", "amount": 98}).answer == "ask"
+        # Where the user says none, it may have to be worked out; then it is not more than all that was shown.
+        assert session.decide("pay", {"to": "AC-22", "amount": 98.8}).answer == "ask"
+
+
+@pytest.mark.parametrize("words", ["Pay AC-22 the difference.", "Pay AC-22 the difference. My phone is 5551234."])
+def test_an_amount_that_is_worked_out_is_not_more_than_was_shown(words: str):
+    for amount, expected in ((12.5, "allow"), (98.8, "ask"), (5551234, "ask")):
+        with Shield(PACK).session() as session:
+            session.user(words)
+            assert session.decide("pay", {"to": "AC-22", "amount": amount}).answer == "ask"
+            assert session.decide("find_bill", {"bill": "B7"}).allowed
+            session.result({"bill": "B7", "total": 98.7})
+            assert session.decide("pay", {"to": "AC-22", "amount": amount}).answer == expected
+
+
+@pytest.mark.parametrize("words", ["Look up B7. If it is paid, cancel booking K1.", "Cancel booking K1 if B7 is paid."])
+def test_a_condition_is_one_that_somebody_looked_at(words: str):
+    with Shield(PACK).session() as session:
+        session.user(words)
+        refused = session.decide("cancel_booking", K1)
+        assert (refused.answer, "has a condition" in refused.feedback) == ("ask", True)
+        assert session.decide("find_bill", {"bill": "B7"}).allowed
+        session.result({"bill": "B7", "paid": True})
+        assert session.decide("cancel_booking", K1).answer == "allow"
+
+
+def test_what_is_denied_of_people_says_who_is_meant():
+    assert answer("Cancel booking K1 for all who do not come.", "cancel_booking", K1) == "allow"
+    assert answer("Cancel the bookings of all who are not on K1.", "cancel_booking", K1) == "ask"
+    assert answer("Who would not cancel booking K1?", "cancel_booking", K1) == "ask"

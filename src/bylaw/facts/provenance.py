@@ -210,6 +210,11 @@ class Provenance:
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
+    def has_shown(self, before: int) -> bool:
+        """Whether a call before a step was answered before it."""
+        self.index()
+        return any(step < before for step in self._answers.values())
+
     def given(self, value: str | float, *, before: int) -> list[int]:
         """The steps of the calls before a step that were given a value, perhaps within a text."""
         spelling = spell(value)

@@ -25,9 +25,27 @@ _DOUBTING = (
     r"almost|nearly|wish|dry[ -]run|simulat\w+|rehears\w+|(?:is|as|only|just|in)(?: an?)? (?:test|demo|drill|preview)|"
     r"for (?:example|instance))"
 )
-_TURNING = re.compile(rf"\b(?:{DENYING}|{_EXCEPTING}|{_DEPENDING}|{_DOUBTING})\b")
+_TAKING_BACK = re.compile(rf"\b(?:{DENYING}|{_EXCEPTING}|{_DOUBTING})\b")
+_CONDITION = re.compile(rf"\b{_DEPENDING}\b")
+_DENIED_OF_THEM = re.compile(rf"\bwho(?:se)?\b.*?\b{DENYING}\b.*", re.DOTALL)
 
 
 def may_turn(words: str) -> bool:
     """Whether a sentence has a word that denies, excepts, depends or doubts, in any case and with any apostrophe."""
-    return _TURNING.search(lowered(words)) is not None
+    return may_take_back(words) or depends(words)
+
+
+def may_take_back(words: str) -> bool:
+    """Whether it has one that denies, excepts or doubts."""
+    return _TAKING_BACK.search(lowered(words)) is not None
+
+
+def depends(words: str) -> bool:
+    """Whether it has a condition, or leaves a choice."""
+    return _CONDITION.search(lowered(words)) is not None
+
+
+def undenied(words: str) -> str:
+    """A sentence up to where it denies something of people: "add all users", of those "who are not in the channel"."""
+    found = _DENIED_OF_THEM.search(lowered(words))
+    return words if found is None else words[: found.start()]

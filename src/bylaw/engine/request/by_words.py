@@ -7,6 +7,7 @@ catalogue says people use. Its arguments may then be what the user said or what 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from bylaw.engine.request.allowance import (
     Allowance,
@@ -22,13 +23,14 @@ from bylaw.engine.request.allowance import (
     parameter_kind,
 )
 from bylaw.engine.request.stems import WORD, stem, stems
+from bylaw.engine.request.values import NUMBER
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
 from bylaw.text.day import without_days
 from bylaw.text.folding import fold
 from bylaw.text.number import numbers
 from bylaw.text.sentence import lowered
-from bylaw.text.turning import may_turn
+from bylaw.text.turning import depends, may_take_back, may_turn, undenied
 
 _SENTENCE = re.compile(
     r"(?<=[.!?;])\s+(?=[^\W\d_a-z]|\d+[.)]\s)|\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)|(?<=[.!?])(?=[A-Z][a-z])"
@@ -77,7 +79,7 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
     if said and _WITHDRAWS.match(said[-1][1].lower()):
         return Allowance()
     writing = [tool for tool in tools.values() if is_deed(tool) and _writes_text(tool)]
-    sentences = [(span, stems(_asking_part(text, writing))) for span, text in said if is_plain(text)]
+    sentences = [(span, stems(_asking_part(undenied(text), writing))) for span, text in said if is_plain(text)]
     deeds: list[Deed] = []
     for tool in tools.values():
         if not is_deed(tool):
@@ -92,15 +94,32 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
 @lru_cache(maxsize=64)
 def meant_words(request: str) -> str:
     """The user's words that are plain, folded, without quoted lines: what only others name, no deed is for."""
-    kept = (text for _, text in _said(request) if not may_turn(text) and not _ASKS.match(lowered(text)))
-    return fold("\n\n".join(kept))
+    kept = (undenied(text) for _, text in _said(request) if not _ASKS.match(lowered(text)))
+    return fold("\n\n".join(text for text in kept if not may_take_back(text)))
 
 
 @lru_cache(maxsize=64)
-def said_amounts(request: str, asked: tuple[Span, ...], name: str) -> frozenset[float]:
+def is_conditional(request: str, asked: tuple[Span, ...]) -> bool:
+    """Whether all that asks for a deed has a condition, or leaves a choice."""
+    return bool(asked) and all(depends(request[span.start : span.end]) for span in asked)
+
+
+class SaidAmounts(NamedTuple):
+    """The numbers that the user said as an argument of a deed."""
+
+    all: frozenset[float]
+    asked: bool
+    """Whether one stands where the deed is asked for; otherwise it may have to be worked out."""
+    numbers: frozenset[float]
+    """Every number in the user's words, whatever it is of."""
+
+
+@lru_cache(maxsize=64)
+def said_amounts(request: str, asked: tuple[Span, ...], name: str) -> SaidAmounts:
     """The numbers that the user said as an argument of a deed: money, or what stands in a sentence that asks for the
     deed or beside the argument's name, or alone. A day, a year, a telephone and the number of a thing are none."""
     found: set[float] = set()
+    is_asked = False
     names = words_of(name)
     for span, text in _said(request):
         words = lowered(text)
@@ -113,14 +132,16 @@ def said_amounts(request: str, asked: tuple[Span, ...], name: str) -> frozenset[
             is_other = not number.is_sum and (is_year or not is_about or _NUMBERED.search(plain[: number.start]))
             if not is_other:
                 found.add(float(number.value))
-    return frozenset(found)
+                is_asked = is_asked or span in asked
+    every = frozenset(float(each.replace(",", "")) for each in NUMBER.findall(request))
+    return SaidAmounts(frozenset(found), is_asked, every)
 
 
 def is_plain(sentence: str) -> bool:
-    """Whether a sentence may ask for something: it wants no answer, and no word of it denies, excepts or depends."""
+    """Whether a sentence may ask for something: it wants no answer, and no word of it denies, excepts or doubts."""
     # A mark within quotes is of what is to be written.
     is_asked = sentence.rstrip(" \n)").endswith("?") and not _ASKS_TO.search(sentence.lower())
-    return not is_asked and not may_turn(sentence) and not _ASKS.match(lowered(sentence))
+    return not is_asked and not may_take_back(undenied(sentence)) and not _ASKS.match(lowered(sentence))
 
 
 def _said(request: str) -> list[tuple[Span, str]]:

@@ -129,12 +129,11 @@ class Check:
             if slot.must and (unsaid := self._unsaid(slot, arguments)):
                 return self._objection("unsaid", slot, unsaid)
             return self._object_to_text(slot, value)
-        if (amounts := self._saying.amounts(self._deed, slot, kind)) is not None:
+        if self._saying.is_amount(slot, kind):
             # Without a model an amount is one that the user said for it, or that stands in a place which counts.
-            is_known = number_of(value) in amounts or any(
-                sight.source == "record" or sight.pointed for sight in self._placing.sights(value)
-            )
-            return None if is_known else self._objection("not_said", slot, value)
+            is_shown = any(sight.source == "record" or sight.pointed for sight in self._placing.sights(value))
+            is_wrong = not is_shown and self._saying.object_to_amount(self._deed, slot, value)
+            return self._objection("not_said", slot, value) if is_wrong else None
         if (
             self._saying.is_user_word(value)
             and not slot.choice

@@ -12,6 +12,7 @@ class Objection(Struct, frozen=True):
 
     why: Literal[
         "not_asked",
+        "depends",
         "done",
         "unread",
         "delegated",
@@ -37,6 +38,8 @@ class Objection(Struct, frozen=True):
         match self.why:
             case "not_asked":
                 return "the request does not ask for this"
+            case "depends":
+                return "the request has a condition, and nothing was looked up for it"
             case "done":
                 return "what the request asks for was done before, or may have been"
             case "unread":

@@ -99,10 +99,18 @@ class Saying:
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
-    def amounts(self, deed: Deed, slot: Slot, kind: str) -> frozenset[float] | None:
-        """Without a model, the numbers that the user said as an amount, where an argument is one."""
-        is_amount = kind == "number" or bool(_SUMS & {*words_of(slot.name)})
-        return said_amounts(self._request, deed.asked, slot.name) if is_amount and self._meant is not None else None
+    def object_to_amount(self, deed: Deed, slot: Slot, value: str | float) -> bool:
+        """Without a model, whether an amount may be another than the user means: it was not said for it, and if it had
+        to be worked out, it is more than all that was said or shown."""
+        said, number = said_amounts(self._request, deed.asked, slot.name), number_of(value)
+        if number is None or number in said.all:
+            return number is None
+        shown = (each for each in self._provenance.numbers(before=self._before) if each not in said.numbers)
+        return said.asked or number > max((*said.all, *shown), default=0)
+
+    def is_amount(self, slot: Slot, kind: str) -> bool:
+        """Whether an argument is an amount that is held to the user's words, as no model says how it is filled."""
+        return self._meant is not None and (kind == "number" or bool(_SUMS & {*words_of(slot.name)}))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
         """Whether a moment is on the day that the user said, or any, and at another time than the user said."""
