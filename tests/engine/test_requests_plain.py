@@ -156,6 +156,15 @@ def test_a_condition_is_one_that_somebody_looked_at(words: str):
         assert session.decide("cancel_booking", K1).answer == "allow"
 
 
+def test_what_was_looked_up_before_is_not_looked_up_for_a_condition():
+    with Shield(PACK).session() as session:
+        session.user("What about B7?")
+        assert session.decide("find_bill", {"bill": "B7"}).allowed
+        session.result({"bill": "B7", "paid": True})
+        session.user("Cancel booking K1 if B8 is paid.")
+        assert session.decide("cancel_booking", K1).answer == "ask"
+
+
 def test_what_is_denied_of_people_says_who_is_meant():
     assert answer("Cancel booking K1 for all who do not come.", "cancel_booking", K1) == "allow"
     assert answer("Cancel the bookings of all who are not on K1.", "cancel_booking", K1) == "ask"

@@ -82,7 +82,7 @@ def test_a_look_up_that_is_told_again_is_as_old_as_it_was() -> None:
     session.messages(HISTORY)
     assert paid(session)
     session.messages(HISTORY)
-    session.messages([QUESTION, YES])
+    session.messages([{"role": "assistant", "content": "I will pay 100.00 of invoice I1 again. Shall I?"}, YES])
     assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
 
 
@@ -109,9 +109,27 @@ def test_what_may_have_been_said_once_more_is_not_known() -> None:
     assert paid(sure)
 
 
-def test_the_same_words_later_are_new_where_the_conversation_did_not_begin_with_them() -> None:
+HELLO = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}]
+SUMMARY = {"role": "user", "content": "So far: the user said hello and wants invoice I1 to be paid."}
+
+
+@pytest.mark.parametrize("end", [[QUESTION, YES], TALK, [SUMMARY, QUESTION, YES], [SUMMARY, *TALK]])
+@pytest.mark.parametrize("more", [[], [{"role": "assistant", "content": "Done."}]])
+def test_the_end_of_a_history_and_one_that_was_summed_up_are_no_second_yes(
+    end: list[dict[str, Any]], more: list[dict[str, Any]]
+) -> None:
     session = Shield(WORDS_ONLY).session("c")
-    session.messages([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}])
-    for number in range(2):
-        session.messages([QUESTION, YES])
-        assert paid(session, f"p{number}")
+    session.messages([*HELLO, *TALK])
+    assert paid(session)
+    session.messages([*end, *more])
+    assert session.decide("pay_invoice", WHOLE, id="q").answer != "allow"
+
+
+def test_new_words_between_make_the_same_question_another() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages([*HELLO, QUESTION, YES])
+    assert paid(session)
+    session.messages([{"role": "user", "content": "And the second half of it."}])
+    session.agent(QUESTION["content"])
+    session.user("Yes.")
+    assert paid(session, "q")

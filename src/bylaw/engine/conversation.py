@@ -22,7 +22,7 @@ from bylaw.engine.put_cards import PutCards
 from bylaw.engine.request import Delegating, Granted, ReadRequest
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.engine.told_again import already_told
+from bylaw.engine.told_again import ToldBefore
 from bylaw.engine.unbelieved import Doubts, disown, doubt
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
@@ -107,6 +107,7 @@ class Conversation:
             read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
             granted=granted,
         )
+        self._told_before = ToldBefore(self._script.events)
         self._told: dict[str, int] = {}
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
 
@@ -307,7 +308,7 @@ class Conversation:
         over.
         """
         listed = list(messages)
-        told, is_sure = already_told(listed, self._script.events)
+        told, is_sure = self._told_before.count(listed)
         if not is_sure:
             self.unheard()
         self._read(listed[told:])

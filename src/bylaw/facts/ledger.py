@@ -17,10 +17,10 @@ from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.claim import Claims
 from bylaw.facts.entity import UNDECLARED, Between, Entity, Key, NoValue
+from bylaw.facts.missing_results import MissingResults
 from bylaw.facts.observation import Sighting, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.provenance import Provenance
-from bylaw.facts.result_field import is_cut
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.value import key_of
@@ -54,7 +54,7 @@ class Ledger:
     """The number of the last turn, and the step at which it began."""
     turn_start = 0
     _provenance: Provenance | None = None
-    _looked_for_lost = _looked_for_times = 0
+    _looked_for_times = 0
     """How many events were looked through for results that were not captured, and for times."""
     requests: Requests | None = None
     """Who knows what the user's words allow, where the pack asks for it."""
@@ -87,13 +87,7 @@ class Ledger:
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it, as far as was looked."""
         self._events: list[Event] = []
-        self._lost: list[int] = []
-        """Steps of results that were not captured or were cut off, as far as was looked."""
-        self._open: set[int] = set()
-        """The calls of the turn that was looked at last that have no result yet."""
-        self._open_turn = -1
-        self._left: list[int] = []
-        """Calls that had none when the next turn began."""
+        self._missing = MissingResults(self._events)
 
     @cached_property
     def claims(self) -> Claims:
@@ -353,31 +347,7 @@ class Ledger:
 
     def is_whole_before(self, step: int) -> bool:
         """Whether every message of the user and every result before a step is there: what was not found is new."""
-        has_results = not self.unanswered(step) and not any(lost < step for lost in self._lost)
-        return has_results and self.has_heard_all(step)
-
-    def unanswered(self, step: int) -> list[CallRecord]:
-        """The calls of turns before the one that begins at a step that had no result by then: none was recorded."""
-        self._look_for_lost(step)
-        waiting = (self.calls[place] for place in (*self._left, *self._open) if place < step)
-        return [made for made in waiting if made.delivered is None or made.delivered >= step]
-
-    def _look_for_lost(self, step: int) -> None:
-        end = min(step, len(self._events))
-        for place in range(self._looked_for_lost, end):
-            event = self._events[place]
-            if type(event) is Result:
-                self._open.discard(-1 if event.call is None else event.call)
-                if not event.captured or is_cut(event.text):
-                    self._lost.append(place)
-                continue
-            if event.turn != self._open_turn:
-                self._left += sorted(self._open)
-                self._open.clear()
-                self._open_turn = event.turn
-            if type(event) is Call and not event.refused:
-                self._open.add(place)
-        self._looked_for_lost = max(self._looked_for_lost, end)
+        return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
         """Whether all that the user said after one step and before another is there."""

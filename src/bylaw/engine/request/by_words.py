@@ -99,9 +99,10 @@ def meant_words(request: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def is_conditional(request: str, asked: tuple[Span, ...]) -> bool:
-    """Whether all that asks for a deed has a condition, or leaves a choice."""
-    return bool(asked) and all(depends(request[span.start : span.end]) for span in asked)
+def condition(request: str, asked: tuple[Span, ...]) -> str | None:
+    """The last sentence that asks for a deed, where all that do have a condition, or leave a choice."""
+    sentences = [request[span.start : span.end] for span in asked]
+    return sentences[-1].strip() if sentences and all(map(depends, sentences)) else None
 
 
 class SaidAmounts(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
-from bylaw.engine.request.by_words import allowed_by_words, is_conditional, meant_words, slots_of
+from bylaw.engine.request.by_words import allowed_by_words, condition, meant_words, slots_of
 from bylaw.engine.request.checking import Check
 from bylaw.engine.request.items import is_of_one_item
 from bylaw.engine.request.naming import Naming
@@ -105,7 +105,8 @@ class Keeping:
             deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
         meant = meant_words(request) if allowance.by == "words" and deeds else None
         for deed in deeds:
-            if meant is not None and is_conditional(request, deed.asked) and not self._provenance.has_shown(before):
+            said = condition(request, deed.asked) if meant is not None else None
+            if said is not None and not self._provenance.shown_since(said, before):
                 yield Held(deed, request, [Objection("depends")])
                 continue
             is_whole = allowance.by == "model" and bool(deed.asked)
