@@ -37,9 +37,7 @@ GROUPS = {
         "compile": "Compile a policy document and a catalogue of tools into a pack.",
         "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
     },
-    "Align the next model": {
-        "align": "Teach a model to recall the right policy, and measure it.",
-    },
+    "Align the next model": {"align": "Teach a model to recall the right policy, and measure it."},
     "Look closer": {
         "bench": "Measure a pack on recorded runs of others: attacks stopped, good runs disturbed.",
         "rules": "Rules that bind whole conversations.",

@@ -95,10 +95,7 @@ def audit_command(
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
-    with (
-        open_logs(logs, without=out) as opened,
-        open_answers(asking, budget=budget) as models,
-    ):
+    with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
             raise UsageError("`--llm` works in one process only", hint="leave --jobs out")

@@ -45,11 +45,7 @@ def shieldagent_command(
     test = samples("test", seed, per_cell, rules)
     found = find(pack, test)
     weighed = Weighed(taught, sorted(rules))
-    measured = [
-        measure("held", held(found)),
-        measure("denied", denied(found)),
-        measure("weighed", weighed.say(found)),
-    ]
+    measured = [measure("held", held(found)), measure("denied", denied(found)), measure("weighed", weighed.say(found))]
     waiting: list[str] = []
     if llm is not None or answers is not None:
         said, waiting = read_all(pack, test, open_chat(llm or "recorded", kept=answers), seed)
@@ -60,11 +56,7 @@ def shieldagent_command(
         "test": len(test),
         "guardrails": measured,
         "taught": {
-            name: {
-                "held": count(held(part)),
-                "denied": count(denied(part)),
-                "weighed": count(weighed.say(part)),
-            }
+            name: {"held": count(held(part)), "denied": count(denied(part)), "weighed": count(weighed.say(part))}
             for name, part in zip(("train", "development"), known, strict=True)
         },
         "eps": round(weighed.learned.eps, 4),

@@ -32,7 +32,5 @@ Audited = Annotated[Path, "The folder an audit wrote."]
 PackOption = Annotated[str, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."]
 PackArgument = Annotated[str, "A pack's folder, or the name of one that comes with Bylaw."]
 DocumentOption = Annotated[
-    File,
-    "The policy document, where the pack only names it.",
-    {"callback": _once, "multiple": True},
+    File, "The policy document, where the pack only names it.", {"callback": _once, "multiple": True}
 ]

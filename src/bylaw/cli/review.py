@@ -19,16 +19,7 @@ from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.pack.review import (
-    Sides,
-    Standing,
-    Word,
-    read_signatures,
-    sides_of,
-    standings,
-    told_unaccepted,
-    unaccepted,
-)
+from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.quote import is_named
 from bylaw.policy.reach import own_record, own_text

@@ -42,9 +42,7 @@ def margin_command() -> int:
 
 
 @command("list", rules_command)
-def list_command(
-    pack: PackArgument,
-) -> None:
+def list_command(pack: PackArgument) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
     console = open_console()
@@ -93,9 +91,7 @@ def draw(pack: Pack, name: str) -> str:
 
 
 @command("clusters", rules_command)
-def clusters_command(
-    pack: PackArgument,
-) -> None:
+def clusters_command(pack: PackArgument) -> None:
     """Group a pack's predicates; show the rules on each action."""
     from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
 

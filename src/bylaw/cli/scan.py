@@ -94,7 +94,6 @@ def scan_logs(
 
 
 def print_scan(found: Scan, console: Console) -> None:
-    """Print a scan for people."""
     _head(found, console)
     if not found.trajectories:
         return

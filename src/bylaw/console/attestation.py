@@ -31,5 +31,4 @@ def read_attestations(path: Path) -> dict[str, Attestation]:
 
 
 def attest(path: Path, given: Attestation) -> Written:
-    """Add one to a file."""
     return add_record(path, msgspec.to_builtins(given), head=HEAD, count=lambda made: len(_listed(made)))

@@ -34,7 +34,6 @@ def comments_of(root: Path, policy: str) -> list[Comment]:
 
 
 def comment_on(root: Path, given: Comment) -> Written:
-    """Add one."""
     text = given.text.strip()
     if not text:
         raise UsageError("say something")

@@ -78,7 +78,6 @@ class FindingPages:
         )
 
     def one(self, asked: Asked) -> Response:
-        """One finding by itself."""
         standings, row = self._found(asked)
         return self._page("finding.html", asked, **self._detail(standings, row))
 
@@ -105,7 +104,6 @@ class FindingPages:
         return self._told(asked, row, written)
 
     def unwaive(self, asked: Asked) -> Response:
-        """Take a waiver back."""
         standings, row = self._found(asked)
         covering = standings.waivers_of(row.id)
         if not covering:

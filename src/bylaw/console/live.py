@@ -57,7 +57,6 @@ class Wish(Struct, frozen=True):
 
     @classmethod
     def of(cls, request: Request) -> "Wish":
-        """As an address says it."""
         given = {name: request.query_params.get(name, "").replace("\0", "")[:200] for name in cls.__struct_fields__}
         return cls(**given)
 

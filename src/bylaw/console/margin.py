@@ -9,8 +9,6 @@ from bylaw.review.coverage import Covered
 
 
 class Margin(Struct, frozen=True):
-    """What stands beside a sentence."""
-
     covered: Covered
     notes: tuple[tuple[Policy, str], ...]
     """Each policy that cites it, and how it was reviewed."""

@@ -47,7 +47,6 @@ STATIC = {
 
 @cache
 def environment() -> Environment:
-    """How templates are read."""
     made = Environment(
         loader=PackageLoader("bylaw.console", "templates"),
         autoescape=True,
@@ -76,12 +75,10 @@ def load_templates() -> None:
 
 
 def render(template: str, **values: Any) -> str:
-    """A template as text."""
     return environment().get_template(template).render(**values)
 
 
 def page(template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
-    """A template as an answer."""
     return Response(render(template, **values), status, headers, "text/html; charset=utf-8")
 
 

@@ -26,7 +26,6 @@ PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePag
 
 
 def view_app(view: View) -> ASGIApp:
-    """The pages of an audit."""
     return Reopening(view, _pages_of)
 
 

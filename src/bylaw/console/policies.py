@@ -26,11 +26,7 @@ from bylaw.console.view import View
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
-from bylaw.pack.review import (
-    REVIEW,
-    read_signatures,
-    standings,
-)
+from bylaw.pack.review import REVIEW, read_signatures, standings
 from bylaw.review.case import CaseResult
 from bylaw.review.noted import Noted
 from bylaw.review.reading import signed_lines

@@ -75,12 +75,7 @@ def _row(pack: Pack, policy: Policy, state: Standing, noted: Noted) -> str:
 
 
 def _policy(
-    pack: Pack,
-    policy: Policy,
-    state: Standing,
-    noted: Noted,
-    signature: Signature | None,
-    check: list[str],
+    pack: Pack, policy: Policy, state: Standing, noted: Noted, signature: Signature | None, check: list[str]
 ) -> str:
     sentences = "".join(
         f"<blockquote>{_text(each.text or '')} <span class=dim>{_text(str(each))}</span></blockquote>"

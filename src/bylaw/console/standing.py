@@ -29,7 +29,6 @@ class Missing(Struct):
     first: list[Finding] = []
 
     def add(self, finding: Finding) -> None:
-        """One more."""
         self.count += 1
         if len(self.first) < LISTED:
             self.first.append(finding)

@@ -34,11 +34,7 @@ class StopPages:
 
     def routes(self) -> list[Route]:
         """What they are found under."""
-        return [
-            shown("/stops", self.listed),
-            changed("/stops/make", self.make),
-            changed("/stops/lift", self.lift),
-        ]
+        return [shown("/stops", self.listed), changed("/stops/make", self.make), changed("/stops/lift", self.lift)]
 
     def listed(self, asked: Asked) -> Response:
         """What stands, and what stood."""

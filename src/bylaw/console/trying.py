@@ -51,11 +51,7 @@ class TryPages:
 
     def routes(self) -> list[Route]:
         """What they are found under."""
-        return [
-            shown("/try/{id}", self.begin),
-            changed("/try/{id}", self.run),
-            changed("/try/{id}/save", self.save),
-        ]
+        return [shown("/try/{id}", self.begin), changed("/try/{id}", self.run), changed("/try/{id}/save", self.save)]
 
     def begin(self, asked: Asked) -> Response:
         """The check as it is saved."""

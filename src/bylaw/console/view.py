@@ -117,7 +117,6 @@ class View:
 
     @property
     def title(self) -> str:
-        """The pack's name and version."""
         pack: JsonRecord = self.summary.get("pack") or {}
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
 

@@ -30,7 +30,6 @@ class Prompts:
         """How many of these were submitted in runs that are over."""
 
     def submit(self, text: str) -> None:
-        """The hook was told."""
         self._submitted.append(text)
         self._before = min(self._before, len(self._submitted) - 1)
 

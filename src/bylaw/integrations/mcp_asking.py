@@ -15,11 +15,7 @@ BY = "elicitation"
 """How the user's answer to a card was given, as the log tells it."""
 MOST = 4
 """Questions to the user over one call at most."""
-CARD = {
-    "type": "object",
-    "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}},
-    "required": ["agree"],
-}
+CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
 FORM = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "Your answer", "maxLength": 2000}},

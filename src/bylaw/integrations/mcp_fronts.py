@@ -70,7 +70,6 @@ class Fronts:
         return self.of(*places)
 
     async def tell_all(self, notification: Any) -> None:
-        """Tell every client."""
         for place in list(self._known):
             try:
                 await self.of(place).tell(notification)

@@ -55,8 +55,6 @@ class Unreachable(ChatError):
 
 
 class ModelMessage(Struct, frozen=True):
-    """One message of a request."""
-
     role: Role
     content: str
 

@@ -28,8 +28,6 @@ class Price(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """What asking would take."""
-
     requests: int
     usage: Usage
     cost: float

@@ -106,7 +106,6 @@ class Anchoring:
         self._thread.start()
 
     def end(self) -> None:
-        """Note the last ones."""
         self._ended.set()
         self._thread.join()
 

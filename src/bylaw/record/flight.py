@@ -29,7 +29,6 @@ class Flight:
         self._limit: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Send them."""
         self._limit = self._loop.call_later(HANGS, self._give_up)
         self._go_on()
 

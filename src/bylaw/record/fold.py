@@ -14,8 +14,6 @@ from bylaw.record.removal import Folded, Removal, last_folded, write_removal
 
 
 class Fold(Struct, frozen=True):
-    """What was folded."""
-
     entries: int
     """Rows that were taken out, this time."""
     until: int

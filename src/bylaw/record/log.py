@@ -17,19 +17,7 @@ from bylaw.record.attestation import Attestation, attestation_draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
-from bylaw.record.stop import (
-    LONGEST,
-    NO_STOPS,
-    WORDS,
-    Lift,
-    Stop,
-    Stopped,
-    Stops,
-    Target,
-    new_id,
-    standing,
-    stop_draft,
-)
+from bylaw.record.stop import LONGEST, NO_STOPS, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
 from bylaw.record.store import Store, open_store
 from bylaw.record.verify import unsupported
 
@@ -117,7 +105,6 @@ class Log:
             return self._reader.openings(tenant, since)
 
     def tenants(self) -> list[str]:
-        """Everybody whose log it is."""
         with self._reading():
             return self._reader.tenants()
 
@@ -235,7 +222,6 @@ class Log:
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """A person says no."""
         return self._answer(tenant, Change(id, "rejected", by, note))
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:

@@ -73,8 +73,6 @@ _ROW = (text, integer, real, text, text, integer, text, blob, blob, blob, blob)
 
 
 class PostgresConnection(Connection):
-    """One connection to a server."""
-
     def __init__(self, address: str) -> None:
         """Connect, and make the tables where there are none."""
         self._address = address

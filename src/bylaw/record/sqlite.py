@@ -30,8 +30,6 @@ _making = threading.Lock()
 
 
 class SqliteConnection(Connection):
-    """One connection to a file."""
-
     reads_at_once = True
 
     def __init__(self, path: str) -> None:

@@ -40,17 +40,14 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
     """When its entry was written."""
 
     def stands(self, now: float) -> bool:
-        """Whether its end has not come."""
         return now < self.until
 
     @property
     def stopped(self) -> str:
-        """What is stopped, in words."""
         return "every write" if self.what == "all" else f"{self.what} `{self.name}`"
 
     @property
     def end(self) -> str:
-        """When it ends, in words."""
         return f"{datetime.fromtimestamp(self.until, UTC).isoformat(' ', 'minutes')[:16]} UTC"
 
 
@@ -73,7 +70,6 @@ class Stopped(Struct, frozen=True, omit_defaults=True):
     """Said once, as it is made: nothing that ever ran falls under it."""
 
     def stands(self, now: float) -> bool:
-        """Whether it holds."""
         return self.lift is None and self.stop.stands(now)
 
 

@@ -90,7 +90,6 @@ class Store:
         return self._read(where, (tenant, name, after), settled=settled)
 
     def named(self, tenant: str, id: str) -> Entry | None:
-        """The entry of this name."""
         return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
 
     def settle(self) -> None:
@@ -234,7 +233,6 @@ class Store:
         return last_folded(as_bytes(body) for (body,) in rows)
 
     def close(self) -> None:
-        """Give the connection back."""
         self._connection.close()
 
     def _read(self, where: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Entry]:

@@ -28,22 +28,18 @@ _NOTHING = b"\xff\xff\xff\xff"
 
 
 def texts(values: Sequence[str | None]) -> bytes:
-    """An array of `text`."""
     return _sized(_TEXT, [None if value is None else value.encode() for value in values])
 
 
 def blobs(values: Sequence[bytes | None]) -> bytes:
-    """An array of `bytea`."""
     return _sized(_BYTES, values)
 
 
 def integers(values: Sequence[int | None]) -> bytes:
-    """An array of `bigint`."""
     return _array(_INTEGER, [_NOTHING if value is None else _sized_integer(8, value) for value in values])
 
 
 def reals(values: Sequence[float]) -> bytes:
-    """An array of `double precision`."""
     return _array(_REAL, [_sized_real(8, value) for value in values])
 
 

@@ -78,7 +78,6 @@ class Desk:
 
     @property
     def open_sessions(self) -> int:
-        """Sessions in memory."""
         return len(self._sessions)
 
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:

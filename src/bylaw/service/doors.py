@@ -32,11 +32,7 @@ class _TooMuch(Exception):
     """The head is larger than it may be."""
 
 
-_WORDS = {
-    408: "Request Timeout",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-}
+_WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:

@@ -63,7 +63,6 @@ FAILURES = {
 
 @cache
 def document() -> dict[str, Any]:
-    """The document of all routes."""
     types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)] + [
         Approvals,
         StopList,

@@ -100,7 +100,6 @@ class Index:
         return self._about("stamp")
 
     def close(self) -> None:
-        """Let go of the file."""
         self.database.close()
 
     def _about(self, name: str) -> str:
@@ -108,7 +107,6 @@ class Index:
         return rows[0][0] if rows else ""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a query."""
         with self.turn:
             return self.database.execute(query, values).fetchall()
 
@@ -185,7 +183,6 @@ class Index:
         return self._searches.tally(wanted.q) or "temp.tally"
 
     def finding(self, id: str) -> FindingRow | None:
-        """One finding by its id."""
         rows = self.rows(f"SELECT {_FINDING} {_FROM} WHERE f.id = ?", (clean(id),))
         return FindingRow(*rows[0]) if rows else None
 
@@ -199,7 +196,6 @@ class Index:
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def conversation(self, name: str) -> ConversationRow | None:
-        """One conversation by its name."""
         rows = self.rows(f"SELECT {_CONVERSATION} FROM conversations WHERE name = ?", (clean(name),))
         return ConversationRow(*rows[0]) if rows else None
 

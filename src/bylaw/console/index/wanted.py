@@ -27,7 +27,6 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, query: Iterable[tuple[str, str]]) -> "Wanted":
-        """As an address says it."""
         given = {name: value.replace("\0", "")[:300] for name, value in query if name in cls.__struct_fields__}
         wanted = cls(**given)
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")

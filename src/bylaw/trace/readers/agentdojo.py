@@ -52,7 +52,6 @@ _RUN = msgspec.json.Decoder(DojoRun)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The runs of a file."""
     return read_each(source, records(source, found.layout), lambda record: _run(source, record))
 
 
@@ -98,10 +97,7 @@ def _follow(messages: list[DojoMessage], transcript: Transcript) -> None:
                 if message.error and not (content if isinstance(content, str) else plain_text(content)):
                     content = message.error
                 transcript.answer(
-                    content,
-                    text_id(id),
-                    answered.function if answered else "",
-                    error=message.error is not None,
+                    content, text_id(id), answered.function if answered else "", error=message.error is not None
                 )
             case "user":
                 transcript.begin_turn()

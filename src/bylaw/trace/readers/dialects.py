@@ -11,15 +11,7 @@ import msgspec
 from msgspec import Raw, Struct, defstruct
 
 from bylaw.trace.document import Malformed, decode, tell
-from bylaw.trace.readers.chat import (
-    CONVERSATION,
-    MESSAGES,
-    ChatConversation,
-    ChatMessage,
-    Described,
-    ToolCall,
-    text_id,
-)
+from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, ChatConversation, ChatMessage, Described, ToolCall, text_id
 from bylaw.trace.readers.langchain import chat_message, is_langchain
 from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
 
@@ -122,7 +114,6 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
 
 
 def chat_messages(messages: Iterable[Any]) -> list[ChatMessage]:
-    """All messages of a conversation."""
     told: list[ChatMessage] = []
     for position, message in enumerate(messages):
         told += [chat_message(message)] if is_langchain(message) else as_chat(message, f"message {position}")

@@ -45,7 +45,6 @@ _MESSAGES = msgspec.json.Decoder(list[Fields])
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The conversations of a file."""
     pieces = conversations_in(source, found.layout, single=found.single)
     return read_each(source, pieces, lambda record: _conversation(source, record, found.format))
 

@@ -59,7 +59,6 @@ _EVALUATION = msgspec.json.Decoder(InspectEvaluation)
 
 
 def read(source: Source, _: Look) -> Iterator[Trajectory | RecordError]:
-    """The samples of a log."""
     with source.open() as stream:
         zipped = stream.read(4) == b"PK\x03\x04"
     evaluation, pieces = _members(source) if zipped else _document(source)

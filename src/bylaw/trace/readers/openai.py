@@ -24,7 +24,6 @@ _SAME = 16
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The conversations of a file."""
     pieces = _without_beginnings(conversations_in(source, found.layout, single=found.single))
     wanted = pieces if found.single else source.wanted(pieces)
     return read_each(source, wanted, lambda record: conversation(source, record))

@@ -63,8 +63,6 @@ class ResourceLogs(Struct, rename="camel"):
 
 
 class ExportRequest(Struct, rename="camel"):
-    """One export request."""
-
     resource_spans: list[ResourceSpans] | None = None
     resource_logs: list[ResourceLogs] | None = None
     resource_metrics: Any = None

@@ -36,8 +36,6 @@ _ABSENT = Raw(b"")
 
 
 class Tau1Run(Struct, gc=False):
-    """One run of tau-bench."""
-
     traj: list[ChatMessage] | None = None
     messages: list[ChatMessage] | None = None
     task_id: Id = None
@@ -84,8 +82,6 @@ class RewardInfo(Struct):
 
 
 class Simulation(Struct, gc=False):
-    """One run of tau2-bench."""
-
     messages: list[ChatMessage] | UnsetType | None = UNSET
     ticks: list[Tick] | None = None
     id: Id = None
