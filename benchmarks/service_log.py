@@ -62,7 +62,7 @@ def measure(store: Store, where: str, decisions: int, commits: int) -> None:
     of_server, own, took = cpu_of(pid) if pid else 0.0, time.process_time(), list[float]()
     for groups in batches[WARM:]:
         started = time.perf_counter()
-        with store.turn():
+        with store.connection.turn():
             store.append_groups(groups)
         took.append(time.perf_counter() - started)
         time.sleep(PAUSE)
@@ -95,7 +95,7 @@ def cost_of_first(store: Store, where: str, decisions: int, commits: int) -> Non
         if is_named:
             groups = [[replace(group[0], first=first[group[0].conversation]), *group[1:]] for group in groups]
         before = time.process_time() + (cpu_of(pid) if pid else 0.0)
-        with store.turn():
+        with store.connection.turn():
             answers = store.append_groups(groups)
         assert all(isinstance(each, Entry) for group in answers for each in group)
         if turn >= WARM:

@@ -67,7 +67,7 @@ def test_a_copy_of_a_log_file_in_use_verifies_and_says_what_it_lacks(tmp_path: P
     anchors = anchored(str(where), tmp_path)
     assert told(tmp_path, str(where), anchors)[0] == 0
     with Log(str(copy)) as log:
-        held = verify(log._reader, "default")
+        held = verify(log, "default")
     assert held.faults == ()
     status, said = told(tmp_path, str(copy), anchors)
     assert status == 1

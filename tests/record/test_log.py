@@ -68,7 +68,7 @@ def test_what_a_write_costs_does_not_grow_with_the_log(tmp_path: Path) -> None:
             nonlocal taken
             taken += 1
 
-        connection: sqlite3.Connection = store._connection._connection  # type: ignore[attr-defined]
+        connection: sqlite3.Connection = store.connection._connection  # type: ignore[attr-defined]
         connection.set_progress_handler(step, 100)
         store.append([event(f"c{number}", "1", id=f"x{number}") for number in range(first, first + 60)])
         connection.set_progress_handler(None, 0)

@@ -202,7 +202,7 @@ def approvals_command(
 
     now, store = time.time(), existing(where)
     refuse_stranger(store, tenant, where)
-    found = store.approvals(tenant, status="" if every else "waiting")
+    found = store.approvals(tenant, status=None if every else "waiting")
     # What nobody answered in time waits for nobody; the log says so when the call is next made.
     found = [each for each in found if every or each.expires > now]
     wrong = unsupported(store, tenant, found)

@@ -63,22 +63,11 @@ class News(Struct, frozen=True):
 class Cursor(Protocol):
     """What both drivers' cursors can do."""
 
-    @property
-    def rowcount(self) -> int:
-        """Rows the last statement touched."""
-        ...
-
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
-        ...
-
-    def executemany(self, query: Any, params: Any, /) -> Any:
-        """Run one statement for each row."""
-        ...
 
     def fetchone(self) -> Any:
         """The next row, or None."""
-        ...
 
     def fetchall(self) -> list[Any]:
         """All rows that are left."""

@@ -41,7 +41,7 @@ class Flight:
         except Exception as error:
             self._land(error)
         else:
-            self._at = self._store.fileno()
+            self._at = self._store.connection.fileno()
             if what & EVENT_READ:
                 self._loop.add_reader(self._at, self._go_on)
             if what & EVENT_WRITE:

@@ -62,7 +62,7 @@ class Journal:
         """By loop, what is under way at a server."""
         self._fault: tuple[float, str] | None = None
         """When the last transaction could not be written, and why."""
-        self._waits_for_server = store.fileno() >= 0
+        self._waits_for_server = store.connection.fileno() >= 0
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
@@ -100,7 +100,7 @@ class Journal:
             self._send(loop, jobs)
         else:
             try:
-                with self._alone, self.store.turn():
+                with self._alone, self.store.connection.turn():
                     outcomes = self._taken(jobs)
             except Exception as error:
                 outcomes = [self._unwritten(error) for _ in jobs]
@@ -118,7 +118,7 @@ class Journal:
             finally:
                 self._alone.release()
             self._tell_loop(loop, jobs, outcomes)
-            if isinstance(outcome, Exception) and not self.store.is_there:
+            if isinstance(outcome, Exception) and not self.store.connection.is_there:
                 # What was decided meanwhile may rest on what others had written, and the server has lost.
                 late = self._gathered.pop(loop, [])
                 self._tell_loop(loop, late, [self._unwritten(outcome) for _ in late])
@@ -186,7 +186,7 @@ class Journal:
         while (first := self._jobs.get()) is not None:
             jobs, last = first, False
             try:
-                with self._alone, self.store.turn():
+                with self._alone, self.store.connection.turn():
                     jobs, last = self._gather(first)
                     outcomes = self._taken(jobs)
             except Exception as error:
@@ -218,7 +218,7 @@ class Journal:
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
-        if len(groups) == 1 or not self.store.is_there:
+        if len(groups) == 1 or not self.store.connection.is_there:
             return [self._unwritten(outcome) for _ in groups]
         found: list[_Outcome] = []
         for drafts in groups:

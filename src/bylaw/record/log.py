@@ -1,8 +1,7 @@
 """A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
 
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -10,19 +9,20 @@ from typing import Literal, Self, get_args
 
 from msgspec.structs import replace
 
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.attestation import WORDS as ATTESTED
 from bylaw.record.attestation import Attestation, attestation_draft
-from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry, Kind
+from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
+from bylaw.record.reading import Reading
 from bylaw.record.stop import LONGEST, NO_STOPS, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
-from bylaw.record.store import Store, open_store
+from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 
-class Log:
+class Log(Reading):
     """The log at a path, or at `postgresql://...`, for all sessions of a process.
 
     It `is_shared` where other processes go on with the same conversations: sessions then look what they have written
@@ -44,15 +44,15 @@ class Log:
         self._last = last
         self._process = process
         store = open_store(where)
-        self.name = store.name
+        # What is in memory only is not there for a second connection.
+        read = store if where == ":memory:" else open_store(where)
+        super().__init__(read.connection, fault=LogError, lock=read.lock)
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
         """By tenant, the stops that were last read. Where others stand, what is decided cannot be written."""
         self._changed_stops: set[str] = set()
         """Tenants whose stops have to be read again."""
-        # What is in memory only is not there for a second connection.
-        self._reader: Store = store if where == ":memory:" else open_store(where)
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
         """Write drafts one after the other; they are on disk when this returns."""
@@ -71,74 +71,25 @@ class Log:
         """Whether one of the processes that share a `last` is known to have written to a conversation."""
         return self._last is not None and self._last.is_any(tenant, name)
 
-    @property
-    def reads_at_once(self) -> bool:
-        """A conversation is there sooner than another thread could have fetched it."""
-        return self._reader.reads_at_once
-
-    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """What is kept of a conversation, in order, from position `after` on.
-
-        What is not `settled` may be lost yet. Once anything is written after it, or `settle` returns, it is on disk.
-        """
+    def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
         with self._reading():
-            return self._reader.conversation(tenant, name, after=after, settled=settled)
-
-    def named(self, tenant: str, id: str) -> Entry | None:
-        """The entry of this name; None where there is none."""
-        with self._reading():
-            return self._reader.named(tenant, id)
-
-    def settle(self) -> None:
-        """Wait until all that was read so far is on disk."""
-        with self._reading():
-            self._reader.settle()
-
-    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """The last entries of a kind, the newest first; only those after a number."""
-        with self._reading():
-            return self._reader.latest(tenant, kind, after=after, limit=limit)
-
-    def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """How the conversations began that were written to since a time."""
-        with self._reading():
-            return self._reader.openings(tenant, since)
-
-    def tenants(self) -> list[str]:
-        with self._reading():
-            return self._reader.tenants()
-
-    def approvals(self, tenant: str, *, status: Status | None = None) -> list[Approval]:
-        """The approvals that were asked for, the oldest first."""
-        with self._reading():
-            return self._reader.approvals(tenant, status=status or "")
+            return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
         """The same, as the entries of the log bear them out; and what is wrong with those that they do not."""
-        with self._reading(), self._reader.at_one_moment():
-            found = self._reader.approvals(tenant, status=status or "")
-            wrong = unsupported(self._reader, tenant, found)
+        with self.at_one_moment(), self._reading():
+            found = self.approvals(tenant, status=status)
+            wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
-
-    def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
-        with self._reading():
-            return self._reader.waiting(tenant, now)
 
     def asked(self, tenant: str, id: str) -> Approval | None:
         """An approval as the entries of the log bear it out; None where none of that name was asked for."""
-        with self._reading(), self._reader.at_one_moment():
-            found = self._reader.approvals(tenant, id=id)
-            wrong = unsupported(self._reader, tenant, found)
+        with self.at_one_moment(), self._reading():
+            found = self.approvals(tenant, id=id)
+            wrong = unsupported(self, tenant, found)
         if wrong:
             raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
         return found[0] if found else None
-
-    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
-        """When the last places were taken that are counted under a name, the latest first; those of decisions that
-        are about to give theirs back aside."""
-        with self._reading():
-            return self._reader.latest_uses(tenant, name, since, most, returned)
 
     def stops(self, tenant: str) -> Stops:
         """The stops that nobody has lifted, as far as is known here."""
@@ -156,16 +107,14 @@ class Log:
         """Read the stops anew."""
         self._changed_stops.discard(tenant)
         try:
-            with self._reading():
-                self._stops[tenant] = standing(*self._reader.stops(tenant))
+            self._stops[tenant] = standing(*self.told_stops(tenant))
         except BaseException:
             self._changed_stops.add(tenant)
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
         """Every stop that is in the log, those that are over too."""
-        with self._reading():
-            return self._reader.stops(tenant)[0]
+        return self.told_stops(tenant)[0]
 
     def stop(
         self,
@@ -240,8 +189,8 @@ class Log:
         if not change.by:
             raise UsageError("an approval needs a name: who answers?", hint="give `by`")
         for asked in self._approval(tenant, change.approval):
-            with self._reading(), self._reader.at_one_moment():
-                wrong = unsupported(self._reader, tenant, self._reader.approvals(tenant, id=asked.id))
+            with self.at_one_moment(), self._reading():
+                wrong = unsupported(self, tenant, self.approvals(tenant, id=asked.id))
             if why := wrong.get(asked.id):
                 hint = "see `bylaw log verify`"
                 raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
@@ -261,26 +210,14 @@ class Log:
         raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        with self._reading():
-            # No name has such a character, and not every database would look for it.
-            return self._reader.approvals(tenant, id=id) if id and "\0" not in id else []
-
-    @contextmanager
-    def _reading(self) -> Generator[None]:
-        try:
-            yield
-        except BylawError as error:
-            raise LogError(str(error)) from error
-        except Exception as error:
-            # Whatever the database said: nobody may decide without what was said before.
-            raise LogError(f"`{self.name}` could not be read: {error}") from error
+        # No name has such a character, and not every database would look for it.
+        return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
         """Write what is pending, then close the database."""
         self.journal.close()
         self.journal.store.close()
-        if self._reader is not self.journal.store:
-            self._reader.close()
+        super().close()
 
     def __enter__(self) -> Self:
         return self

@@ -204,15 +204,8 @@ class _Cursor:
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
 
-    @property
-    def rowcount(self) -> int:
-        return self._cursor.rowcount
-
     def execute(self, query: str, params: Any = (), /) -> None:
         self._cursor.execute(query.replace("?", "%s"), params)
-
-    def executemany(self, query: str, params: Any, /) -> None:
-        self._cursor.executemany(query.replace("?", "%s"), params)
 
     def fetchone(self) -> Any:
         return self._cursor.fetchone()

@@ -1,53 +1,18 @@
 """Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
 
-import threading
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
-import msgspec
-
-from bylaw.errors import UsageError
-from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
-from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_bytes, entry_of
-from bylaw.record.entry import Conflict, Draft, Entry, Kind
+from bylaw.record.database import Cursor, Steps, T
+from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.fold import Fold, fold
-from bylaw.record.removal import Folded, last_folded, remove
-from bylaw.record.stop import STOPS, Stopped, read_stops
+from bylaw.record.reading import Reading
+from bylaw.record.removal import remove
 
 
-class Store:
+class Store(Reading):
     """A log in a database. One thread at a time is let in; `Journal` lets many share a transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._lock = threading.RLock()
-        self._moment: Cursor | None = None
-        """The transaction that `at_one_moment` reads in."""
-
-    @property
-    def name(self) -> str:
-        """What to call it in a message."""
-        return self._connection.name
-
-    @property
-    def reads_at_once(self) -> bool:
-        """A few rows are there sooner than another thread could have fetched them."""
-        return self._connection.reads_at_once
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the database still answers: what failed was then not written; if not, nobody knows."""
-        return self._connection.is_there
-
-    def fileno(self) -> int:
-        """Where to wait for the server; -1 where there is none."""
-        return self._connection.fileno()
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait until it is this process's turn to write."""
-        return self._connection.turn()
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
         """Write what can be written, in order and in one transaction; on disk when this returns."""
@@ -55,7 +20,7 @@ class Store:
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         """The same for drafts that belong together: of a group all are written, or none is."""
-        with self._lock:
+        with self.lock:
             return self.gone_through(self.appending(groups))
 
     def gone_through(self, steps: Steps[T]) -> T:
@@ -66,7 +31,7 @@ class Store:
             except StopIteration as done:
                 return done.value
             try:
-                self._connection.wait(what)
+                self.connection.wait(what)
             except Exception as error:
                 steps.throw(error)
 
@@ -75,134 +40,24 @@ class Store:
         if not any(groups):
             return [[] for _ in groups]
         try:
-            begun = yield from self._connection.begin_batch(*places(groups))
+            begun = yield from self.connection.begin_batch(*places(groups))
             batch = Batch(*begun, sum(map(len, groups)))
             answers = [batch.take_all(drafts) for drafts in groups]
-            yield from self._connection.commit_batch(batch.news())
+            yield from self.connection.commit_batch(batch.news())
         except BaseException:
-            self._connection.rollback()
+            self.connection.rollback()
             raise
         return answers
-
-    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """What the log holds of a conversation, in order, from position `after` on; all of it on disk, if `settled`."""
-        where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
-        return self._read(where, (tenant, name, after), settled=settled)
-
-    def named(self, tenant: str, id: str) -> Entry | None:
-        return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
-
-    def settle(self) -> None:
-        """Wait until all that was read so far is on disk."""
-        with self._reading():
-            self._connection.settle()
-
-    def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
-        """A tenant's whole chain, in order, read page by page."""
-        number = 0
-        while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
-            yield from rows
-            number = rows[-1].number
-
-    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """The last entries of a kind that were not removed, the newest first; only those after a number."""
-        where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
-        return self._read(where, (tenant, after, kind))
-
-    def openings(self, tenant: str, since: float) -> list[bytes]:
-        """What the first entries of a tenant's conversations say, of those that were written to since a time."""
-        query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
-            AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
-        return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
-
-    def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """Names of a tenant's conversations that have not been removed, each with what its first entry says."""
-        query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
-        for name, body in self._rows(query, (tenant,)):
-            yield name, bytes(body)
-
-    def heads(self) -> dict[str, tuple[int, bytes]]:
-        """Per tenant how many entries its chain has, and its last hash."""
-        rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
-        return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
-
-    def tenants(self) -> list[str]:
-        """Everybody whose entries or whose count of them is there."""
-        rows = self._rows("SELECT tenant FROM heads UNION SELECT tenant FROM entries ORDER BY tenant", ())
-        return [tenant for (tenant,) in rows]
-
-    def lengths(self, tenant: str) -> dict[str, int]:
-        """Per conversation how many entries were written."""
-        return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
-
-    def conversations(self, tenant: str) -> list[str]:
-        """Names of a tenant's conversations that have not been removed."""
-        rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
-        return [name for (name,) in rows if name != STOPS]
-
-    def stops(self, tenant: str) -> tuple[list[Stopped], int]:
-        """Every stop that is in the log, and how many entries about stops there were."""
-        with self.at_one_moment():
-            entries = self.conversation(tenant, STOPS)
-            length = self.length_of(tenant, STOPS)
-        if entries and [entry.position for entry in entries] != [*range(length - len(entries), length)]:
-            raise UsageError("an entry about a stop is gone", hint="see `bylaw log verify`")
-        try:
-            return read_stops(entries), length
-        except (ValueError, msgspec.MsgspecError) as error:
-            raise UsageError(str(error)) from error
-
-    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
-        """When the last places that are counted under a name were taken, the latest first; those of decisions that
-        are about to give theirs back aside."""
-        limit = most + len(returned)
-        query = (
-            "SELECT time, decision FROM uses WHERE tenant = ? AND name = ? AND time > ? "
-            f"ORDER BY time DESC LIMIT {limit:d}"
-        )
-        rows = self._rows(query, (tenant, name, since), settled=False)
-        return [time for time, decision in rows if decision not in returned][:most]
-
-    def uses(self, tenant: str) -> dict[tuple[str, str], float]:
-        """Every place that is taken: by what it is counted under and decision, since when."""
-        rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
-        return {(name, decision): time for name, decision, time in rows}
-
-    def length_of(self, tenant: str, name: str) -> int:
-        """How many entries were written of one conversation."""
-        rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
-        return int(rows[0][0]) if rows else 0
-
-    def approvals(self, tenant: str, *, status: str = "", id: str = "") -> list[Approval]:
-        """A tenant's approvals, or those in one state, or the one of an id; the oldest first."""
-        query, values = (
-            "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
-            [tenant],
-        )
-        for column, wanted in (("status", status), ("id", id)):
-            if wanted:
-                query += f" AND {column} = ?"
-                values.append(wanted)
-        return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
-
-    def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
-        query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
-        values: tuple[Any, ...] = (now,)
-        if tenant is not None:
-            query, values = f"{query} AND tenant = ?", (now, tenant)
-        ((count, since),) = self._rows(query, values)
-        return count, since or 0.0
 
     def remove(self, tenant: str, *, conversation: str | None = None, before: float | None = None) -> int:
         """Take out what entries say: those of a conversation, or of all that ended before a time.
 
         The chain still verifies, and has one entry more, which says what was emptied.
         """
-        with self._lock:
+        with self.lock:
             with self._writing() as cursor:
                 removed = remove(cursor, tenant, conversation, before)
-            self._connection.wipe()
+            self.connection.wipe()
             return removed
 
     def fold(self, tenant: str, *, before: float) -> Fold:
@@ -210,65 +65,19 @@ class Store:
 
         The chain still verifies, from there on; an entry says the hash there, and that of every month.
         """
-        with self._lock, self._writing() as cursor:
+        with self.lock, self._writing() as cursor:
             return fold(cursor, tenant, before)
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
         """One transaction, written as a whole or not at all."""
-        cursor = self._connection.begin(writing=True)
+        cursor = self.connection.begin(writing=True)
         try:
             yield cursor
-            self._connection.commit()
+            self.connection.commit()
         except BaseException:
-            self._connection.rollback()
+            self.connection.rollback()
             raise
-
-    def folded(self, tenant: str) -> Folded | None:
-        """Where a tenant's chain was folded last; None where all of it is there."""
-        rows = self._rows(
-            "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
-            (tenant,),
-        )
-        return last_folded(as_bytes(body) for (body,) in rows)
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def _read(self, where: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Entry]:
-        query = f"SELECT {COLUMNS} FROM entries WHERE {where}"
-        return [entry_of(row) for row in self._rows(query, values, settled=settled)]
-
-    @contextmanager
-    def at_one_moment(self) -> Generator[None]:
-        """Whatever is read within is of one moment, also while others write to the log; at the end it is on disk."""
-        with self._lock:
-            self._moment = self._connection.begin(writing=False)
-            try:
-                yield
-            finally:
-                self._moment = None
-                self._connection.rollback()
-            self.settle()
-
-    def _rows(self, query: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Any]:
-        with self._reading():
-            if self._moment is not None:
-                self._moment.execute(query, values)
-                return self._moment.fetchall()
-            found = self._connection.rows(query, values)
-            if settled:
-                self._connection.settle()
-            return found
-
-    @contextmanager
-    def _reading(self) -> Generator[None]:
-        with self._lock:
-            try:
-                yield
-            except Exception as error:
-                # Whatever the database said: it is its file or its server that is not as it should be.
-                raise UsageError(f"`{self.name}` could not be read: {error}") from error
 
 
 def open_store(where: str) -> Store:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from bylaw.record.anchor import Anchor
 from bylaw.record.approval import Approval, read_change
 from bylaw.record.entry import ROOT, Entry, is_altered, link_of
+from bylaw.record.reading import Reading
 from bylaw.record.removal import Folded, emptied, runs
 from bylaw.record.stop import STOPS
-from bylaw.record.store import Store
 from bylaw.record.use import tell_use
 
 
@@ -30,7 +30,7 @@ class Verified(Struct, frozen=True):
     """Of the entries, those at the beginning that were taken out after they had been emptied."""
 
 
-def verify(store: Store, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = ()) -> Verified:
+def verify(store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = ()) -> Verified:
     """Go through a tenant's chain from its first entry; `head` is a hash noted earlier that must stand in it.
 
     So must each anchor, where it says. All is read as of one moment, so that a log in use is not taken for a damaged
@@ -40,7 +40,7 @@ def verify(store: Store, tenant: str, *, head: str = "", anchors: Iterable[Ancho
         return _verify(store, tenant, head, {each.number: each for each in anchors if each.tenant == tenant})
 
 
-def _verify(store: Store, tenant: str, head: str, anchors: dict[int, Anchor]) -> Verified:
+def _verify(store: Reading, tenant: str, head: str, anchors: dict[int, Anchor]) -> Verified:
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     noted = not head
@@ -129,7 +129,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
     return faults
 
 
-def _misstated(store: Store, tenant: str, told: Mapping[str, Approval]) -> list[str]:
+def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
     """Rows of the list of approvals that the entries contradict, and those that are missing there."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
@@ -149,7 +149,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
     return found
 
 
-def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
+def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
     """Approvals that the entries of their conversations contradict, by id, each with what is wrong."""
     found: dict[str, str] = {}
     for approval in approvals:

@@ -1,0 +1,203 @@
+"""What can be read of a log, wherever it lies."""
+
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import msgspec
+
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.approval import Approval, Status, read_approval
+from bylaw.record.database import COLUMNS, Connection, Cursor, as_bytes, entry_of
+from bylaw.record.entry import Entry, Kind
+from bylaw.record.removal import Folded, last_folded
+from bylaw.record.stop import STOPS, Stopped, read_stops
+
+
+class Reading:
+    """Reads a log over one connection, for many threads, one at a time."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        fault: type[BylawError] = UsageError,
+        lock: AbstractContextManager[object] | None = None,
+    ) -> None:
+        """`fault` is raised where it cannot be read; whoever else uses the connection has the same `lock`."""
+        self.connection = connection
+        self.lock: AbstractContextManager[object] = lock or threading.RLock()
+        self._fault = fault
+        self._moment: Cursor | None = None
+        """The transaction that `at_one_moment` reads in."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self.connection.name
+
+    @property
+    def reads_at_once(self) -> bool:
+        """A few rows are there sooner than another thread could have fetched them."""
+        return self.connection.reads_at_once
+
+    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
+        """What the log holds of a conversation, in order, from position `after` on; all of it on disk, if `settled`."""
+        where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
+        return self._read(where, (tenant, name, after), settled=settled)
+
+    def settle(self) -> None:
+        """Wait until all that was read so far is on disk."""
+        with self._reading():
+            self.connection.settle()
+
+    def named(self, tenant: str, id: str) -> Entry | None:
+        return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
+
+    def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
+        """A tenant's whole chain, in order, read page by page."""
+        number = 0
+        while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
+            yield from rows
+            number = rows[-1].number
+
+    def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """The last entries of a kind that were not removed, the newest first; only those after a number."""
+        where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
+        return self._read(where, (tenant, after, kind))
+
+    def openings(self, tenant: str, *, since: float) -> list[bytes]:
+        """What the first entries of a tenant's conversations say, of those that were written to since a time."""
+        query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
+            AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
+        return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
+
+    def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
+        """Names of a tenant's conversations that have not been removed, each with what its first entry says."""
+        query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
+        for name, body in self._rows(query, (tenant,)):
+            yield name, bytes(body)
+
+    def heads(self) -> dict[str, tuple[int, bytes]]:
+        """Per tenant how many entries its chain has, and its last hash."""
+        rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
+        return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
+
+    def tenants(self) -> list[str]:
+        """Everybody whose entries or whose count of them is there."""
+        rows = self._rows("SELECT tenant FROM heads UNION SELECT tenant FROM entries ORDER BY tenant", ())
+        return [tenant for (tenant,) in rows]
+
+    def lengths(self, tenant: str) -> dict[str, int]:
+        """Per conversation how many entries were written."""
+        return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
+
+    def conversations(self, tenant: str) -> list[str]:
+        """Names of a tenant's conversations that have not been removed."""
+        rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
+        return [name for (name,) in rows if name != STOPS]
+
+    def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
+        """Every stop that is in the log, and how many entries about stops there were."""
+        with self.at_one_moment():
+            entries = self.conversation(tenant, STOPS)
+            length = self.length_of(tenant, STOPS)
+        if entries and [entry.position for entry in entries] != [*range(length - len(entries), length)]:
+            raise self._fault("an entry about a stop is gone", hint="see `bylaw log verify`")
+        try:
+            return read_stops(entries), length
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise self._fault(str(error)) from error
+
+    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
+        """When the last places that are counted under a name were taken, the latest first; those of decisions that
+        are about to give theirs back aside."""
+        limit = most + len(returned)
+        query = (
+            "SELECT time, decision FROM uses WHERE tenant = ? AND name = ? AND time > ? "
+            f"ORDER BY time DESC LIMIT {limit:d}"
+        )
+        rows = self._rows(query, (tenant, name, since), settled=False)
+        return [time for time, decision in rows if decision not in returned][:most]
+
+    def uses(self, tenant: str) -> dict[tuple[str, str], float]:
+        """Every place that is taken: by what it is counted under and decision, since when."""
+        rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
+        return {(name, decision): time for name, decision, time in rows}
+
+    def length_of(self, tenant: str, name: str) -> int:
+        """How many entries were written of one conversation."""
+        rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
+        return int(rows[0][0]) if rows else 0
+
+    def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
+        """The approvals that were asked for, or those in one state, or the one of an id; the oldest first."""
+        query, values = (
+            "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
+            [tenant],
+        )
+        for column, wanted in (("status", status), ("id", id)):
+            if wanted:
+                query += f" AND {column} = ?"
+                values.append(wanted)
+        return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
+
+    def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
+        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
+        query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
+        values: tuple[Any, ...] = (now,)
+        if tenant is not None:
+            query, values = f"{query} AND tenant = ?", (now, tenant)
+        ((count, since),) = self._rows(query, values)
+        return count, since or 0.0
+
+    def folded(self, tenant: str) -> Folded | None:
+        """Where a tenant's chain was folded last; None where all of it is there."""
+        rows = self._rows(
+            "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
+            (tenant,),
+        )
+        return last_folded(as_bytes(body) for (body,) in rows)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def _read(self, where: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Entry]:
+        rows = self._rows(f"SELECT {COLUMNS} FROM entries WHERE {where}", values, settled=settled)
+        with self._reading():
+            return [entry_of(row) for row in rows]
+
+    @contextmanager
+    def at_one_moment(self) -> Generator[None]:
+        """Whatever is read within is of one moment, also while others write to the log; at the end it is on disk."""
+        with self.lock:
+            with self._reading():
+                self._moment = self.connection.begin(writing=False)
+            try:
+                yield
+            finally:
+                self._moment = None
+                self.connection.rollback()
+            self.settle()
+
+    def _rows(self, query: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Any]:
+        with self._reading():
+            if self._moment is not None:
+                self._moment.execute(query, values)
+                return self._moment.fetchall()
+            found = self.connection.rows(query, values)
+            if settled:
+                self.connection.settle()
+            return found
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        with self.lock:
+            try:
+                yield
+            except self._fault:
+                raise
+            except Exception as error:
+                # Whatever the database said: it is its file or its server that is not as it should be.
+                raise self._fault(f"`{self.name}` could not be read: {error}") from error
