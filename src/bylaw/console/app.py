@@ -2,6 +2,8 @@
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -19,43 +21,75 @@ from bylaw.errors import BylawError
 
 Page = Callable[[Asked], Response]
 """What answers a request; it may wait for a disk, so it runs in a thread."""
+Marked = Callable[[Any], Any]
 TITLES = {True: "This page cannot be shown.", False: "That was not done."}
 """Over an error, by whether something was only to be looked at."""
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
-def shown(path: str, answer: Page, *, is_open: bool = False) -> Route:
+class Pages:
+    """Pages that have something to show in common: each method that answers says its address above itself."""
+
+    section = ""
+    """Where they stand in the frame."""
+
+    def __init__(self, layout: dict[str, Any]) -> None:
+        """`layout` is what the frame around them shows."""
+        self._layout = layout
+
+    def routes(self) -> list[Route]:
+        """What they are found under."""
+        made = [(make, getattr(self, name)) for name, each in vars(type(self)).items() for make in _makers(each)]
+        return [make(answer) for make, answer in made]
+
+    def _page(self, template: str, asked: Asked, status: int = 200, **values: Any) -> Response:
+        given = {**self._layout, "asked": asked, "section": self.section, "written": None, **values}
+        return page(template, status, asked.headers, **given)
+
+
+def _makers(method: Any) -> list[Callable[[Any], Route]]:
+    return getattr(method, "bylaw_routes", [])
+
+
+def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Response]]) -> Marked:
+    def mark(answer: Any) -> Any:
+        answer.bylaw_routes = [*_makers(answer), lambda bound: Route(path, partial(run, bound), methods=[method])]
+        return answer
+
+    return mark
+
+
+def shown(path: str, *, is_open: bool = False) -> Marked:
     """A page to look at; `is_open` to anybody, signed in or not."""
 
-    async def look(request: Request) -> Response:
+    async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
 
-    return Route(path, look, methods=["GET"])
+    return _under(path, "GET", look)
 
 
-def changed(path: str, answer: Page, *, is_open: bool = False) -> Route:
+def changed(path: str, *, is_open: bool = False) -> Marked:
     """A form to send: no page of this kind is reached without the token of its session."""
 
-    async def change(request: Request) -> Response:
+    async def change(answer: Page, request: Request) -> Response:
         try:
             given = await read_form(request)
         except Refused as error:
             return _wrong(request, error)
         return await _answered(request, answer, given, is_open)
 
-    return Route(path, change, methods=["POST"])
+    return _under(path, "POST", change)
 
 
-def streamed(path: str, answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Route:
+def streamed(path: str) -> Marked:
     """Events for a page that is open."""
 
-    async def stream(request: Request) -> Response:
-        visitor = request.app.state.find(request)
-        return (
-            _wrong(request, Refused("sign in first", status=401)) if visitor is None else await answer(request, visitor)
-        )
+    async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
+        if (visitor := request.app.state.find(request)) is None:
+            return _wrong(request, Refused("sign in first", status=401))
+        return await answer(request, visitor)
 
-    return Route(path, stream, methods=["GET"])
+    return _under(path, "GET", stream)
 
 
 async def _answered(request: Request, answer: Page, form: dict[str, str], is_open: bool) -> Response:

@@ -2,46 +2,37 @@
 # pyright: basic, reportMissingImports=false
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.console.app import shown
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.page import page
-from bylaw.console.view import View, read_summary
+from bylaw.console.view import AuditPages, read_summary
 from bylaw.console.visitor import Asked
 
 
-class ComparePages:
+class ComparePages(AuditPages):
     """One audit against another."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    section = "compare"
 
-    def routes(self) -> list[Route]:
-        """What it is found under."""
-        return [shown("/compare", self.compared)]
-
+    @shown("/compare")
     def compared(self, asked: Asked) -> Response:
         """The comparison with one earlier audit, or the choice of one."""
         view = self._view
         base = Wanted.of(asked.request.query_params.multi_items()).base or view.base
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
-        values = {"view": view, "asked": asked, "section": "compare", "base": base}
+        latest = sorted(bases, key=lambda each: (each[1], each[0]), reverse=True)
         if not base:
-            return page("compare.html", **values, bases=_latest(bases), states={}, reasons=[])
+            return self._page("compare.html", asked, base=base, bases=latest, states={}, reasons=[])
         standings = view.standings(base)
         index = standings.index
-        return page(
+        return self._page(
             "compare.html",
-            **values,
-            bases=_latest(bases),
+            asked,
+            base=base,
+            bases=latest,
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
             fixed=standings.fixed,
             gone=standings.gone,
         )
-
-
-def _latest(bases: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return sorted(bases, key=lambda each: (each[1], each[0]), reverse=True)

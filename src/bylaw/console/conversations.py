@@ -1,19 +1,16 @@
 """The pages of conversations: all of them in a list, and one as a timeline."""
 # pyright: basic, reportMissingImports=false
 
-from typing import Any
-
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.audit.report.conversation import bounded
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.door import Refused
-from bylaw.console.page import from_path, page, place_in
+from bylaw.console.page import from_path, place_in
 from bylaw.console.shown import finding_details
-from bylaw.console.view import View
+from bylaw.console.view import AuditPages
 from bylaw.console.visitor import Asked
 
 WINDOW = 400
@@ -24,16 +21,12 @@ FINDINGS = 60
 """The most findings of one conversation that are told beside it."""
 
 
-class ConversationPages:
+class ConversationPages(AuditPages):
     """Conversations of one audit."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    section = "conversations"
 
-    def routes(self) -> list[Route]:
-        """What they are found under."""
-        return [shown("/conversations", self.listed), shown("/c/{name:path}", self.one)]
-
+    @shown("/conversations")
     def listed(self, asked: Asked) -> Response:
         """A page of the list."""
         query = asked.request.query_params
@@ -60,6 +53,7 @@ class ConversationPages:
             q=q,
         )
 
+    @shown("/c/{name:path}")
     def one(self, asked: Asked) -> Response:
         """One conversation, or a window of it."""
         index = self._view.standings().index
@@ -88,9 +82,6 @@ class ConversationPages:
             # Even the shortest texts of these steps are too many for one page.
             data["conversation"] = bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
         return self._page("conversation.html", asked, row=row, data=data, start=start, total=total, size=WINDOW)
-
-    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
-        return page(template, view=self._view, asked=asked, section="conversations", **values)
 
 
 def _brief(event: JsonRecord) -> JsonRecord:

@@ -3,9 +3,7 @@
 import difflib
 import hashlib
 import json
-import os
 import re
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -15,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.console.pack_state import PackState
-from bylaw.console.record_file import alone
+from bylaw.console.record_file import alone, put
 from bylaw.errors import PackError, UsageError
 from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import PackFolder
@@ -164,14 +162,7 @@ def save(root: Path, draft: Draft, text: str) -> str:
         before, after = file_with(root, draft, text)
         if draft.kind == "guard":
             parse_python(after)
-        rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}")
-        try:
-            with rough.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(after)
-            rough.chmod(path.stat().st_mode & 0o777)
-            os.replace(rough, path)
-        finally:
-            rough.unlink(missing_ok=True)
+        put(path, after)
     return "".join(_diff(before, after, draft.file))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
@@ -17,12 +16,12 @@ from bylaw.console.door import Refused
 from bylaw.console.index.query import PAGE, FindingRow
 from bylaw.console.index.wanted import Wanted
 from bylaw.console.kept_case import judged_by, keep_call_case, keep_rule_case
-from bylaw.console.page import SETTLED, page, place_in
+from bylaw.console.page import SETTLED, place_in
 from bylaw.console.record_file import Written
 from bylaw.console.shown import finding_data, sentence_of, whole_conversation
 from bylaw.console.standing import FALSE_ALARM, Standings
 from bylaw.console.triage import false_alarm, unwaive, waive
-from bylaw.console.view import View
+from bylaw.console.view import AuditPages
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 
@@ -31,24 +30,12 @@ AHEAD = timedelta(days=90)
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
-class FindingPages:
+class FindingPages(AuditPages):
     """Findings of one audit."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    section = "findings"
 
-    def routes(self) -> list[Route]:
-        """What they are found under."""
-        return [
-            shown("/findings", self.listed),
-            shown("/finding/{id:path}", self.one),
-            changed("/finding/{id:path}/waive", self.waive),
-            changed("/finding/{id:path}/false-alarm", self.false_alarm),
-            changed("/finding/{id:path}/unwaive", self.unwaive),
-            changed("/finding/{id:path}/case", self.case),
-            changed("/finding/{id:path}/attest", self.attest),
-        ]
-
+    @shown("/findings")
     def listed(self, asked: Asked) -> Response:
         """Reasons, the findings of the chosen one, and one finding beside them."""
         query = asked.request.query_params
@@ -77,10 +64,12 @@ class FindingPages:
             **self._detail(standings, row),
         )
 
+    @shown("/finding/{id:path}")
     def one(self, asked: Asked) -> Response:
         standings, row = self._found(asked)
         return self._page("finding.html", asked, **self._detail(standings, row))
 
+    @changed("/finding/{id:path}/waive")
     def waive(self, asked: Asked) -> Response:
         """Waive a finding, or all of its policy."""
         standings, row = self._found(asked)
@@ -92,6 +81,7 @@ class FindingPages:
             written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
         return self._told(asked, row, written)
 
+    @changed("/finding/{id:path}/false-alarm")
     def false_alarm(self, asked: Asked) -> Response:
         """Say that a finding is none."""
         standings, row = self._found(asked)
@@ -103,6 +93,7 @@ class FindingPages:
         )
         return self._told(asked, row, written)
 
+    @changed("/finding/{id:path}/unwaive")
     def unwaive(self, asked: Asked) -> Response:
         standings, row = self._found(asked)
         covering = standings.waivers_of(row.id)
@@ -110,6 +101,7 @@ class FindingPages:
             raise UsageError("somebody has taken it back already", hint="load the page again")
         return self._told(asked, row, unwaive(self._view.waivers, covering[0], by=asked.signed()))
 
+    @changed("/finding/{id:path}/case")
     def case(self, asked: Asked) -> Response:
         """Keep a finding as a case of the pack."""
         standings, row = self._found(asked)
@@ -121,6 +113,7 @@ class FindingPages:
             raise UsageError("a redacted audit holds no values that a case could be made of")
         return self._told(asked, row, self._keep(root, standings, row, asked))
 
+    @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
         """Keep a person's word on what is open."""
         _, row = self._found(asked)
@@ -192,10 +185,6 @@ class FindingPages:
             "want": _usual(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
-
-    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
-        given = {"view": self._view, "asked": asked, "section": "findings", "written": None} | values
-        return page(template, headers=asked.headers, **given)
 
 
 def _not_yet(standings: Standings, row: FindingRow, asked: Asked, *, of_policy: bool = False) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.console.app import changed, shown, streamed
-from bylaw.console.page import page, running
-from bylaw.console.service_log import ServiceLog
+from bylaw.console.page import running
+from bylaw.console.service_log import ServiceLog, ServicePages
 from bylaw.console.sign_in import needs_answering, needs_noting
 from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
@@ -26,33 +25,27 @@ LOOKS = 3.0
 """Seconds between two looks at the cards put to customers, which takes reading their conversations."""
 
 
-class InboxPages:
+class InboxPages(ServicePages):
     """What waits for a person, out of a decision log."""
 
+    section = "inbox"
+
     def __init__(self, service: ServiceLog) -> None:
-        self._service = service
+        super().__init__(service)
         self._put: dict[str, tuple[float, str]] = {}
         """By tenant, which cards wait for customers, and when that was looked up."""
 
-    def routes(self) -> list[Route]:
-        """What it is found under."""
-        return [
-            shown("/", self.listed),
-            shown("/inbox", self.listed),
-            shown("/inbox/cards", self.cards),
-            changed("/inbox/answer", self.answer),
-            changed("/inbox/attest", self.attest),
-            streamed("/inbox/events", self.events),
-        ]
-
+    @shown("/")
+    @shown("/inbox")
     def listed(self, asked: Asked) -> Response:
-        """The page."""
-        return page("inbox.html", headers=asked.headers, **self._values(asked))
+        return self._page("inbox.html", asked, **self._values(asked))
 
+    @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
         """Only the cards, for a page that is open."""
-        return page("inbox_cards.html", headers=asked.headers, **self._values(asked))
+        return self._page("inbox_cards.html", asked, **self._values(asked))
 
+    @changed("/inbox/answer")
     def answer(self, asked: Asked) -> Response:
         """A person's yes or no to one call."""
         needs_answering(asked.visitor)
@@ -65,6 +58,7 @@ class InboxPages:
         done = say(id, by=asked.signed(), note=note, tenant=asked.visitor.tenant)
         return self._after(asked, f"{done.status}: {done.request.tool}, {done.conversation}")
 
+    @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
         """Keep a person's word that the customer confirmed it to them; the card stays open."""
         needs_noting(asked.visitor)
@@ -76,6 +70,7 @@ class InboxPages:
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
         return self._after(asked, "Your word is in the log. The card still waits for the customer's own answer.")
 
+    @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
         """A line whenever something comes to wait, or waits no more."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
@@ -83,7 +78,7 @@ class InboxPages:
     def _after(self, asked: Asked, told: str) -> Response:
         """The page, or the part of it that has changed, with what was done."""
         template = "inbox_cards.html" if asked.is_part else "inbox.html"
-        return page(template, headers=asked.headers, **self._values(asked, told))
+        return self._page(template, asked, **self._values(asked, told))
 
     def _waiting(self, tenant: str) -> str:
         """Which calls and cards wait, in a word that changes when they do."""
@@ -110,8 +105,6 @@ class InboxPages:
             card_of(self._service, tenant, each, now) for each in waiting if not each.expires or each.expires > now
         ]
         return {
-            "asked": asked,
-            "section": "inbox",
             "title": f"({len(cards)}) Inbox · Bylaw" if cards else "Inbox · Bylaw",
             "cards": cards,
             "put": put,
@@ -119,7 +112,6 @@ class InboxPages:
             "wrong": wrong,
             "told": told,
             "waiting": self._waiting(tenant),
-            "pack": self._service.pack,
             "ago": lambda then: running(now - then),
             "left": lambda seconds: running(seconds, down=True),
         }

@@ -8,13 +8,12 @@ from typing import Any, get_args
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.audit.report.folder import cut, spelled
 from bylaw.console.app import shown, streamed
 from bylaw.console.door import Refused
-from bylaw.console.page import from_path, page
-from bylaw.console.service_log import ServiceLog
+from bylaw.console.page import from_path
+from bylaw.console.service_log import ServicePages
 from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
 from bylaw.console.waiting import in_words
@@ -77,30 +76,20 @@ class Happened(Struct, frozen=True):
     because: tuple[tuple[str, str], ...] = ()
 
 
-class LivePages:
+class LivePages(ServicePages):
     """What a service decides."""
 
-    def __init__(self, service: ServiceLog) -> None:
-        self._service = service
+    section = "live"
 
-    def routes(self) -> list[Route]:
-        """What they are found under."""
-        return [
-            shown("/live", self.listed),
-            streamed("/live/events", self.events),
-            shown("/live/c/{name:path}", self.conversation),
-        ]
-
+    @shown("/live")
     def listed(self, asked: Asked) -> Response:
         """The last decisions that are wanted."""
         wish, tenant = Wish.of(asked.request), asked.visitor.tenant
         every = [_row(entry) for entry in self._service.log.latest(tenant, "decision", limit=LOOKED_AT)]
         rows = [row for row in every if wish.takes(row)]
-        return page(
+        return self._page(
             "live.html",
-            asked=asked,
-            section="live",
-            pack=self._service.pack,
+            asked,
             wish=wish,
             rows=rows[:LISTED],
             found=len(rows),
@@ -112,6 +101,7 @@ class LivePages:
             clock=_clock,
         )
 
+    @streamed("/live/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
         """A line whenever something was decided."""
         given = known_by(request)
@@ -123,6 +113,7 @@ class LivePages:
         found = self._service.log.latest(tenant, "decision", after=after, limit=1)
         return found[0].number if found else after
 
+    @shown("/live/c/{name:path}")
     def conversation(self, asked: Asked) -> Response:
         """One conversation with what was decided in it."""
         name = from_path(asked.request.path_params["name"])
@@ -130,15 +121,8 @@ class LivePages:
         happened = list(self._happened(entries))
         if not happened:
             raise Refused("there is no such conversation", status=404)
-        return page(
-            "live_conversation.html",
-            asked=asked,
-            section="live",
-            pack=self._service.pack,
-            name=name,
-            happened=happened[-SHOWN:],
-            before=max(0, len(happened) - SHOWN),
-        )
+        before = max(0, len(happened) - SHOWN)
+        return self._page("live_conversation.html", asked, name=name, happened=happened[-SHOWN:], before=before)
 
     def _happened(self, entries: list[Entry]) -> Iterator[Happened]:
         history = read_history(entries)

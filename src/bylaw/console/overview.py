@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import Struct
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.report.folder import JsonRecord, cut
@@ -15,9 +14,9 @@ from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.console.app import shown
 from bylaw.console.index.query import Index
 from bylaw.console.index.wanted import Wanted
-from bylaw.console.page import page, times
+from bylaw.console.page import times
 from bylaw.console.shown import finding_data, sentence_of
-from bylaw.console.view import View, read_summary
+from bylaw.console.view import AuditPages, View, read_summary
 from bylaw.console.visitor import Asked
 
 TREND = 12
@@ -58,16 +57,12 @@ class TrendPoint(Struct, frozen=True):
     is_this: bool
 
 
-class OverviewPages:
+class OverviewPages(AuditPages):
     """The first page of an audit."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    section = "overview"
 
-    def routes(self) -> list[Route]:
-        """What it is found under."""
-        return [shown("/", self.first)]
-
+    @shown("/")
     def first(self, asked: Asked) -> Response:
         """The overview, against an earlier audit or by itself."""
         wanted = Wanted.of(asked.request.query_params.multi_items())
@@ -76,11 +71,9 @@ class OverviewPages:
         standings = view.standings(base)
         index = standings.index
         led = next(iter(index.findings(Wanted(base=wanted.base), limit=1)), None)
-        return page(
+        return self._page(
             "overview.html",
-            view=view,
-            asked=asked,
-            section="overview",
+            asked,
             wanted=Wanted(base=wanted.base),
             sentence=self._sentence(index, base),
             about=self._about(),

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.audit.report.folder import JsonRecord
 from bylaw.console.app import changed, shown
@@ -18,11 +17,10 @@ from bylaw.console.index.query import FindingRow
 from bylaw.console.index.wanted import Wanted
 from bylaw.console.margin import margins_of
 from bylaw.console.pack_state import PackState
-from bylaw.console.page import page
 from bylaw.console.record_file import Written
 from bylaw.console.shown import sentence_of
 from bylaw.console.signing import sign
-from bylaw.console.view import View
+from bylaw.console.view import AuditPages
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
@@ -51,23 +49,12 @@ class ShownCase(Struct, frozen=True):
     parts: tuple[tuple[str, str], ...]
 
 
-class PolicyPages:
+class PolicyPages(AuditPages):
     """The pack that judged an audit, to be read and signed."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    section = "policy"
 
-    def routes(self) -> list[Route]:
-        """What it is found under."""
-        return [
-            shown("/policy", self.document),
-            shown("/policy/{id}/automaton.svg", self.automaton),
-            shown("/policy/{id}/circuit.svg", self.circuit),
-            shown("/policy/{id}", self.one),
-            changed("/policy/{id}/sign", self.sign),
-            changed("/policy/{id}/comment", self.comment),
-        ]
-
+    @shown("/policy")
     def document(self, asked: Asked) -> Response:
         """The document as prose; without one, the policies in their order."""
         counts = self._counts()
@@ -82,10 +69,12 @@ class PolicyPages:
     def _document(self, asked: Asked, **values: Any) -> Response:
         return self._page("policy.html", asked, sentence=lambda name: sentence_of(self._view, name, 1000), **values)
 
+    @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
         """One policy, by itself."""
         return self._shown(asked, asked.request.path_params["id"])
 
+    @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
         """A rule as a picture."""
         rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.request.path_params["id"]]
@@ -95,6 +84,7 @@ class PolicyPages:
             raise Refused("there is no such rule", status=404)
         return Response(draw_automaton(found), media_type="image/svg+xml")
 
+    @shown("/policy/{id}/circuit.svg")
     def circuit(self, asked: Asked) -> Response:
         """The rules that bear on an action, with their weights, as a picture."""
         book, name = self._now().pack.book, asked.request.query_params.get("action", "")
@@ -102,6 +92,7 @@ class PolicyPages:
             raise Refused("there is no such action", status=404)
         return Response(draw_circuit(circuits(book.every, (name,), eps=book.eps)[name]), media_type="image/svg+xml")
 
+    @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
         """Accept or reject a policy as the page showed it."""
         name, root = asked.request.path_params["id"], self._view.own_root
@@ -123,6 +114,7 @@ class PolicyPages:
         sign(root, sides, {name: word}, asked.signed(), note)
         return self._shown(asked, name, Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note))
 
+    @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
         """Leave a note that decides nothing."""
         name, root = asked.request.path_params["id"], self._view.own_root
@@ -188,10 +180,6 @@ class PolicyPages:
 
     def _stated(self) -> list[tuple[str, JsonRecord]]:
         return list(self._view.policies.items())
-
-    def _page(self, template: str, asked: Asked, **values: Any) -> Response:
-        given = {"view": self._view, "asked": asked, "section": "policy", "written": None} | values
-        return page(template, headers=asked.headers, **given)
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:

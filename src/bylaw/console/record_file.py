@@ -67,7 +67,7 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         if path.is_file() and f"\n{lines}" in before:
             # A button pressed twice: it stands there word for word.
             return Written(path, lines, was_there=True)
-        _replace(path, before + lines, lines, count, by=1)
+        put(path, before + lines, lambda rough: _check(rough, path, lines, count, by=1))
     return Written(path, lines)
 
 
@@ -87,17 +87,17 @@ def take_out(path: Path, line: int, *, count: Callable[[Path], int]) -> str:
         if not _ITEM.search(left):
             left = re.sub(r":[ ]*\n\s*\Z", ": []\n", left)
         lines = "".join(every[start:end])
-        _replace(path, left, lines, count, by=-1)
+        put(path, left, lambda rough: _check(rough, path, lines, count, by=-1))
     return lines
 
 
-def _replace(path: Path, text: str, lines: str, count: Callable[[Path], int], *, by: int) -> None:
-    """Put a text in the file's place, if it can be read and holds that many more entries."""
+def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -> None:
+    """Put a text in a file's place in one step, unless the check raises an error."""
     rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         with rough.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        _check(rough, path, lines, count, by)
+        check(rough)
         if path.exists():
             rough.chmod(path.stat().st_mode & 0o777)
         os.replace(rough, path)
@@ -123,7 +123,7 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
 
 
-def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], by: int) -> None:
+def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
     """Whether the changed file can be read, and has one entry more than before, or one less."""
     before = count(path) if path.is_file() else 0
     try:

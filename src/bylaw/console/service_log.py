@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bylaw.audit.line import conversation_line
 from bylaw.audit.redaction import Redaction
+from bylaw.console.app import Pages
 from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.record.entry import Entry
@@ -28,6 +29,8 @@ class ServiceLog:
         self.log = log
         self.pack = pack
         self._redaction = Redaction(pack)
+        self.layout = {"layout": "service.html", "pack": pack}
+        """What the frame of its pages shows."""
 
     def entries(self, tenant: str, conversation: str) -> list[Entry]:
         """All that is kept of a conversation."""
@@ -45,3 +48,9 @@ class ServiceLog:
             return Told(line["events"], str)
         cover = self._redaction.cover(trajectory.events, None, ())
         return Told(cover.conversation(line)["events"], cover.scrubbed)
+
+
+class ServicePages(Pages):
+    def __init__(self, service: ServiceLog) -> None:
+        super().__init__(service.layout)
+        self._service = service

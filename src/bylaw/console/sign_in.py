@@ -13,11 +13,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
-from bylaw.console.app import changed, shown
+from bylaw.console.app import Pages, changed, shown
 from bylaw.console.door import Refused, cookie_of
-from bylaw.console.page import page
 from bylaw.console.visitor import Asked, Visitor
 
 COOKIE = "bylaw_key"
@@ -42,7 +40,7 @@ class Proxy(Struct, frozen=True):
         return self.whose(names[0].strip())
 
 
-class SignIn:
+class SignIn(Pages):
     """Knows visitors by their keys."""
 
     def __init__(
@@ -55,6 +53,7 @@ class SignIn:
         proxy: Proxy | None = None,
     ) -> None:
         """`whose` finds a visitor by a key's hash, as keys are now. `is_secure` where browsers come by HTTPS."""
+        super().__init__({})
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
@@ -71,30 +70,22 @@ class SignIn:
             return None
         return self._whose(name)
 
-    def routes(self) -> list[Route]:
-        """The page to sign in on, and the way out."""
-        return [
-            shown("/sign-in", self._form, is_open=True),
-            changed("/sign-in", self._take, is_open=True),
-            changed("/sign-out", self._leave, is_open=True),
-        ]
+    @shown("/sign-in", is_open=True)
+    def form(self, asked: Asked) -> Response:
+        return self._page("sign_in.html", asked, error="", after=_own(asked.request.query_params.get("next", "")))
 
-    def _form(self, asked: Asked) -> Response:
-        return self._page(asked, asked.request.query_params.get("next", ""))
-
-    def _page(self, asked: Asked, after: str, status: int = 200, error: str = "") -> Response:
-        return page("sign_in.html", status, asked=asked, error=error, after=_own(after))
-
-    def _take(self, asked: Asked) -> Response:
+    @changed("/sign-in", is_open=True)
+    def take(self, asked: Asked) -> Response:
         name = self._hash_of(asked.form.get("key", "").strip())
         if self._whose(name) is None:
             wrong = "This is not the key of a person who may look here."
-            return self._page(asked, asked.form.get("next", ""), 401, wrong)
+            return self._page("sign_in.html", asked, 401, error=wrong, after=_own(asked.form.get("next", "")))
         until = str(int(time.time()) + DAY)
         cookie = f"{COOKIE}={name}.{until}.{self._mac(name, until)}; Max-Age={DAY}{self._ends}"
         return RedirectResponse(_own(asked.form.get("next", "")) or "/inbox", 303, {"set-cookie": cookie})
 
-    def _leave(self, asked: Asked) -> Response:
+    @changed("/sign-out", is_open=True)
+    def leave(self, asked: Asked) -> Response:
         return RedirectResponse("/sign-in", 303, {"set-cookie": f"{COOKIE}=; Max-Age=0{self._ends}"})
 
     def _mac(self, name: str, until: str) -> str:

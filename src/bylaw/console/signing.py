@@ -1,16 +1,14 @@
 """A person's word on a policy, written into the pack's folder: accepted, rejected, or that nothing enforces it."""
 
 import json
-import os
 import re
-import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from bylaw.console.record_file import alone
+from bylaw.console.record_file import alone, put
 from bylaw.errors import UsageError
 from bylaw.pack.review import REVIEW, Sides, Signature, Word, read_signatures
 from bylaw.policy.reach import READY
@@ -46,9 +44,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
         for name, word in words.items():
             signed[name] = Signature(word, by, today, sides[name].sentence, sides[name].check, note)
         body = {name: msgspec.to_builtins(each) for name, each in signed.items()}
-        rough = root / f".{REVIEW}-{secrets.token_hex(6)}"
-        rough.write_text(text + dump({"policies": body}), encoding="utf-8")
-        os.replace(rough, root / REVIEW)
+        put(root / REVIEW, text + dump({"policies": body}))
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:

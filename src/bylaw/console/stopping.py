@@ -2,14 +2,13 @@
 # pyright: basic, reportMissingImports=false
 
 import time
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from bylaw.console.app import changed, shown
-from bylaw.console.page import page, running
-from bylaw.console.service_log import ServiceLog
+from bylaw.console.page import running
+from bylaw.console.service_log import ServicePages
 from bylaw.console.sign_in import needs_answering
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
@@ -26,20 +25,35 @@ RECENT = 7 * 86_400
 """Seconds back that agents are suggested from."""
 
 
-class StopPages:
+class StopPages(ServicePages):
     """Stops of a tenant."""
 
-    def __init__(self, service: ServiceLog) -> None:
-        self._service = service
+    section = "stops"
 
-    def routes(self) -> list[Route]:
-        """What they are found under."""
-        return [shown("/stops", self.listed), changed("/stops/make", self.make), changed("/stops/lift", self.lift)]
-
-    def listed(self, asked: Asked) -> Response:
+    @shown("/stops")
+    def listed(self, asked: Asked, told: str = "") -> Response:
         """What stands, and what stood."""
-        return self._page(asked)
+        now, tenant = time.time(), asked.visitor.tenant
+        every = self._service.log.every_stop(tenant)
+        tools = self._service.pack.schema.tools
+        return self._page(
+            "stops.html",
+            asked,
+            told=told,
+            standing=[each.stop for each in reversed(every) if each.stands(now)],
+            over=[each for each in reversed(every) if not each.stands(now)][:OVER],
+            targets=TARGETS,
+            spans=SPANS,
+            names={
+                "tool": sorted(name for name, tool in tools.items() if tool.effect == "write")[:300],
+                "agent": self._agents(tenant, now),
+                "policy": sorted(self._service.pack.policies)[:300],
+            },
+            ago=lambda then: running(now - then),
+            left=lambda then: running(then - now, down=True),
+        )
 
+    @changed("/stops/make")
     def make(self, asked: Asked) -> Response:
         """Stop something from now on."""
         needs_answering(asked.visitor)
@@ -63,8 +77,9 @@ class StopPages:
         )
         warning = unheard_of(self._service.log, asked.visitor.tenant, made.what, made.name)
         told = f"{made.id}: {made.stopped} is stopped until {made.end}."
-        return self._page(asked, f"{told} Mind: {warning}." if warning else told)
+        return self.listed(asked, f"{told} Mind: {warning}." if warning else told)
 
+    @changed("/stops/lift")
     def lift(self, asked: Asked) -> Response:
         """End a stop before its time."""
         needs_answering(asked.visitor)
@@ -73,30 +88,7 @@ class StopPages:
             raise UsageError("say why it may go on")
         id, tenant = asked.form.get("id", ""), asked.visitor.tenant
         lifted = self._service.log.lift(id, by=asked.signed(), reason=reason[:500], tenant=tenant)
-        return self._page(asked, f"{lifted.stop.id}: {lifted.stop.stopped} goes on.")
-
-    def _page(self, asked: Asked, told: str = "") -> Response:
-        now, tenant = time.time(), asked.visitor.tenant
-        every = self._service.log.every_stop(tenant)
-        tools = self._service.pack.schema.tools
-        values: dict[str, Any] = {
-            "asked": asked,
-            "section": "stops",
-            "pack": self._service.pack,
-            "told": told,
-            "standing": [each.stop for each in reversed(every) if each.stands(now)],
-            "over": [each for each in reversed(every) if not each.stands(now)][:OVER],
-            "targets": TARGETS,
-            "spans": SPANS,
-            "names": {
-                "tool": sorted(name for name, tool in tools.items() if tool.effect == "write")[:300],
-                "agent": self._agents(tenant, now),
-                "policy": sorted(self._service.pack.policies)[:300],
-            },
-            "ago": lambda then: running(now - then),
-            "left": lambda then: running(then - now, down=True),
-        }
-        return page("stops.html", headers=asked.headers, **values)
+        return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} goes on.")
 
     def _agents(self, tenant: str, now: float) -> list[str]:
         """Agents that were heard of recently."""

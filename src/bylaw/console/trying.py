@@ -1,18 +1,14 @@
 """Try a change to a check in the page: its cases beside it, the past calls it would judge otherwise, then save it."""
 # pyright: basic, reportMissingImports=false
 
-from typing import Any
-
 from msgspec import Struct
 from starlette.responses import Response
-from starlette.routing import Route
 
-from bylaw.console.app import changed, shown
+from bylaw.console.app import Pages, changed, shown
 from bylaw.console.backtest import Backtest, Backtests
 from bylaw.console.door import Refused
 from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_pack
 from bylaw.console.pack_state import PackState
-from bylaw.console.page import page
 from bylaw.console.record_file import Written
 from bylaw.console.sign_in import needs_noting
 from bylaw.console.visitor import Asked
@@ -42,29 +38,31 @@ class Tried(Struct, frozen=True):
         return sum(not case.passed for case in self.cases)
 
 
-class TryPages:
+class TryPages(Pages):
     """Checks of a pack, to be edited."""
 
+    section = "policy"
+
     def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench.layout)
         self._bench = bench
         self._backtests = Backtests(bench.past, keeps=bench.keeps)
 
-    def routes(self) -> list[Route]:
-        """What they are found under."""
-        return [shown("/try/{id}", self.begin), changed("/try/{id}", self.run), changed("/try/{id}/save", self.save)]
-
+    @shown("/try/{id}")
     def begin(self, asked: Asked) -> Response:
         """The check as it is saved."""
         now, draft = self._draft(asked)
-        return self._page(asked, draft, draft.text, self._tried(asked, now, draft, draft.text))
+        return self._told(asked, draft, draft.text, self._tried(asked, now, draft, draft.text))
 
+    @changed("/try/{id}")
     def run(self, asked: Asked) -> Response:
         """What an edited check does."""
         needs_noting(asked.visitor)
         now, draft = self._draft(asked)
         text = asked.form.get("text", "")
-        return self._page(asked, draft, text, self._tried(asked, now, draft, text))
+        return self._told(asked, draft, text, self._tried(asked, now, draft, text))
 
+    @changed("/try/{id}/save")
     def save(self, asked: Asked) -> Response:
         """Write an edited check into the pack."""
         by = asked.signed()
@@ -80,7 +78,7 @@ class TryPages:
         made = save(root, draft, text)
         told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
         now, draft = self._draft(asked)
-        return self._page(
+        return self._told(
             asked, draft, draft.text, self._tried(asked, now, draft, draft.text), Written(root / draft.file, made, told)
         )
 
@@ -111,25 +109,23 @@ class TryPages:
         except UsageError as error:
             return Tried(cases=cases, why_not=error.message)
 
-    def _page(self, asked: Asked, draft: Draft, text: str, tried: Tried, written: Written | None = None) -> Response:
+    def _told(self, asked: Asked, draft: Draft, text: str, tried: Tried, written: Written | None = None) -> Response:
         now = self._bench.pack_now()
-        values: dict[str, Any] = {
-            **self._bench.layout,
-            "asked": asked,
-            "section": "policy",
-            "draft": draft,
-            "text": text,
-            "tried": tried,
-            "is_changed": text != draft.text,
-            "patch": self._patch(draft, text) if text != draft.text and not tried.faults else "",
-            "others": [each for each in drafts_of(now, draft.policy) if each.name != draft.name],
-            "sentence": _sentence(now.pack.policies[draft.policy]),
-            "called": _called(now, draft),
-            "can_write": self._bench.own_root is not None,
-            "listed": LISTED,
-            "written": written,
-        }
-        return page("try.html", headers=asked.headers, **values)
+        return self._page(
+            "try.html",
+            asked,
+            draft=draft,
+            text=text,
+            tried=tried,
+            is_changed=text != draft.text,
+            patch=self._patch(draft, text) if text != draft.text and not tried.faults else "",
+            others=[each for each in drafts_of(now, draft.policy) if each.name != draft.name],
+            sentence=_sentence(now.pack.policies[draft.policy]),
+            called=_called(now, draft),
+            can_write=self._bench.own_root is not None,
+            listed=LISTED,
+            written=written,
+        )
 
     def _patch(self, draft: Draft, text: str) -> str:
         assert self._bench.root is not None

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from bylaw.audit.audited import read_audited
 from bylaw.audit.report.folder import JsonRecord
+from bylaw.console.app import Pages
 from bylaw.console.index import Index, open_index, stamp_of
 from bylaw.console.pack_state import PackState, PackStates
 from bylaw.console.page import load_templates
@@ -116,9 +117,20 @@ class View:
         return self._pack.now()
 
     @property
+    def layout(self) -> dict[str, Any]:
+        """What the frame of its pages shows."""
+        return {"layout": "view.html", "view": self}
+
+    @property
     def title(self) -> str:
         pack: JsonRecord = self.summary.get("pack") or {}
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
+
+
+class AuditPages(Pages):
+    def __init__(self, view: View) -> None:
+        super().__init__(view.layout)
+        self._view = view
 
 
 def _beside(out: Path, name: str) -> Path:

@@ -47,9 +47,8 @@ class Workbench(Struct, frozen=True):
 
 def audit_bench(view: View) -> Workbench:
     """The pack and the logs of an audit."""
-    layout = {"layout": "view.html", "view": view}
     past = partial(_past_of_audit, view)
-    return Workbench(view.root, view.own_root, view.pack_now, past, float("inf"), layout)
+    return Workbench(view.root, view.own_root, view.pack_now, past, float("inf"), view.layout)
 
 
 def service_bench(service: ServiceLog) -> Workbench:
@@ -57,8 +56,8 @@ def service_bench(service: ServiceLog) -> Workbench:
 
     The folder may be newer than what the service decides by.
     """
-    root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
-    return Workbench(root, None, PackStates(root).now, partial(_past_of_service, service), KEEPS, layout)
+    root, past = service.pack.root, partial(_past_of_service, service)
+    return Workbench(root, None, PackStates(root).now, past, KEEPS, service.layout)
 
 
 def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
