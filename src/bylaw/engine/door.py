@@ -2,7 +2,7 @@
 what to give in its place."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -51,6 +51,11 @@ def seconds(given: Any) -> float:
     if not EARLIEST <= given <= LATEST:
         raise UsageError(f"`{given}` is not a time in seconds since 1970", hint="are these milliseconds?")
     return float(given)
+
+
+def moment(given: Any, clock: Callable[[], float]) -> float:
+    """When something happens: as is said, else by the clock."""
+    return clock() if given is None else seconds(given)
 
 
 def yes_or_no(given: Any, what: str) -> bool:

@@ -1,9 +1,8 @@
-"""The calls of one live conversation, decided one after the other: what guards and rules say, what persons have said,
-stopped and limited, and what the user is to be shown."""
+"""One live conversation and its calls, decided one after the other: what guards and rules say, what persons have said,
+stopped and limited, and what the user is to be shown. What a log adds to that is `SessionState`."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -23,18 +22,17 @@ from bylaw.record.entry import Draft
 from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use
-from bylaw.shield.approving import Approvals, Ruling
+from bylaw.shield.approving import Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
-from bylaw.shield.drafting import given_back
 from bylaw.shield.for_person import line
-from bylaw.shield.history import Named, Opening
-from bylaw.shield.limiting import NO_PLACES, Places, places_for
-from bylaw.shield.recalled_card import Recalled, recalled
+from bylaw.shield.history import Named, Opening, marked
+from bylaw.shield.limiting import NO_PLACES, LatestUses, places_for
 from bylaw.shield.resolving import RunTool, resolve
-from bylaw.shield.stopping import stop_grounds, stops_of
+from bylaw.shield.stopping import stop_grounds
 from bylaw.shield.unheard import stood_in, told_until_when
-from bylaw.trace.event import Call, Card, LookedUp
+from bylaw.trace.event import Approved, Call, Card, LookedUp
+from bylaw.trace.trajectory import Trajectory
 
 Arguments = Mapping[str, Any] | str
 Beside = Sequence[tuple[str, Arguments]]
@@ -84,56 +82,69 @@ class Attempt(Struct, frozen=True):
     """Decisions that hold once they are written."""
 
     conversation: Conversation
-    happened: int
-    """How many of the happenings that were not written before are among the drafts."""
     decisions: list[Decision]
-    drafts: list[Draft]
-    events: int
+    drafts: list[Draft] = []
+    happened: int = 0
+    """How many of the happenings that were not written before are among the drafts."""
+    events: int = 0
     """How many events of the conversation are then in the log."""
 
 
 class CallDecisions:
-    """Decides calls, and keeps what decisions leave behind for those after them; for one thread at a time."""
+    """How one live conversation stands, and what decisions leave behind for later ones; for one thread at a time."""
 
+    live: Conversation | None = None
+    """The conversation as it stands; None where it has to be begun first."""
+    length = 0
+    """Entries in the log so far."""
+    has_news = False
+    """Whether something happened that a log does not have yet."""
+    is_held = False
+    """A turn of the agent has begun and not ended."""
+    held_by: Happening | None = None
+    """How it began."""
     puts_cards = False
     """The host puts cards and questions to the user itself, though it does not tell what else is said."""
     hears_user = False
     """The host tells what is said: where it could not be taken once, what the user says next will be."""
     is_told_whole = False
     """The caller keeps the history itself, and tells all of it each time, in a conversation of its own."""
+    _decided = 0
+    """How many decisions there were so far."""
     _told = _granted = 0
     """How many answers of a model decisions have told of."""
-    _written = 0
-    """How many events of the conversation are in the log."""
-    _recalled: Recalled | None = None
-    """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
     _is_last = False
     """Nothing comes after the decision: the conversation is dropped with it."""
-    _approvals: Approvals
 
-    def __init__(self, shield: Host, id: str, by: str, lacks: str) -> None:
+    def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
-        self._log = shield.log
         self.id = id
+        self.is_named = bool(id)
+        self.context = context
+        """What the host vouched for as it began."""
+        self.speaks_for: Mapping[str, Any] = context or {}
+        """What the host vouches for here: elsewhere somebody else may have gone on with the conversation."""
         self.by = by
         """The name that the agent's runs are counted under."""
         self.lacks = lacks
         self.decider: Decider = shield.decider()
         self.asked: dict[str, Decision] = {}
         """Decisions on calls, by their ids, that somebody was asked about."""
-        self._uses: dict[int, list[Use]] = {}
-        """By step of the call, the places that it took under limits."""
+        self.interrupted: dict[str, Decision] = {}
+        """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
+        self.unwritten: list[Happening] = []
+        """What happened since the last entry in the log."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
+        self._yeses: dict[str, Approved] = {}
+        """What persons said yes to, by approval."""
 
-    def begin(
-        self, context: Mapping[str, Any] | None, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()
-    ) -> Conversation:
+    def begin(self, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()) -> Conversation:
         """A conversation in which nothing has happened yet."""
         return Conversation(
             self.decider.pack,
             id=self.id,
-            context=context,
+            context=self.context,
             doubts=is_lost,
             answers=self._shield.answers,
             known=known,
@@ -143,15 +154,73 @@ class CallDecisions:
             handover=self.decider.postures.handover,
         )
 
-    def decide_alone(
-        self, context: Mapping[str, Any] | None, messages: Sequence[Any], tool: str, arguments: Arguments, id: str
-    ) -> Decision:
-        """The one decision of a caller that keeps the history itself, where no log is kept: what `SessionState.attempt`
-        comes to without one."""
+    def open(self) -> Conversation:
+        """The conversation as it stands here."""
+        if self.live is None:
+            self.live = self.begin()
+        return self.live
+
+    def catch_up(self) -> None:
+        """Open it, with what others may have done in it meanwhile."""
+        self.open()
+
+    def was_overtaken(self) -> bool:
+        """Whether others have gone on with it: what did not fit may fit then."""
+        return False
+
+    def happen(self, happening: Happening) -> None:
+        """Let something happen."""
+        happening(self.open())
+
+    def speak(self, conversation: Conversation) -> None:
+        """Whoever is vouched for here speaks, where somebody else may have gone on elsewhere."""
+        if self.decider.postures.handover:
+            conversation.vouch(self.speaks_for)
+
+    @property
+    def vouched(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return self.live.context if self.live is not None else self.context or {}
+
+    def trajectory(self, agent: str) -> Trajectory:
+        """The conversation so far, as its export tells it."""
+        events = list(self.open().events)
+        for step, decision in self._marks.items():
+            events[step] = marked(events[step], decision, self._yeses)
+        return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
+
+    def attempt(self, wanted: Wanted) -> Attempt:
+        """Let things happen and decide."""
+        conversation, decisions = self._led_up_to(wanted), list[Decision]()
+        for place, asking in enumerate(wanted.asked):
+            started = clocks.perf_counter()
+            given = (self._decided + place + 1, started, wanted.beside[place] if wanted.beside else (), wanted.by)
+            decisions.append(self.decide_call(conversation, asking(conversation), *given)[0])
+        decisions += wanted.repeated
+        self._decided += len(decisions)
+        return Attempt(conversation, decisions)
+
+    def write(self, attempt: Attempt) -> bool:
+        """Whether an attempt holds."""
+        return True
+
+    def _led_up_to(self, wanted: Wanted) -> Conversation:
+        """The conversation after what is to happen before calls are decided."""
+        conversation = self.open()
+        if wanted.whose is not None:
+            conversation.vouch(wanted.whose)
+        elif wanted.asked:
+            self.speak(conversation)
+        for happening in wanted.first:
+            happening(conversation)
+        return conversation
+
+    def decide_alone(self, messages: Sequence[Any], tool: str, arguments: Arguments, id: str) -> Decision:
+        """The one decision of a caller that keeps the history itself, where no log is kept: what `attempt` comes to."""
         self.is_told_whole = self._is_last = True
-        conversation, started = self.begin(context), clocks.perf_counter()
+        conversation, started = self.begin(), clocks.perf_counter()
         judgement = conversation.asked(messages, tool, arguments, id=id, time=self._shield.clock())
-        return self.decide_call(conversation, judgement, 1, started, (), NO_STOPS, (), "")[0]
+        return self.decide_call(conversation, judgement, 1, started)[0]
 
     def decide_call(
         self,
@@ -159,10 +228,10 @@ class CallDecisions:
         judgement: Judgement,
         number: int,
         started: float,
-        beside: Beside,
-        stops: Stops,
-        taking: Sequence[Use],
-        by: str,
+        beside: Beside = (),
+        by: str = "",
+        stops: Stops = NO_STOPS,
+        taking: Sequence[Use] = (),
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
         call, session, decider = judgement.made.call, conversation.session, self.decider
@@ -186,17 +255,18 @@ class CallDecisions:
             grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
         if because := self._shield.doubts.get(call.tool):
             grounds = [decider.of_doubt(call.tool, because), *grounds]
-        places = self._places(conversation, judgement, name, taking, by) if decider.pack.book.limits else NO_PLACES
-        grounds = [*places.grounds, *grounds] if places.grounds else grounds
+        places = NO_PLACES
+        if decider.pack.book.limits:
+            now, latest = clocks.time(), self._latest_uses(conversation, taking)
+            asked = (call, name, by or self.by, conversation.context, latest, now)
+            places = places_for(decider.pack, decider.postures, *asked)
+            grounds = [*places.grounds, *grounds]
         if self.puts_cards:
             if not self.hears_user:
                 grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
         elif session.ledger.is_last_unheard() and any(each.answer == "ask" for each in grounds):
             grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
-        if self._log is not None:
-            ruling = self._ruling(self._log, conversation, judgement, grounds, name)
-        else:
-            ruling = Ruling(grounds)
+        ruling = self._rule(conversation, judgement, grounds, name)
         card = self._card(conversation, judgement, ruling.grounds, name)
         shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
         decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card, shown)
@@ -218,34 +288,21 @@ class CallDecisions:
             self.asked[call.id] = decision
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        uses = places.uses if decision.allowed and self._log is not None else ()
-        if uses:
-            self._uses[judgement.made.step] = list(uses)
         changes = [_for_person(change, decision) for change in ruling.changes] if ruling.changes else ()
-        return decision, changes, uses
+        return decision, changes, places.uses if decision.allowed else ()
 
     @property
     def _cannot_show(self) -> bool:
         """Where the caller tells the history each time, what was shown with a refusal would be forgotten."""
         return self.decider.shows and self.is_told_whole
 
-    def _places(
-        self, conversation: Conversation, judgement: Judgement, name: str, taking: Sequence[Use], by: str
-    ) -> Places:
-        """What the pack's limits say of a call, where others of its turn are about to take places."""
-        log, tenant, now = self._log, self._shield.tenant, clocks.time()
-        # What comes back with the refusals that this decision will be written after.
-        written = conversation.since(self._written)
-        returned = [use.decision for event in written for use in given_back(conversation, event, self._uses)]
+    def _latest_uses(self, conversation: Conversation, taking: Sequence[Use]) -> LatestUses | None:
+        """What tells the places that calls have taken under the pack's limits; None where nobody counts them."""
+        return None
 
-        def latest(counted: str, since: float, most: int) -> list[float]:
-            assert log is not None
-            own = [now for use in taking if use.name == counted]
-            return [*own, *log.latest_uses(tenant, counted, since, most, returned)][:most]
-
-        whose, find = conversation.context, latest if log is not None else None
-        asked = (judgement.made.call, name, by or self.by, whose, find, now)
-        return places_for(self.decider.pack, self.decider.postures, *asked)
+    def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
+        """The grounds after what persons have said of the call."""
+        return Ruling(grounds)
 
     def _card(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
@@ -269,17 +326,11 @@ class CallDecisions:
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
-        card = Card(name, digest, text, now + conversation.cards.lifetime)
-        if not self.is_told_whole or self._log is None or self._recalled is not None:
-            return card
-        whose, before = conversation.context, conversation.since(0)[:step]
-        self._recalled = recalled(self._log, self._shield.tenant, card, whose, self.decider.pack.pin, before, now)
-        return self._recalled.card or card
+        return self._put_before(conversation, Card(name, digest, text, now + conversation.cards.lifetime), step, now)
 
-    def _card_name(self, decision: Decision) -> str:
-        """What the entry of a decision is called that puts a card which another request may ask for."""
-        found, card = self._recalled, decision.card
-        return found.name if found is not None and card is not None and card.id == decision.id else ""
+    def _put_before(self, conversation: Conversation, card: Card, step: int, now: float) -> Card:
+        """The card that was put in place of this one by a caller that keeps the history itself; this one otherwise."""
+        return card
 
     def _requested(self, requests: Requests, judgement: Judgement, decision: Decision) -> Decision:
         """A decision with what the request allows that the call was held to."""
@@ -293,27 +344,9 @@ class CallDecisions:
         digest = requests.digest(judgement.made.start)
         return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
 
-    def _ruling(
-        self, log: Log, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
-    ) -> Ruling:
-        """The grounds after what persons have said of the call."""
-        now, terms, asked = self._shield.clock(), self.decider.terms, ""
-        self._approvals.pass_on(conversation.handed_over)
-        if self.is_told_whole:
-            find = partial(log.asked, self._shield.tenant)
-            pin = self.decider.pack.pin
-            asked = self._approvals.recall(judgement, grounds, conversation.context, find, terms, now, pin)
-        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
-        left = self._approvals.left_behind()
-        return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
-
     def stop_on(self, tool: str, agent: str = "") -> Stop | None:
         """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
-        declared = self.decider.pack.schema.tools.get(tool)
-        if self._log is None or (declared is not None and declared.effect != "write"):
-            return None
-        stops, now = self._log.stops(self._shield.tenant), self._shield.clock()
-        return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
+        return None
 
 
 def _comes_first(ground: Ground) -> bool:

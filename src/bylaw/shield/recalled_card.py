@@ -16,6 +16,7 @@ from bylaw.engine.context import PRINCIPAL
 from bylaw.record.approval import fingerprint
 from bylaw.record.entry import Draft
 from bylaw.record.log import Log
+from bylaw.shield.decision import Decision
 from bylaw.shield.history import event_body, read_history
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 
@@ -32,6 +33,10 @@ class Recalled(Struct, frozen=True):
     home: str = ""
     """The conversation that put it."""
     yes: Message | None = None
+
+    def name_of(self, decision: Decision) -> str:
+        """What the entry of a decision is called, where it puts a card which another request may ask for."""
+        return self.name if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
         """The entry that tells its home that a call has used it; of two that would, one is written."""

@@ -1,4 +1,4 @@
-"""Whether what was known when a call was allowed still allows it, when the call goes on after a pause."""
+"""Calls that go on after a pause: whether one still waits, and what was known when it was allowed still allows it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,31 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.engine.session import Session
+from bylaw.shield.call_decisions import CallDecisions
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Answer, gravest
-from bylaw.trace.event import Call, Event, Result
+from bylaw.shield.decision import Answer, Decision, gravest
+from bylaw.trace.event import Call, Event, Message, Result
 
 
-def has_new_objection(
+def may_go_on(state: CallDecisions, id: str, tool: str, arguments: Mapping[str, Any], time: float) -> Decision | None:
+    """The decision on a call that was interrupted and may go on now; None where it is to be decided anew."""
+    before = state.interrupted.get(id)
+    if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
+        return None
+    conversation = state.open()
+    events = conversation.events
+    made = max((at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1)
+    if made < 0 or any(isinstance(event, Message) and event.by == "user" for event in events[made:]):
+        return None
+    if any(isinstance(event, Result) and event.call == made for event in events[made:]):
+        # It has been answered: to go on would make it twice.
+        return None
+    if _has_new_objection(state.decider, events, made, conversation.context, time):
+        return None
+    return replace(before, repeats="resumed")
+
+
+def _has_new_objection(
     decider: Decider, events: Sequence[Event], made: int, context: Mapping[str, Any], time: float
 ) -> bool:
     """Whether a guard objects to the call made at a step by what was shown since, or because what was shown before is

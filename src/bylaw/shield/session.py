@@ -4,9 +4,7 @@ With a log, a decision and all that led to it are on disk before its answer is g
 with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
 """
 
-import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -14,129 +12,22 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from bylaw.engine import door
-from bylaw.engine.context import goes_on
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
-from bylaw.pack import Pack
-from bylaw.shield.call_decisions import Arguments, Beside, Happening, Host, JudgeCall, Wanted
+from bylaw.shield.call_decisions import Arguments, Beside, Happening, JudgeCall, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.event_loop import LoopSettling
 from bylaw.shield.history import Named, note_interruption
-from bylaw.shield.resuming import has_new_objection
-from bylaw.shield.state import TRIES, SessionState
-from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.shield.resuming import may_go_on
+from bylaw.shield.state import TRIES, overtaken
+from bylaw.shield.telling import Telling
+from bylaw.trace.event import Card, Confirmation
 
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
 
 
-class LiveSession:
+class LiveSession(Telling):
     """One live conversation under a shield."""
-
-    def __init__(
-        self,
-        shield: Host,
-        id: str = "",
-        context: Mapping[str, Any] | None = None,
-        by: str = "",
-        *,
-        lacks: str = "",
-    ) -> None:
-        self.shield = shield
-        self._log = shield.log
-        self._state = SessionState(shield, id, context, by, lacks)
-        self._by = by
-        """The agent that goes on with it here, whoever began it."""
-        self._lock = threading.RLock()
-        """One thing at a time: frameworks run tools in threads of their own."""
-        self._handed_over = 0
-
-    def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """The user said something; not `whole` where there was more to it than text, such as a voice note or a file.
-
-        What is no text, or an empty text, is nobody's yes, and what was agreed to before it is open.
-        """
-        said, at = door.text(text, "what the user said"), self._time(time)
-        whole = door.yes_or_no(whole, "`whole`")
-        self._happen(lambda conversation: conversation.user(said, time=at, whole=whole), is_said=True)
-
-    def agent(self, text: str, *, time: float | None = None) -> None:
-        """The agent said something."""
-        said, at = door.text(text, "what the agent said"), self._time(time)
-        self._happen(lambda conversation: conversation.agent(said, time=at), is_said=True)
-
-    def vouch(self, context: Mapping[str, Any]) -> bool:
-        """What the host vouches for from the next call on, beside what it vouched for before; whether that hands the
-        conversation over.
-
-        Another principal (`signed_in_as`) is refused, as they begin a conversation of their own, unless the pack lets
-        them go on (`handover`). Who says nothing is refused where the conversation has been handed over.
-        """
-        given = door.context(context) or {}
-        with self._lock:
-            before = self._state.open().handed_over
-            self._happen(lambda conversation: conversation.vouch(given))
-            is_another = self._state.open().handed_over != before
-            ours = self._state.speaks_for
-            self._state.speaks_for = {**ours, **given} if goes_on(ours, given) else given
-            return is_another
-
-    @property
-    def allowance(self) -> Allowance | None:
-        """What the user's words so far allow; None where the pack holds no call to them, or nobody said anything."""
-        with self._lock:
-            requests = self._state.open().session.requests
-            return None if requests is None else requests.latest()
-
-    def unheard(self) -> None:
-        """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
-        self._happen(Conversation.unheard)
-
-    def catch_up(self) -> None:
-        """Take in what others have written to the conversation meanwhile."""
-        with self._lock:
-            if not self._state.unwritten:
-                self._state.catch_up()
-
-    def resume_turn(self) -> None:
-        """What is decided next is still of the agent's last turn, whatever tools have answered since."""
-        self._happen(Conversation.resume_turn)
-
-    def messages(self, messages: Iterable[Any]) -> None:
-        """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
-        given = door.messages(messages)
-        self._happen(lambda conversation: conversation.messages(given), is_said=True)
-
-    def result(
-        self,
-        content: Any,
-        *,
-        id: str = "",
-        error: bool | None = None,
-        captured: bool = True,
-        time: float | None = None,
-        tool: str = "",
-        refused: bool | None = None,
-    ) -> None:
-        """What the tool answered; or, after a refusal, what the agent was told in its place.
-
-        Without `id` it is the answer to the call that waits. Where several do, it needs one, or the `tool` whose only
-        call it answers. `refused=True` says that it failed before the tool ran: a name or arguments that were turned
-        down. Of any other error of a write nobody knows whether it came after the deed.
-        """
-        id, tool = door.text(id, "the id of a call"), door.text(tool, "a tool's name")
-        error = None if error is None else door.yes_or_no(error, "`error`")
-        captured = door.yes_or_no(captured, "`captured`")
-        refused = True if refused is not None and door.yes_or_no(refused, "`refused`") else None
-        shown, at = door.writable(content) if isinstance(content, str) else content, self._time(time)
-
-        def answer(conversation: Conversation) -> None:
-            if not id:
-                door.one_waits(conversation.waiting(), tool)
-            conversation.result(shown, id=id, error=error, captured=captured, time=at, tool=tool, refused=refused)
-
-        self._happen(answer)
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
@@ -180,7 +71,7 @@ class LiveSession:
     def _confirming(self, card: Card | str, yes: bool, by: str, time: float | None) -> Happening:
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
         said = Confirmation(name, door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered"))
-        at = self._time(time)
+        at = door.moment(time, self.shield.clock)
         return lambda conversation: conversation.confirm(said, time=at)
 
     def asked(self, id: str) -> Decision | None:
@@ -203,23 +94,9 @@ class LiveSession:
         """
 
         def found() -> Decision | None:
-            before = self._state.interrupted.get(id)
-            if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
-                return None
             if self._state.stop_on(tool, self._by) is not None:
                 return None
-            events = self._state.open().events
-            made = max(
-                (at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1
-            )
-            if made < 0 or any(isinstance(event, Message) and event.by == "user" for event in events[made:]):
-                return None
-            if any(isinstance(event, Result) and event.call == made for event in events[made:]):
-                # It has been answered: to go on would make it twice.
-                return None
-            if has_new_objection(self._state.decider, events, made, self._state.open().context, self._time(None)):
-                return None
-            return replace(before, repeats="resumed")
+            return may_go_on(self._state, id, tool, arguments, self.shield.clock())
 
         return self._repeat(id, found)
 
@@ -235,7 +112,7 @@ class LiveSession:
                 if self._state.write(attempt):
                     note_interruption(self._state.interrupted, decision)
                     return decision
-        raise self._state.overtaken()
+        raise overtaken(self.id)
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
@@ -257,7 +134,7 @@ class LiveSession:
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[JudgeCall], list[Beside]]:
         calls = door.calls(calls)
-        if self._log is None:
+        if self.shield.log is None:
             # With a log, what was decided of a turn that went wrong is not written, and has not happened.
             with self._lock:
                 door.none_waits(self._state.open().waiting(), [each[2] for each in calls if len(each) == 3])
@@ -307,159 +184,34 @@ class LiveSession:
         return (await self._loop.settle(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
-        given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
+        given, at, called = (
+            door.messages(messages),
+            self.shield.clock(),
+            door.text(id, "the id of a call"),
+        )
         self._state.is_told_whole = not self._state.is_named
         return lambda conversation: conversation.asked(given, tool, arguments, id=called, time=at)
-
-    @contextmanager
-    def turn(self, text: str = "") -> Generator[Self]:
-        """One turn of the agent: what is decided inside was asked for at once, whatever is answered in between."""
-        said, at = door.text(text, "what the agent said"), self._time(None)
-        with self._lock:
-            self._refuse_nesting()
-            begin: Happening = lambda conversation: conversation.hold(said, time=at)  # noqa: E731
-            self._happen(begin)
-            self._state.is_held, self._state.held_by = True, begin
-        try:
-            yield self
-        finally:
-            self._state.is_held, self._state.held_by = False, None
-            self._happen(Conversation.let_go)
-
-    def _refuse_nesting(self) -> None:
-        """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
-        if self._state.is_held:
-            hint = "end the first, or decide its calls with `decide(...)`"
-            raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
         if self._state.unwritten:
             self._settle([])
 
-    @property
-    def id(self) -> str:
-        """The name of the conversation."""
-        return self._state.id
-
-    @property
-    def lacks(self) -> str:
-        """Why what happened before is not known here; empty where it is."""
-        return self._state.lacks
-
-    @lacks.setter
-    def lacks(self, why: str) -> None:
-        self._state.lacks = why
-
-    @property
-    def puts_cards(self) -> bool:
-        """Whether the host puts cards and questions to the user itself, though it does not tell what else is said."""
-        return self._state.puts_cards
-
-    @puts_cards.setter
-    def puts_cards(self, puts: bool) -> None:
-        self._state.puts_cards = puts
-
-    @property
-    def hears_user(self) -> bool:
-        """Whether the host tells what is said: then the user can be asked again, whatever was missed before."""
-        return self._state.hears_user
-
-    @hears_user.setter
-    def hears_user(self, hears: bool) -> None:
-        self._state.hears_user = hears
-
-    @property
-    def pack(self) -> Pack:
-        """The pack that the conversation is under."""
-        return self._state.decider.pack
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything of it was found in the log, or written there."""
-        return self._state.has_begun
-
-    @property
-    def context(self) -> Mapping[str, Any]:
-        """What the host vouches for by now."""
-        return dict(self._state.vouched)
-
-    @property
-    def may_be_handed_over(self) -> bool:
-        """Whether the pack lets another principal go on with it."""
-        return self._state.decider.postures.handover
-
-    @property
-    def length(self) -> int:
-        """How many events there were so far."""
-        with self._lock:
-            return self._state.open().length
-
-    def since(self, step: int) -> Sequence[Event]:
-        """What has happened from a step on."""
-        with self._lock:
-            return self._state.open().since(step)
-
-    def __reduce__(self) -> Any:
-        hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"
-        raise UsageError("a session cannot be pickled or copied: it is one live conversation", hint=hint)
-
-    def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far as an audit reads it: refused calls are marked as such, and those that rest on a
-        person's yes or on look-ups of the shield's own say so."""
-        with self._lock:
-            return self._state.trajectory(agent)
-
     @cached_property
     def _loop(self) -> LoopSettling:
         """How coroutines settle; few sessions have any."""
         return LoopSettling(self.shield, self._state, self._lock)
 
-    def _time(self, given: float | None) -> float:
-        return self.shield.clock() if given is None else door.seconds(given)
-
     def _asking(
         self, tool: str, arguments: Arguments, id: str = "", *, time: float | None, agent: str = ""
     ) -> JudgeCall:
-        at, by = self._time(time), door.text(agent, "the name of an agent")
+        at, by = door.moment(time, self.shield.clock), door.text(agent, "the name of an agent")
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
         return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
-
-    def _happen(self, happening: Happening, *, is_said: bool = False) -> None:
-        with self._lock:
-            if is_said:
-                happening = self._spoken(happening)
-            if self._log is not None and self.shield.is_closed:
-                hint = "say it before `close()`, or before the `with` of the shield ends"
-                raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
-            if not self._state.unwritten:
-                self._state.catch_up()
-            try:
-                happening(self._state.open())
-            except UsageError:
-                if not self._state.was_overtaken():
-                    raise
-                happening(self._state.open())
-            if self._log is not None:
-                self._state.unwritten.append(happening)
-                if self._state.has_news:
-                    # What happened is written when the shield closes, even where nobody holds on to the session.
-                    self.shield.unwritten[id(self._state)] = self
-
-    def _spoken(self, happening: Happening) -> Happening:
-        """The same, said by or to whoever is vouched for here."""
-
-        def spoken(conversation: Conversation) -> None:
-            self._state.speak(conversation)
-            happening(conversation)
-
-        return spoken
 
     def _settle(self, asked: Sequence[JudgeCall], beside: Sequence[Beside] = ()) -> list[Decision]:
         wanted = Wanted(asked, beside, by=self._by)
         with self._lock:
-            if self._log is None:
-                return self._state.attempt(wanted).decisions
             for _ in range(TRIES):
                 self._state.catch_up()
                 try:
@@ -470,7 +222,7 @@ class LiveSession:
                     continue
                 if self._state.write(attempt):
                     return attempt.decisions
-        raise self._state.overtaken()
+        raise overtaken(self.id)
 
     def __enter__(self) -> Self:
         return self

@@ -129,7 +129,7 @@ class Shield:
         if self.log is not None:
             return LiveSession(self, context=whose).decide_after(messages, tool, arguments, id=id)
         given, called = door.messages(messages), door.text(id, "the id of a call")
-        return CallDecisions(self, "", "", "").decide_alone(whose, given, tool, arguments, called)
+        return CallDecisions(self, "", whose, "", "").decide_alone(given, tool, arguments, called)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""
