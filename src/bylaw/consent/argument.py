@@ -84,7 +84,7 @@ class Argument(Struct, frozen=True):
     @property
     def is_user(self) -> bool:
         """Whether it names a person, and no account that a person may have several of."""
-        return self.is_person and "account" not in words_of(self.name)
+        return "user" in _traits(self.name, self.top)
 
     @property
     def is_means(self) -> bool:
@@ -223,5 +223,5 @@ def _traits(name: str, top: str) -> frozenset[str]:
     if is_thing:
         traits.add("thing")
     if words & _PERSONS:
-        traits.add("person")
+        traits |= {"person"} if "account" in words else {"person", "user"}
     return frozenset(traits)

@@ -1,6 +1,7 @@
 """Calls that may have put something to the user, who answered there: after one, nobody proves that nothing was put."""
 
 import re
+from functools import lru_cache
 
 from bylaw.consent.records import plain_values
 from bylaw.policy.tool import Tool
@@ -22,14 +23,19 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
     What is known to read or to write asks only where its name has a person in it, too: `confirm_booking` does not.
     """
-    words = set(words_of(call.tool))
     is_plain = tool is None or tool.effect == "none"
-    if call.refused or (is_plain and any(VERBS.get(word) == "none" for word in words)):
+    is_asking = _is_asking(call.tool, tool.description if tool is not None and is_plain else "", is_plain)
+    if is_asking is not None or call.refused:
+        return bool(is_asking) and not call.refused
+    return any(isinstance(value, str) and _QUESTION.search(value) for _, value in plain_values(call.arguments))
+
+
+@lru_cache(maxsize=1024)
+def _is_asking(name: str, description: str, is_plain: bool, /) -> bool | None:
+    """Whether a tool asks, whatever it is given; None where only that tells."""
+    words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
+    if is_plain and any(VERBS.get(word) == "none" for word in words):
         # What an agent thinks or works out goes to nobody.
         return False
-    if words & _ASKING and (is_plain or words & _PERSONS):
-        return True
-    described = set(re.findall("[a-z]+", tool.description.lower())) if tool is not None and is_plain else set[str]()
-    if described & _ASKING and described & _PERSONS:
-        return True
-    return any(isinstance(value, str) and _QUESTION.search(value) for _, value in plain_values(call.arguments))
+    is_named = words & _ASKING and (is_plain or words & _PERSONS)
+    return True if is_named or (described & _ASKING and described & _PERSONS) else None

@@ -6,6 +6,7 @@ Everything rests on events before the call's turn, so that no later event change
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -69,6 +70,9 @@ class Consents:
         self._ledger = ledger
         self._writes = Writes(ledger, self._terms)
         self._deeds = deeds or Deeds(ledger.schema.tools)
+        self._looked = 0
+        self._asking: list[int] = []
+        """Of so many events, the steps of calls that may have asked the user something."""
 
     def prepare(self, before: int) -> None:
         """Read what the last exchange before a step means, whatever the call that comes next."""
@@ -76,6 +80,7 @@ class Consents:
         self._cards.read(before)
         self._records.read(before)
         self._records.read_marks()
+        self._read_asking(before)
         for exchange in self._talk.exchanges[-1:]:
             exchange.read()
 
@@ -103,13 +108,22 @@ class Consents:
         asked = self._talk.asked_since(since)
         if asked is not None:
             return asked
+        self._read_asking(before)
+        at = bisect_left(self._asking, before) - 1
+        return self._asking[at] if at >= 0 and self._asking[at] > since else None
+
+    def _read_asking(self, before: int) -> None:
+        """Look for calls that may have asked the user something."""
         tools = self._ledger.schema.tools
-        calls = ((step, self._events[step]) for step in range(before - 1, since, -1))
-        return next((at for at, call in calls if type(call) is Call and may_ask(call, tools.get(call.tool))), None)
+        for step in range(self._looked, before):
+            call = self._events[step]
+            if type(call) is Call and may_ask(call, tools.get(call.tool)):
+                self._asking.append(step)
+        self._looked = max(self._looked, before)
 
     def _found_in_talk(self, call: CallRecord, basis: Basis, *, has_card: bool) -> Consent:
         exchanges = self._talk.exchanges
-        if not any(each.told for each in exchanges) and basis != "requested":
+        if not self._talk.is_put and basis != "requested":
             # Whatever its arguments are, nobody agreed where nothing was put; unless a yes shows that something was.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
@@ -247,14 +261,13 @@ class Consents:
 
     def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
         """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
-        exchanges = self._talk.exchanges
         is_asked = last.put.asks == _LEAVE and len(last.put.questions) == 1 and not last.put.is_no_proposal
         if last.said == "no" and is_asked and _is_whether(deed, last):
             return self._found(False, "declined", last)
         may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
         if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given)):
             return None
-        if not self._is_said(given) and all(each.put.is_english for each in exchanges if each.told):
+        if not self._is_said(given) and self._talk.is_english:
             return self._found(False, "unnamed", last)
         return None
 

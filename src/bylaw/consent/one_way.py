@@ -6,13 +6,13 @@ L2". The records of a list are told apart only where each has a line of its own.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing
 from bylaw.consent.passage import Passage, passage_of, shape
-from bylaw.consent.spot import PLAIN, spans_of
-from bylaw.policy.verb import words_of
+from bylaw.consent.spot import PLAIN, spans_of, stem_set
 from bylaw.text.stem import stem
 
 _SKIPPED = frozenset(
@@ -27,37 +27,45 @@ _SKIPPED = frozenset(
 """Words that may stand between a name and its value: "the old item is number L1"."""
 _PREFIXED = re.compile(r"[a-z]+[-_ /]?\d+")
 _CUT = re.compile(r".*[,;.!?\n]", re.DOTALL)
+_ALIKE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sum", "count"), ("sum", "count")),
+    **dict.fromkeys(("id", "name"), ("id", "name")),
+    **{kind: (kind,) for kind in ("day", "time", "choice")},
+}
+"""By its kind, the kinds of what could be taken for a value."""
 _WORD_AFTER = re.compile(r"\s?([a-z]+)")
 
 
 def mixed(heard: Hearing) -> Iterator[Argument]:
     """The values that may have been told for another argument of the call."""
     for each in heard.given:
-        kin = [other for other in heard.given if _could_swap(heard, each, other)]
+        kin = _kin(heard, each)
         if (kin and not _is_told_apart(heard, each, kin)) or (each.item and _may_be_paired_otherwise(heard, each)):
             yield each
 
 
-def _could_swap(heard: Hearing, each: Argument, other: Argument) -> bool:
-    """Whether each of two arguments could be given the value of the other."""
-    if each.name == other.name or each.key == other.key:
-        return False
-    one, two = each.kind, other.kind
-    if {one, two} <= {"sum", "count"}:
-        money = each if one == "sum" else other
-        return one == two or not any(told.is_sum and told.value == money.number for told in heard.bracketed.numbers)
-    if one == "choice":
-        return each.value in other.others and other.value in each.others
-    if not {one, two} <= {"id", "name"}:
-        return one == two and one in ("day", "time")
-    return _form(each) == _form(other)
+def _kin(heard: Hearing, each: Argument) -> list[Argument]:
+    """The arguments that could be given its value, while it is given theirs."""
+    kind, name, key = each.kind, each.name, each.key
+    alike = _ALIKE.get(kind, ())
+    others = [other for other in heard.given if other.kind in alike and other.name != name and other.key != key]
+    if not others or kind in ("day", "time"):
+        return others
+    if kind == "choice":
+        return [other for other in others if each.value in other.others and other.value in each.others]
+    if kind in ("id", "name"):
+        form = _form(key)
+        return [other for other in others if _form(other.key) == form]
+    sums = {told.value for told in heard.bracketed.numbers if told.is_sum}
+    return [other for other in others if other.kind == kind or (each if kind == "sum" else other).number not in sums]
 
 
-def _form(each: Argument) -> str:
+@lru_cache(maxsize=4096)
+def _form(key: str) -> str:
     """The same for ids and names that may stand for each other."""
-    if "@" in each.key:
+    if "@" in key:
         return "@"
-    return shape(each.key) if _PREFIXED.fullmatch(each.key) or each.key.isdigit() else ""
+    return shape(key) if _PREFIXED.fullmatch(key) or key.isdigit() else ""
 
 
 def _differ(heard: Hearing, each: Argument, other: Argument) -> bool:
@@ -69,10 +77,13 @@ def _differ(heard: Hearing, each: Argument, other: Argument) -> bool:
 
 def _is_told_apart(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> bool:
     """Whether a value stands beside its own name; or beside no name, where all that could be meant instead do."""
-    led = {at: _labels(heard, at, [other for other in (each, *kin) if other is not at]) for at in (each, *kin)}
-    if led[each]:
-        return led[each] == {True}
-    return all(led[other] == {True} or _differ(heard, each, other) for other in kin)
+    if led := _labels(heard, each, kin):
+        return led == {True}
+    every = (each, *kin)
+    return all(
+        _labels(heard, other, [at for at in every if at is not other]) == {True} or _differ(heard, each, other)
+        for other in kin
+    )
 
 
 def _labels(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> set[bool]:
@@ -80,16 +91,17 @@ def _labels(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> set[bool
     field, and no other's, that is one."""
     shown = heard.records.names_of(each.key)
     found = {True} if each.name in shown and not any(other.name in shown for other in kin) else set[bool]()
-    own = set(map(stem, words_of(each.name)))
-    others = {stem(word) for other in kin for word in words_of(other.name)}
-    for start, end in spans_of(each, heard.bracketed):
-        for word in _beside(heard.bracketed, start, end, own & others, is_counted=each.kind in ("count", "sum")):
-            if word in own ^ others:
-                found.add(word in own)
+    if spans := spans_of(each, heard.bracketed):
+        own = stem_set(each.name)
+        others = frozenset[str]().union(*[stem_set(other.name) for other in kin])
+        for start, end in spans:
+            for word in _beside(heard.bracketed, start, end, own & others, is_counted=each.kind in ("count", "sum")):
+                if word in own ^ others:
+                    found.add(word in own)
     return found
 
 
-def _beside(passage: Passage, start: int, end: int, shared: set[str], *, is_counted: bool) -> Iterator[str]:
+def _beside(passage: Passage, start: int, end: int, shared: frozenset[str], *, is_counted: bool) -> Iterator[str]:
     """The stems of the word before a value, with nothing between but such as may stand there, and of that after a
     number."""
     lead = _CUT.sub("", passage.words[max(0, start - 60) : start])
@@ -113,7 +125,7 @@ def _may_be_paired_otherwise(heard: Hearing, each: Argument) -> bool:
     own = [one for one in records[each.item] if one.kind != "flag"]
     numbers, keys = {one.number for one in own}, {one.key for one in own}
     for line in (passage_of((line,)) for line in heard.bracketed.lines):
-        if all(any(True for _ in spans_of(one, line)) for one in own):
+        if all(spans_of(one, line) for one in own):
             is_more = any(number.value not in numbers for number in line.numbers if line.counts or number.is_sum)
             is_other = any(shape(key) in map(shape, keys) and key not in keys for key in line.ids)
             if not is_more and not is_other:

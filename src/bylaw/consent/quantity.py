@@ -11,7 +11,7 @@ from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import NOUGHT, Hearing, Why
 from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, passage_of
-from bylaw.consent.spot import spot_of
+from bylaw.consent.spot import spot_of, word_set
 from bylaw.policy.verb import words_of
 from bylaw.text.day import days
 from bylaw.text.number import figure
@@ -199,25 +199,21 @@ def is_fee_untold(heard: Hearing, each: Argument) -> bool:
         return False
     entries = reversed(heard.records.of(each.key))
     shown = next((record for _, record in entries if record.is_shown), None)
-    if shown is None or not any(_due(shown.fields)) or (target := heard.target) is None:
+    if shown is None or not (due := _due(shown.fields)) or (target := heard.target) is None:
         return False
     # What is part of the thing at hand was paid for before.
     is_paid = any(other.is_means for other in heard.given)
     is_had = bool(heard.steps(each.key) & heard.steps(target.key)) and not is_paid
-    fees, prices = _due(shown.fields)
     told = {abs(number.value) for number in (*heard.bracketed.numbers, *passage_of((heard.raw,)).numbers)}
-    return not (fees if is_had else fees | prices) <= told
+    return not {value for value, is_fee in due if is_fee or not is_had} <= told
 
 
 @lru_cache(maxsize=4096)
-def _due(fields: frozenset[tuple[str, str]]) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
-    """The fees in a record, and the prices."""
-    fees, prices = (
-        frozenset(
-            due
-            for name, key in fields
-            if not wanted.isdisjoint(words_of(name)) and (due := figure(key)) is not None and due > 0
-        )
-        for wanted in (_FEES, _PRICES)
+def _due(fields: frozenset[tuple[str, str]]) -> frozenset[tuple[Decimal, bool]]:
+    """The fees and the prices in a record, and whether each is a fee."""
+    return frozenset(
+        (due, is_fee)
+        for name, key in fields
+        for is_fee, wanted in ((True, _FEES), (False, _PRICES))
+        if not wanted.isdisjoint(word_set(name)) and (due := figure(key)) is not None and due > 0
     )
-    return fees, prices

@@ -1,7 +1,7 @@
 """Where a value of a call stands in a passage, whatever way it is written."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
@@ -10,6 +10,7 @@ from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.number import Number
 from bylaw.text.sentence import lowered
+from bylaw.text.stem import stem
 
 _WORD = re.compile(r"[a-z]+")
 _CLOCK = re.compile(r"\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\b)?")
@@ -83,31 +84,40 @@ def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str
     """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
     something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
     is no word of the call."""
-    words, names = passage.words, {*words_of(each.name), *words_of(each.top)}
-    is_taken = bool(names & _BOUNDS)
+    spans = spans_of(each, passage)
+    if not spans and not each.at:
+        return False
+    words, names = passage.words, word_set(each.name, each.top)
+    is_taken = not names.isdisjoint(_BOUNDS)
     if each.at and not is_taken and all(at in passage.times for at in each.at):
         left = times(_AWAY_TIME.sub(" ", words))
         if not all(at in left for at in each.at):
             return True
     is_thing = each.kind == "id"
-    way = _AWAY_FROM if is_thing and not names & _GIVEN else _LEFT_BEHIND
+    way = _AWAY_FROM if is_thing and names.isdisjoint(_GIVEN) else _LEFT_BEHIND
     if is_taken:
         way = _INTO if is_thing else None
-
-    def is_of_another(start: int, end: int) -> bool:
+    for start, end in spans:
         lead = max(0, start - 60)
         if (not is_taken and _MOVED_ON.match(words, end)) or (way is not None and way.search(words, lead, start)):
             return True
-        had = (_HAD_BY.search(words, lead, start), _HAS.match(words, end)) if is_thing else ()
-        return any(found is not None and not is_known(found[1]) for found in had)
-
-    return any(is_of_another(start, end) for start, end in spans_of(each, passage))
+        if is_thing:
+            had, has = _HAD_BY.search(words, lead, start), _HAS.match(words, end)
+            if (had is not None and not is_known(had[1])) or (has is not None and not is_known(has[1])):
+                return True
+    return False
 
 
 @lru_cache(maxsize=1024)
 def word_set(*names: str) -> frozenset[str]:
     """The words of some names."""
     return frozenset(word for name in names for word in words_of(name))
+
+
+@lru_cache(maxsize=1024)
+def stem_set(name: str) -> frozenset[str]:
+    """The words of a name without their endings."""
+    return frozenset(map(stem, words_of(name)))
 
 
 def has_kind(each: Argument, line: Passage) -> bool:
@@ -163,20 +173,19 @@ def _has_unit(number: Number, words: str) -> bool:
     return lead not in _SIGNS and _UNIT.match(words, number.end) is not None
 
 
-def spans_of(each: Argument, passage: Passage) -> Iterator[tuple[int, int]]:
+def spans_of(each: Argument, passage: Passage) -> list[tuple[int, int]]:
     """Where a value of any kind but a flag stands."""
     words = passage.words
     if each.kind == "id":
-        yield from _spans(each.key, words, "-")
-    elif each.kind == "day":
-        yield from (day[3:] for day in passage.days if each.day is not None and day.may_be(each.day))
-    elif each.kind == "time":
+        return _spans(each.key, words, "-") if each.key in words else []
+    if each.kind == "day":
+        return [day[3:] for day in passage.days if each.day is not None and day.may_be(each.day)]
+    if each.kind == "time":
         clocks = (found.span() for found in _CLOCK.finditer(words))
-        yield from ((start, end) for start, end in clocks if each.at[0] in times(words[start:end]))
-    elif each.number is not None:
-        yield from (number[1:3] for number in passage.numbers if number.value == each.number)
-    elif each.kind != "flag":
-        yield from _spans(spoken(each.value), passage.unjoined)
+        return [(start, end) for start, end in clocks if each.at[0] in times(words[start:end])]
+    if each.number is not None:
+        return [number[1:3] for number in passage.numbers if number.value == each.number]
+    return [] if each.kind == "flag" else _spans(spoken(each.value), passage.unjoined)
 
 
 @lru_cache(maxsize=4096)
@@ -205,22 +214,19 @@ def has_words(text: str, phrase: str) -> bool:
     return f" {wanted} " in f" {told} "
 
 
-def _is_word_in(word: str, words: str) -> bool:
-    """Whether a word or some stand in words, with no letter or digit before and after."""
-    return any(True for _ in _spans(word, words))
-
-
-def _spans(word: str, words: str, joints: str = "") -> Iterator[tuple[int, int]]:
-    """Where it stands so, and not behind one of these joints."""
+def _spans(word: str, words: str, joints: str = "") -> list[tuple[int, int]]:
+    """Where a word or some stand in words, with no letter or digit before and after, and not behind these joints."""
+    found: list[tuple[int, int]] = []
     here = words.find(word)
     while here >= 0:
         before, end = words[here - 1 : here], here + len(word)
         is_whole = not _is_letter(before) and not _is_letter(words[end : end + 1])
         if is_whole and (not before or before not in joints):
-            yield here, end
+            found.append((here, end))
             here = words.find(word, max(end, here + 1))
         else:
             here = words.find(word, here + 1)
+    return found
 
 
 def _is_letter(letter: str) -> bool:
@@ -239,7 +245,7 @@ def stands_in(word: str, others: Iterable[str], passage: Passage) -> bool:
         return False
     for longer in (other for other in others if word in other and word != other):
         words = words.replace(longer, " " * len(longer))
-    if _is_word_in(word, words):
+    if _spans(word, words):
         return True
     # A status is told by its verb: `withdrawn` by "withdraw".
     return (

@@ -146,6 +146,23 @@ class Talk:
         """Whether it is not known what was said last: nothing of the user's was recorded, or nothing since a message
         that was not."""
         self.exchanges: list[Exchange] = []
+        self._english = 0
+        """So many of them, from the first on, have nothing in another language."""
+
+    @property
+    def is_put(self) -> bool:
+        """Whether the agent had said anything before the user's last message: if so, before the second exchange."""
+        return any(each.told for each in self.exchanges[:2])
+
+    @property
+    def is_english(self) -> bool:
+        """Whether all that the agent said is in the words that the lists hold."""
+        while self._english < len(self.exchanges):
+            each = self.exchanges[self._english]
+            if each.told and not each.put.is_english:
+                return False
+            self._english += 1
+        return True
 
     def read(self, before: int) -> None:
         """Take in what was said before a step, and nothing after it."""
@@ -158,7 +175,7 @@ class Talk:
                 if not event.captured:
                     # What was put and answered before may have been taken back; what comes after stands by itself.
                     self.has_gap = self.is_lost = True
-                    self._agent, self.exchanges = [], []
+                    self._agent, self.exchanges, self._english = [], [], 0
                 elif event.text.strip():
                     self._hear(step, event)
         self._read = end

@@ -22,6 +22,7 @@ from bylaw.consent.spot import (
     may_stand_in,
     spoken,
     stands_in,
+    stem_set,
     word_set,
 )
 from bylaw.facts.value import loose
@@ -121,8 +122,8 @@ def _is_of_another(heard: Hearing, each: Argument) -> bool:
     """Whether a value was told only to say where another lies, or whose something is."""
 
     def is_known(word: str) -> bool:
-        own = chain(words_of(heard.tool), words_of(heard.described), *(words_of(other.name) for other in heard.given))
-        return stem(word) in map(stem, own) or heard.deed is None or heard.deed.is_called((word,))
+        own = (heard.tool, heard.described, *(other.name for other in heard.given))
+        return any(stem(word) in stem_set(name) for name in own) or heard.deed is None or heard.deed.is_called((word,))
 
     return is_told_of_another(each, heard.bracketed, is_known)
 
@@ -223,10 +224,8 @@ def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
 
 def _is_of_call(heard: Hearing, word: str) -> bool:
     """Whether a word tells no thing from another, or is one of the call's own."""
-    own = chain(words_of(heard.tool), *(words_of(other.name) for other in heard.given))
-    return (
-        is_neutral(word) or stem(word) in map(stem, own) or (heard.deed is not None and heard.deed.is_called((word,)))
-    )
+    is_own = any(stem(word) in stem_set(name) for name in (heard.tool, *(other.name for other in heard.given)))
+    return is_neutral(word) or is_own or (heard.deed is not None and heard.deed.is_called((word,)))
 
 
 def _is_of_user(heard: Hearing, each: Argument) -> bool:
