@@ -64,7 +64,7 @@ BUGS = (
         "        if self._is_telling:\n            await asyncio.sleep(0)", "        pass",
         "record/test_log.py"),
     Bug("what cannot be written takes its neighbours with it", "record/journal.py",
-        "if len(groups) == 1 or not self.store.is_there:", "if groups:",
+        "if len(groups) == 1 or not self.store.connection.is_there:", "if groups:",
         "record/test_log.py"),
     Bug("removed words stay in the write-ahead log", "record/sqlite.py",
         "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(PASSIVE)",

@@ -17,6 +17,11 @@ SEVERITIES = ("high", "medium", "low")
 """The gravest first."""
 
 
+def severity_rank(severity: str) -> int:
+    """Small is grave; what has no severity comes last."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+
+
 class Charge(Struct, frozen=True):
     """One policy that a finding speaks of."""
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import counted, open_console
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import BylawError
 from bylaw.pack import load_pack
@@ -49,13 +49,13 @@ def backtest_command(
 def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> None:
     console.print(Text(f"{found.old} -> {found.new}", style="bold"), soft_wrap=True)
     console.print(
-        f"{_count(found.conversations, 'conversation')}, {_count(found.calls, 'call')}\n"
+        f"{counted(found.conversations, 'conversation')}, {counted(found.calls, 'call')}\n"
         f"{found.changed_calls:,} decided differently, {found.now_stopped:,} now stopped,"
         f" {found.now_allowed:,} now let through",
         markup=False,
     )
     if found.uncounted:
-        calls = _count(found.uncounted, "call")
+        calls = counted(found.uncounted, "call")
         console.print(f"{calls} under a limit without a time: whether one was too many, nobody can tell", markup=False)
     if not found.changed:
         console.print("No policy says anything different of any call.")
@@ -67,8 +67,8 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
         console.print()
         console.print(Text(clean(policy, 78) or "(calls that could not be judged)", style="bold"))
         listed = list(changes)
-        conversations = _count(len({each.conversation for each in listed}), "conversation")
-        console.print(f"  {_count(len(listed), 'call')} in {conversations}", markup=False)
+        conversations = counted(len({each.conversation for each in listed}), "conversation")
+        console.print(f"  {counted(len(listed), 'call')} in {conversations}", markup=False)
         counts = Counter(map(_kind, listed))
         for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             console.print(Text(f"  {count:>6,}  {kind}"), soft_wrap=True)
@@ -104,10 +104,6 @@ def _whole(changed: Changed) -> list[str]:
     if not changed.is_flip:
         return [f"the whole call: {is_now.decision} as before, and {ends}"]
     return [f"the whole call: {was.decision} -> {is_now.decision}, and {'now ' * (was.runs != is_now.runs)}{ends}"]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _word(said: "str | None") -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.console import counted
 from bylaw.errors import BylawError
 from bylaw.pack.review import told_unaccepted
 from bylaw.policy.statement import DRAFTED_BY
@@ -241,7 +242,8 @@ def _figures(report: CheckReport) -> Iterable[str]:
         taken = report.branches - len(report.untaken)
         yield f"branches of guards: {_share(taken, report.branches)} taken by a case"
     if report.rules:
-        yield f"rules: {report.rules}, {len(report.conflicts) or 'no'} problem{_s(len(report.conflicts))} between them"
+        found = counted(len(report.conflicts), "problem") if report.conflicts else "no problems"
+        yield f"rules: {report.rules}, {found} between them"
     yield told_sentences(report)
     yield from _by_document(report.sentences)
 
@@ -317,10 +319,6 @@ def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str
     nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
     words = what if count == 1 or plural is None else plural
     return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def wrapped(console: Console, text: str, *, indent: int = 0, first: str = "") -> list[str]:

@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,6 +18,16 @@ def open_console() -> Console:
     if sys.stdout.isatty():
         return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
+
+
+def local_time(moment: float) -> str:
+    """A time by the user's clock."""
+    return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `3 calls`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class _Visible(Console):

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+from msgspec import Struct
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
-from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
+from bylaw.audit.finding import SEVERITIES, lacked, read_criterion, severity_rank
 from bylaw.cli.command import command
 from bylaw.cli.consent_hint import consent_hints, is_spelt_otherwise
 from bylaw.cli.console import open_console
@@ -129,38 +130,181 @@ def explain(
 
     `doubtful` are the steps of calls of which nobody knows whether they were carried out.
     """
-    step: int = line["step"]
-    if "tool" in line:
-        _call(line, criterion, events, console)
-    else:
-        said = _short(events[step].get("text") or events[step].get("tool", "")) if step < len(events) else ""
-        console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
-        _say(console, 2, said)
-    judged = sorted((each for each in line["policies"] if each[criterion] != "compliant"), key=_severity)
-    for alike in _alike(judged, criterion):
-        console.print()
-        _policy(alike, policies, criterion, step, events, console, doubtful)
-    for broken in line.get("rules", []):
-        _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), events, console)
-    for unsure in line.get("open_rules", []):
-        said = Text("rule open: nobody can tell from the log whether it was kept", style="magenta")
-        _rule(unsure, policies.get(unsure.get("policy"), {}), said, events, console)
-    _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
+    _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
 
-def _rule(
-    found: dict[str, Any], policy: dict[str, Any], standing: Text, events: list[dict[str, Any]], console: Console
-) -> None:
-    console.print()
-    console.print(_headed(policy.get("severity", ""), found["rule"], standing))
-    if found.get("sentence"):
-        _say(console, 2, found["sentence"], "italic")
-    why = rule_words_for_reader(found, policy.get("predicates", {}))
-    _say(console, 2, f"at this step: {why}")
-    for label, step, text in _exchange(found, events):
-        _say(console, 4, f"{label} at step {step}: {_short(text)}")
-    for hint in consent_hints(found, events):
-        _say(console, 4, hint)
+class _Explanation(Struct, frozen=True):
+    line: dict[str, Any]
+    step: int
+    policies: dict[str, Any]
+    events: list[dict[str, Any]]
+    console: Console
+    criterion: Criterion
+    doubtful: Set[int]
+
+    def tell(self) -> None:
+        line, step = self.line, self.step
+        if "tool" in line:
+            self._call()
+        else:
+            said = self.events[step].get("text") or self.events[step].get("tool", "") if step < len(self.events) else ""
+            self.console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
+            self._say(2, _short(said))
+        judged = [each for each in line["policies"] if each[self.criterion] != "compliant"]
+        for alike in _alike(sorted(judged, key=lambda each: severity_rank(each.get("severity", ""))), self.criterion):
+            self.console.print()
+            self._policy(alike)
+        for broken in line.get("rules", []):
+            self._rule(broken, Text("rule broken", style="red"))
+        for unsure in line.get("open_rules", []):
+            said = Text("rule open: nobody can tell from the log whether it was kept", style="magenta")
+            self._rule(unsure, said)
+        self._permitting([entry for entry in line["policies"] if entry not in judged], is_alone=not judged)
+
+    def _say(self, indent: int, text: str, style: str = "") -> None:
+        self.console.print(Padding(Text(text, style=style), (0, indent)))
+
+    def _rule(self, found: dict[str, Any], standing: Text) -> None:
+        policy: dict[str, Any] = self.policies.get(found.get("policy", ""), {})
+        self.console.print()
+        self.console.print(_headed(policy.get("severity", ""), found["rule"], standing))
+        if found.get("sentence"):
+            self._say(2, found["sentence"], "italic")
+        self._say(2, f"at this step: {rule_words_for_reader(found, policy.get('predicates', {}))}")
+        for label, step, text in _exchange(found, self.events):
+            self._say(4, f"{label} at step {step}: {_short(text)}")
+        for hint in consent_hints(found, self.events):
+            self._say(4, hint)
+
+    def _call(self) -> None:
+        line, step = self.line, self.step
+        # Nobody knows whether it was carried out: no result was recorded, or the result does not say.
+        unsure = "its result does not say whether it was done" if self._answer(step) else "result not captured"
+        executed = {True: "accepted", False: "refused", None: unsure}[line["executed"]]
+        self.console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
+        if step < len(self.events):
+            self._say(2, _short(json.dumps(self.events[step]["arguments"], ensure_ascii=False), 1000))
+        else:
+            self._say(2, "its arguments are in the log, which has been moved", "dim")
+        for origin in line.get("origins", []):
+            self._say(2, f"value    {origin_words(origin)}")
+        if line["executed"] is None:
+            self._show_doubt(step, 2)
+        self.console.print(_standing(line, self.criterion))
+        if line.get("because"):
+            self.console.print(Text(line["because"]))
+
+    def _answer(self, step: int) -> str:
+        """What a call was answered, where that was recorded."""
+        for each in self.events:
+            if each["type"] == "result" and each.get("call") == step and each["text"]:
+                return str(each["text"])
+        return ""
+
+    def _show_doubt(self, step: int, indent: int) -> None:
+        """What a call was answered of which nobody knows whether it was done, and what would settle it."""
+        if answer := self._answer(step):
+            told = f"if that means that nothing was done, write under `{self.events[step]['tool']}` in tools.yaml:"
+            self._say(indent, f"it was answered: {_short(answer)}\n{told}\n  {line_to_write('write', answer)}")
+
+    def _unread(self, entry: dict[str, Any]) -> list[int]:
+        """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
+        found: list[int] = []
+        for fact in entry.get("reason", {}).get("not_readable") or ():
+            named = {str(part) for part in fact["key"] or ()}
+            before = range(min(self.step, len(self.events)) - 1, -1, -1)
+            calls = (at for at in before if self.events[at]["type"] == "call")
+            asked = (at for at in calls if named & set(map(str, self.events[at]["arguments"].values())))
+            found += [at for at in [next(asked, None)] if at is not None and self._answer(at)]
+        return list(dict.fromkeys(found))
+
+    def _show_unread(self, step: int) -> None:
+        """What a look-up was answered that could not be read, and what to write where that is an error."""
+        tool, answer = self.events[step]["tool"], self._answer(step)
+        said = f"{tool} at step {step} was answered: {_short(answer)}"
+        if looks_failed(answer, tool):
+            told = f"if that means that it failed, write under `{tool}` in tools.yaml:"
+            said += f"\n{told}\n  {line_to_write('read', answer)}"
+        self._say(4, said)
+
+    def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
+        """The policies that were checked and permit the call: beside others only their names."""
+        if not entries:
+            return
+        self.console.print()
+        if not is_alone:
+            names = ", ".join(entry["id"] for entry in entries)
+            self.console.print(Text("also checked, compliant: ") + Text(names, style="green"))
+            return
+        each_or_it = "each permits it:" if len(entries) > 1 else "it permits it:"
+        self.console.print(f"checked, and {each_or_it}", markup=False)
+        for entry in entries:
+            policy = self.policies.get(entry["id"], {})
+            cited = " ".join(str(cited["text"] or "") for cited in policy.get("citations", ()))
+            said = policy.get("definition") or cited
+            line = Text(entry["id"], style="green").append(f": {said}" if said.strip() else "", style="default")
+            self.console.print(Padding(line, (0, 2)))
+            for seen in entry.get("seen", []):
+                self._say(4, _seen(seen), "green")
+
+    def _policy(self, alike: list[dict[str, Any]]) -> None:
+        entry, events = alike[0], self.events
+        names = ", ".join(each["id"] for each in alike)
+        self.console.print(_headed(entry.get("severity", ""), names, _verdict(entry[self.criterion])))
+        cited = (line for each in alike for line in _cited(self.policies.get(each["id"], {})))
+        for where, words in dict.fromkeys(cited):
+            self._say(2, f"{where}: {words}", "italic")
+        if entry["because"]:
+            self._say(2, f"because: {policy_words_for_reader(entry)}")
+        for asked_at in self._unread(entry):
+            self._show_unread(asked_at)
+        shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
+        for seen in shown.values():
+            self._say(2, _seen(seen), "green")
+        for missing in lacked(entry["missing"], self.criterion):
+            self._say(2, f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", "red")
+            at: int | None = missing["claimed_at"]
+            if at is not None and at < len(events):
+                self._say(4, f"the user said at step {at}: {_short(events[at]['text'])}")
+            lookup = missing["lookup"]
+            stale_by: int | None = missing.get("stale_by")
+            if stale_by is not None:
+                tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
+                perhaps = ", which was perhaps done" if stale_by in self.doubtful else ""
+                self._say(4, f"what was seen is out of date since step {stale_by}{tool}{perhaps}")
+                if perhaps:
+                    self._show_doubt(stale_by, 4)
+            elif lookup and (asked := self._asked(lookup)):
+                self._say(4, asked)
+            if lookup:
+                self._say(4, f"look up first: {lookup['tool']}({_args(lookup['args'])})")
+        for ask in entry["asks"]:
+            fact: str = ask["fact"]
+            said = host_words(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
+            self._say(2, said, "magenta")
+
+    def _asked(self, lookup: dict[str, Any]) -> str:
+        """What became of the look-up where the agent did make it, yet had not seen the fact."""
+        wanted = {name: str(value) for name, value in lookup["args"].items()}
+        told = ""
+        for asked_at, event in enumerate(self.events[: self.step]):
+            if event["type"] != "call" or event["tool"] != lookup["tool"]:
+                continue
+            called = f"{lookup['tool']} was called at step {asked_at}"
+            given = {name: str(value) for name, value in event["arguments"].items()}
+            if given != wanted:
+                if is_spelt_otherwise(given, wanted):
+                    told = f"{called} with another spelling: {_args(given)}"
+                continue
+            results = ((at, each) for at, each in enumerate(self.events) if each["type"] == "result")
+            answered_at = next((at for at, each in results if each.get("call") == asked_at), None)
+            if answered_at is None:
+                told = f"{called}; no answer was recorded"
+            elif answered_at > self.step:
+                told = f"{called}, but answered after this call, at step {answered_at}"
+            else:
+                told = f"{called}; its answer at step {answered_at} did not show it"
+        return told
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
@@ -174,92 +318,9 @@ def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[t
                 yield said, step, events[step]["text"]
 
 
-def _severity(entry: dict[str, Any]) -> int:
-    return SEVERITIES.index(entry["severity"]) if entry.get("severity") in SEVERITIES else len(SEVERITIES)
-
-
 def _headed(severity: str, name: str, verdict: Text) -> Text:
     start = Text(f"{severity}  " if severity else "", style="bold red" if severity == "high" else "bold")
     return start + Text(name, style="bold") + Text("  ") + verdict
-
-
-def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any]], console: Console) -> None:
-    step: int = line["step"]
-    executed = {True: "accepted", False: "refused", None: _unsure(step, events)}[line["executed"]]
-    console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
-    if step < len(events):
-        _say(console, 2, _short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000))
-    else:
-        _say(console, 2, "its arguments are in the log, which has been moved", "dim")
-    for origin in line.get("origins", []):
-        _say(console, 2, f"value    {origin_words(origin)}")
-    if line["executed"] is None:
-        _show_doubt(step, events, console, 2)
-    console.print(_standing(line, criterion))
-    if line.get("because"):
-        console.print(Text(line["because"]))
-
-
-def _unsure(step: int, events: list[dict[str, Any]]) -> str:
-    """Why nobody knows whether a call was carried out: no result was recorded, or the result does not say."""
-    return "its result does not say whether it was done" if _answer(step, events) else "result not captured"
-
-
-def _answer(step: int, events: list[dict[str, Any]]) -> str:
-    """What a call was answered, where that was recorded."""
-    for each in events:
-        if each["type"] == "result" and each.get("call") == step and each["text"]:
-            return str(each["text"])
-    return ""
-
-
-def _show_doubt(step: int, events: list[dict[str, Any]], console: Console, indent: int) -> None:
-    """What a call was answered of which nobody knows whether it was done, and what would settle it."""
-    if answer := _answer(step, events):
-        told = f"if that means that nothing was done, write under `{events[step]['tool']}` in tools.yaml:"
-        said = f"it was answered: {_short(answer)}\n{told}\n  {line_to_write('write', answer)}"
-        _say(console, indent, said)
-
-
-def _unread(entry: dict[str, Any], step: int, events: list[dict[str, Any]]) -> list[int]:
-    """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
-    found: list[int] = []
-    for fact in entry.get("reason", {}).get("not_readable") or ():
-        named = {str(part) for part in fact["key"] or ()}
-        calls = (at for at in range(min(step, len(events)) - 1, -1, -1) if events[at]["type"] == "call")
-        asked = (at for at in calls if named & set(map(str, events[at]["arguments"].values())))
-        found += [at for at in [next(asked, None)] if at is not None and _answer(at, events)]
-    return list(dict.fromkeys(found))
-
-
-def _show_unread(step: int, events: list[dict[str, Any]], console: Console) -> None:
-    """What a look-up was answered that could not be read, and what to write where that is an error."""
-    tool, answer = events[step]["tool"], _answer(step, events)
-    said = f"{tool} at step {step} was answered: {_short(answer)}"
-    if looks_failed(answer, tool):
-        said += (
-            f"\nif that means that it failed, write under `{tool}` in tools.yaml:\n  {line_to_write('read', answer)}"
-        )
-    _say(console, 4, said)
-
-
-def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others: bool, console: Console) -> None:
-    """The policies that were checked and permit the call: beside others only their names."""
-    if not entries:
-        return
-    console.print()
-    if others:
-        names = ", ".join(entry["id"] for entry in entries)
-        console.print(Text("also checked, compliant: ") + Text(names, style="green"))
-        return
-    console.print("checked, and each permits it:" if len(entries) > 1 else "checked, and it permits it:", markup=False)
-    for entry in entries:
-        policy = policies.get(entry["id"], {})
-        said = policy.get("definition") or " ".join(str(cited["text"] or "") for cited in policy.get("citations", ()))
-        line = Text(entry["id"], style="green").append(f": {said}" if said.strip() else "", style="default")
-        console.print(Padding(line, (0, 2)))
-        for seen in entry.get("seen", []):
-            console.print(Padding(_seen(seen), (0, 4)))
 
 
 def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict[str, Any]]]:
@@ -271,51 +332,6 @@ def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict
         key = json.dumps(said, default=str) if entry["because"] else entry["id"]
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
-
-
-def _policy(
-    alike: list[dict[str, Any]],
-    policies: dict[str, Any],
-    criterion: Criterion,
-    step: int,
-    events: list[dict[str, Any]],
-    console: Console,
-    doubtful: Set[int],
-) -> None:
-    entry = alike[0]
-    names = ", ".join(each["id"] for each in alike)
-    console.print(_headed(entry.get("severity", ""), names, _verdict(entry[criterion])))
-    cited = (line for each in alike for line in _cited(policies.get(each["id"], {})))
-    for where, words in dict.fromkeys(cited):
-        _say(console, 2, f"{where}: {words}", "italic")
-    if entry["because"]:
-        _say(console, 2, f"because: {policy_words_for_reader(entry)}")
-    for asked_at in _unread(entry, step, events):
-        _show_unread(asked_at, events, console)
-    shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
-    for seen in shown.values():
-        console.print(Padding(_seen(seen), (0, 2)))
-    for missing in lacked(entry["missing"], criterion):
-        _say(console, 2, f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", "red")
-        at: int | None = missing["claimed_at"]
-        if at is not None and at < len(events):
-            _say(console, 4, f"the user said at step {at}: {_short(events[at]['text'])}")
-        lookup = missing["lookup"]
-        stale_by: int | None = missing.get("stale_by")
-        if stale_by is not None:
-            tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
-            perhaps = ", which was perhaps done" if stale_by in doubtful else ""
-            _say(console, 4, f"what was seen is out of date since step {stale_by}{tool}{perhaps}")
-            if perhaps:
-                _show_doubt(stale_by, events, console, 4)
-        elif lookup and (asked := _asked(lookup, step, events)):
-            _say(console, 4, asked)
-        if lookup:
-            _say(console, 4, f"look up first: {lookup['tool']}({_args(lookup['args'])})")
-    for ask in entry["asks"]:
-        fact: str = ask["fact"]
-        said = host_words(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
-        _say(console, 2, said, "magenta")
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -339,34 +355,9 @@ def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "what its guard asks", policy["definition"]
 
 
-def _seen(seen: dict[str, Any]) -> Text:
+def _seen(seen: dict[str, Any]) -> str:
     value = f" = {seen['value']}" if "value" in seen else ""
-    return Text(f"seen     {fact_words(seen)}{value}, step {seen['shown_at']}", style="green")
-
-
-def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> str:
-    """What became of the look-up where the agent did make it, yet had not seen the fact."""
-    wanted = {name: str(value) for name, value in lookup["args"].items()}
-    told = ""
-    for asked_at, event in enumerate(events[:step]):
-        if event["type"] != "call" or event["tool"] != lookup["tool"]:
-            continue
-        given = {name: str(value) for name, value in event["arguments"].items()}
-        if given != wanted:
-            if is_spelt_otherwise(given, wanted):
-                told = f"{lookup['tool']} was called at step {asked_at} with another spelling: {_args(given)}"
-            continue
-        answers = (at for at, each in enumerate(events) if each["type"] == "result" and each.get("call") == asked_at)
-        answered_at = next(answers, None)
-        if answered_at is None:
-            told = f"{lookup['tool']} was called at step {asked_at}; no answer was recorded"
-        elif answered_at > step:
-            told = (
-                f"{lookup['tool']} was called at step {asked_at}, but answered after this call, at step {answered_at}"
-            )
-        else:
-            told = f"{lookup['tool']} was called at step {asked_at}; its answer at step {answered_at} did not show it"
-    return told
+    return f"seen     {fact_words(seen)}{value}, step {seen['shown_at']}"
 
 
 def _standing(line: dict[str, Any], criterion: Criterion) -> Text:
@@ -381,19 +372,11 @@ def _standing(line: dict[str, Any], criterion: Criterion) -> Text:
 
 
 def _verdict(verdict: str) -> Text:
-    return Text(_named(verdict), style=_STYLES[verdict])
-
-
-def _named(verdict: str) -> str:
-    return verdict.replace("_", "-")
+    return Text(verdict.replace("_", "-"), style=_STYLES[verdict])
 
 
 def _args(args: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in args.items())
-
-
-def _say(console: Console, indent: int, text: str, style: str = "") -> None:
-    console.print(Padding(Text(text, style=style), (0, indent)))
 
 
 def _short(text: str, most: int = 300) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.audit.finding import SEVERITIES, Finding, read_findings, read_inconclusive
+from bylaw.audit.finding import Finding, read_findings, read_inconclusive, severity_rank
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.text.visible import clean
 
@@ -134,7 +134,4 @@ def gravity(finding: Finding) -> tuple[bool, int, int]:
 def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
     """How grave what one policy says is."""
     words: tuple[str, ...] = WORST_FIRST
-    return (
-        SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES),
-        words.index(verdict) if verdict in words else len(words),
-    )
+    return severity_rank(severity), words.index(verdict) if verdict in words else len(words)

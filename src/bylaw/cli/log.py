@@ -5,8 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from bylaw.cli.command import command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import local_time, open_console
 from bylaw.cli.given import File, Json
 from bylaw.cli.group import InOrder
 from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
@@ -113,66 +112,50 @@ def export_command(
     if out is None:
         if format == "parquet":
             raise UsageError("a Parquet file needs a place to lie", hint="give --out FILE.parquet")
-        return _export(store, tenant, wanted, sys.stdout.buffer)
+        return _export(store, tenant, wanted, _line_to(sys.stdout.buffer))
     if _is_of_log(out, where):
         raise UsageError("this is the log itself, which an export does not overwrite", place=str(out))
     if out.exists() and not out.is_file() and format == "jsonl":
         with out.open("wb") as target:
-            return _export(store, tenant, wanted, target)
+            return _export(store, tenant, wanted, _line_to(target))
     if not out.parent.is_dir():
         raise UsageError("the folder does not exist", place=str(out.parent), hint="make it first")
     rough = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
         if format == "parquet":
-            status = _export_table(store, tenant, wanted, rough)
+            from bylaw.cli.log_table import LogTable
+
+            table = LogTable(rough)
+            status = _export(store, tenant, wanted, table.add)
+            table.close()
         else:
             with rough.open("xb") as target:
-                status = _export(store, tenant, wanted, target)
+                status = _export(store, tenant, wanted, _line_to(target))
         os.replace(rough, out)
     finally:
         rough.unlink(missing_ok=True)
     return status
 
 
-def _export(store: Store, tenant: str, names: Iterable[str], target: BinaryIO) -> int:
+def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
     from bylaw.trace.chat_record import chat_line
 
-    status = 0
-    for name, history in _histories(store, tenant, names):
-        if history is None:
-            status = 1
-        else:
-            target.write(chat_line(history.trajectory(name)))
-    target.flush()
-    return status
+    return lambda name, history: target.write(chat_line(history.trajectory(name)))
 
 
-def _export_table(store: Store, tenant: str, names: Iterable[str], target: Path) -> int:
-    from bylaw.cli.log_table import LogTable
-
-    status, table = 0, LogTable(target)
-    for name, history in _histories(store, tenant, names):
-        if history is None:
-            status = 1
-        else:
-            table.add(name, history)
-    table.close()
-    return status
-
-
-def _histories(store: Store, tenant: str, names: Iterable[str]) -> "Iterator[tuple[str, History | None]]":
-    """What the log holds of each conversation; None for one that cannot be read, which is told."""
+def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
+    """Write what the log holds of each conversation; one that cannot be read is told and left out."""
     from bylaw.shield.history import read_history
 
+    status = 0
     for name in names:
         try:
-            history = read_history(store.conversation(tenant, name))
+            if (history := read_history(store.conversation(tenant, name))) is not None:
+                write(name, history)
         except BylawError as error:
             print(visible(f"bylaw: `{name}` is left out: {error}"), file=sys.stderr, flush=True)
-            yield name, None
-            continue
-        if history is not None:
-            yield name, history
+            status = 1
+    return status
 
 
 def _is_of_log(out: Path, where: str) -> bool:
@@ -244,16 +227,14 @@ def _standing(approval: Approval, now: float) -> str:
         told.append(f"waiting, {left / 60:.0f} minutes left" if left > 0 else "waiting, too late")
     if answer is not None:
         note = f" ({visible(answer.note)})" if answer.note else ""
-        told.append(f"{answer.status} by {visible(answer.by)}{_at(approval.answered)}{note}")
+        at = f" {local_time(approval.answered)}" if approval.answered else ""
+        told.append(f"{answer.status} by {visible(answer.by)}{at}{note}")
         if approval.status == "approved" and answer.expires:
-            told.append(f"holds until{_at(answer.expires)}" if answer.expires > now else "lapsed")
+            told.append(f"holds until {local_time(answer.expires)}" if answer.expires > now else "lapsed")
     if end is not None:
-        told.append(f"{end.status}{_at(approval.ended)}{f': {end.note}' if end.note else ''}")
+        at = f" {local_time(approval.ended)}" if approval.ended else ""
+        told.append(f"{end.status}{at}{f': {end.note}' if end.note else ''}")
     return ", ".join(told) or approval.status
-
-
-def _at(moment: float) -> str:
-    return f" {datetime.fromtimestamp(moment).isoformat(' ', 'minutes')}" if moment else ""
 
 
 log_command.add_command(remove_command)

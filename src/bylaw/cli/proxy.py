@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import command
+from bylaw.cli.console import local_time
 from bylaw.cli.given import File, Name, PackOption
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
@@ -135,10 +135,9 @@ def _taken_up(shield: Shield, name: str) -> str:
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""
-    when = datetime.fromtimestamp(entries[-1].time).isoformat(" ", "minutes")
     events = sum(entry.kind == "event" for entry in entries)
     return (
-        f"conversation `{name}` goes on where the log left it at {when}: {events} events, "
+        f"conversation `{name}` goes on where the log left it at {local_time(entries[-1].time)}: {events} events, "
         "and what was looked up then counts as seen. For a new one give another --conversation."
     )
 

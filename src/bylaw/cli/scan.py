@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import counted, open_console
 from bylaw.cli.given import Count, File, Name
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
@@ -111,11 +111,12 @@ def print_scan(found: Scan, console: Console) -> None:
 
 def _head(found: Scan, console: Console) -> None:
     agents = [name for name in found.agents if name]
-    by = f" by {_count(len(agents), 'agent')}" if agents else ""
+    by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
-    _say(console, f"{_count(found.trajectories, 'conversation')}{by}{f' ({formats})' if formats else ''}", style="bold")
+    formats = f" ({formats})" if formats else ""
+    _say(console, f"{counted(found.trajectories, 'conversation')}{by}{formats}", style="bold")
     if found.unreadable:
-        _say(console, f"{_count(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
+        _say(console, f"{counted(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
     if not found.trajectories:
         _say(console, "Nothing to scan: no conversation was found.")
 
@@ -141,7 +142,7 @@ def show_evidence(evidence: Sequence[LookupEvidence], console: Console) -> None:
             _say(console, cure, head="      ")
     whole = sum(each.results for each in evidence if not each.cures)
     if whole:
-        _say(console, f"{'the other' if lacking else 'all'} {_count(whole, 'result')}: whole", head="  ")
+        _say(console, f"{'the other' if lacking else 'all'} {counted(whole, 'result')}: whole", head="  ")
     elif not lacking:
         _say(console, "no result of a look-up was found", head="  ")
 
@@ -150,7 +151,7 @@ def _habits(found: Scan, console: Console) -> None:
     console.print()
     _say(console, "Look-ups that usually precede a write, on a value the two share", style="bold")
     for write in found.writes:
-        _say(console, f"{clean(write.tool, 60)} ({_count(write.cases, 'accepted call')})", style="cyan")
+        _say(console, f"{clean(write.tool, 60)} ({counted(write.cases, 'accepted call')})", style="cyan")
         if not write.habits:
             why = "too few calls to tell" if write.cases < FEWEST else "no look-up usually precedes it"
             _say(console, why, head="  ")
@@ -232,10 +233,6 @@ def _places(places: Sequence[CallPlace], total: int) -> str:
 
 def _place(place: CallPlace) -> str:
     return f"{clean(place.trajectory, 80)} @{place.step}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def _say(console: Console, text: str, *, head: str = "", style: str = "") -> None:

@@ -4,7 +4,6 @@ import getpass
 import json
 import sys
 import time
-from datetime import datetime
 from typing import Annotated
 
 import click
@@ -13,7 +12,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from bylaw.cli.command import command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import local_time, open_console
 from bylaw.cli.given import Json
 from bylaw.cli.group import InOrder
 from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
@@ -141,10 +140,10 @@ def _told(each: Stopped, now: float) -> str:
     """A stop on one line."""
     stop = each.stop
     what = "is put to a person" if stop.answer == "ask" else "is refused"
-    end = f"until {_at(stop.until)}" if stop.stands(now) else f"ended {_at(stop.until)}"
+    end = f"until {local_time(stop.until)}" if stop.stands(now) else f"ended {local_time(stop.until)}"
     if each.lift is not None:
         why = f" ({clean(each.lift.reason, 500)})" if each.lift.reason else ""
-        end = f"lifted by {clean(each.lift.by, 200)} {_at(each.lift.at)}{why}"
+        end = f"lifted by {clean(each.lift.by, 200)} {local_time(each.lift.at)}{why}"
     subject = "every write" if stop.what == "all" else f"every write of {stop.what} {clean(stop.name, 200)}"
     return f"{subject} {what}, {end}; by {clean(stop.by, 200)}: {clean(stop.reason, 500)}"
 
@@ -155,7 +154,3 @@ def _check(pack: str | None, what: Target, name: str) -> None:
         from bylaw.shield.stopping import check_target
 
         check_target(load_pack(pack), what, name)
-
-
-def _at(moment: float) -> str:
-    return datetime.fromtimestamp(moment).isoformat(" ", "minutes")

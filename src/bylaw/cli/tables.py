@@ -14,6 +14,7 @@ from rich.text import Text
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.open_rule import OPEN_REASONS
 from bylaw.audit.output import has_tables
+from bylaw.cli.console import counted
 from bylaw.text.visible import visible
 
 
@@ -168,7 +169,7 @@ def _open(summary: dict[str, Any]) -> Group:
             sorted(rules[name]["reasons"].items(), key=lambda item: (-item[1], item[0]))
         )
     ]
-    title = f"Open: rules that code could not settle, at {_calls(summary['open']['calls'])}"
+    title = f"Open: rules that code could not settle, at {counted(summary['open']['calls'], 'call')}"
     return _table(title, ["rule", "open because"], ["calls"], rows)
 
 
@@ -183,16 +184,13 @@ def _settling(summary: dict[str, Any]) -> list[str]:
     return told
 
 
-def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count:,} calls"
-
-
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
     """Guards that failed, which left calls without a verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []
-    places = [f"{name} at {place} ({_calls(count)})" for name in failed for place, count in failed[name].items()]
+    each = ((name, place, count) for name, found in failed.items() for place, count in found.items())
+    places = [f"{name} at {place} ({counted(count, 'call')})" for name, place, count in each]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return [
         f"Guards that failed, so that nobody knows whether these calls were right: {', '.join(places[:_MOST])}{more}.",

@@ -3,7 +3,6 @@
 import difflib
 import getpass
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import click
 import msgspec
 
 from bylaw.cli.command import command
+from bylaw.cli.console import local_time
 from bylaw.integrations.mcp_catalogue import Known, Told, accept, read_book
 from bylaw.text.visible import visible
 
@@ -41,8 +41,8 @@ def tools_command(
 def _told(name: str, known: Known) -> Iterator[str]:
     before = _lines(known.accepted[-1]) if known.accepted else []
     for each in known.waiting:
-        when = datetime.fromtimestamp(each.at).isoformat(" ", "minutes")
-        yield f"{visible(name)}: {each.digest}, told {when}" + ("" if known.accepted else ", a tool that is new")
+        new = "" if known.accepted else ", a tool that is new"
+        yield f"{visible(name)}: {each.digest}, told {local_time(each.at)}{new}"
         shown = difflib.unified_diff(before, _lines(each), lineterm="", n=1)
         yield from (f"  {line}" for line in shown if not line.startswith(("---", "+++", "@@")))
 

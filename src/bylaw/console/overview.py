@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from bylaw.audit.finding import SEVERITIES
+from bylaw.audit.finding import severity_rank
 from bylaw.audit.report.folder import JsonRecord, cut
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
@@ -41,9 +41,8 @@ class PolicyRow(Struct, frozen=True):
     @property
     def rank(self) -> tuple[int, int, int]:
         """Small comes first: new findings of grave policies, then many."""
-        grave = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
         new, total = self.states["new"], sum(self.states.values())
-        return (0 if new else 1, grave, -(new or total))
+        return (0 if new else 1, severity_rank(self.severity), -(new or total))
 
 
 class TrendPoint(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.finding import SEVERITIES, lacked
+from bylaw.audit.finding import lacked, severity_rank
 from bylaw.audit.report.finding import name as fact_name
 from bylaw.audit.report.folder import JsonRecord, cut
 from bylaw.engine.verdict import WORST_FIRST
@@ -41,9 +41,9 @@ class Reason(Struct, frozen=True):
     def gravity(self) -> int:
         """Small comes first: what is wrong before what is open, then the severity, then the verdict."""
         settled = 0 if self.verdict in _WRONG else 1
-        severity = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
-        verdict = {"broken": 1}.get(self.verdict, _rank(self.verdict))
-        return settled * 100 + severity * 10 + verdict
+        words: tuple[str, ...] = WORST_FIRST
+        verdict = words.index(self.verdict) if self.verdict in words else len(words)
+        return settled * 100 + severity_rank(self.severity) * 10 + (1 if self.verdict == "broken" else verdict)
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
@@ -52,7 +52,7 @@ def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
         return Reason("", verdict, "", _likeness(str(call.get("because") or "could not be judged")))
-    policy = min(guilty, key=lambda each: SEVERITIES.index(each["severity"]) if each["severity"] in SEVERITIES else 9)
+    policy = min(guilty, key=lambda each: severity_rank(each["severity"]))
     return Reason(policy["id"], verdict, policy["severity"], _words(policy, verdict, criterion))
 
 
@@ -83,8 +83,3 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 def _likeness(words: str) -> str:
     """Words with their values left out, so that the same fault with other values is the same reason."""
     return cut(_VALUES.sub("…", words), 200)
-
-
-def _rank(verdict: str) -> int:
-    words: tuple[str, ...] = WORST_FIRST
-    return words.index(verdict) if verdict in words else len(words)
