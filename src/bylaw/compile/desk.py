@@ -1,11 +1,12 @@
 """Where stages ask: what is answered already, and what has yet to be asked.
 
-A stage never waits. It asks for what it needs and gives up where an answer is missing; everything that was missing is
+A stage never waits. It asks for what it needs and ends where an answer is missing; everything that was missing is
 then asked at once, and the stages run again. So a stage is a pure function of its input and the answers.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Generic, ParamSpec, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,8 @@ from msgspec.structs import replace
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError
 
+Given = ParamSpec("Given")
+Item = TypeVar("Item")
 Made = TypeVar("Made")
 Judge = Callable[[str], tuple[Made, list[str]]]
 """Makes something of an answer's text, and says what is wrong with it, in words for whoever answered."""
@@ -30,6 +33,23 @@ class Outcome(Struct, Generic[Made], frozen=True):
     """What was still wrong with the last answer."""
     rounds: int
     """How often it was asked."""
+
+
+class Unanswered(Exception):
+    """An answer is missing; its request is wanted at the desk."""
+
+
+def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
+    """Work that may ask: it gives None while an answer is missing."""
+
+    @wraps(work)
+    def made(*args: Given.args, **named: Given.kwargs) -> Made | None:
+        try:
+            return work(*args, **named)
+        except Unanswered:
+            return None
+
+    return made
 
 
 class Desk:
@@ -53,17 +73,31 @@ class Desk:
         self.asked.clear()
         self.usage = Usage()
 
-    def answer(self, request: Request) -> Answer | None:
-        """The answer; where there is none, the request is wanted."""
+    def answer(self, request: Request) -> Answer:
+        """The answer; where there is none, the request is wanted, and the work ends."""
         found = self._answers.get(request.key)
         if found is None and self._at_hand is not None:
             found = self._at_hand(request)
         if found is None:
             self.wanted[request.key] = request
-        elif request.key not in self.asked:
+            raise Unanswered
+        if request.key not in self.asked:
             self.asked[request.key] = request
             self.usage += found.usage
         return found
+
+    def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
+        """What work makes of each item. All are tried before a missing answer ends it, so that all is asked at once."""
+        made: list[Made] = []
+        is_missing = False
+        for item in items:
+            try:
+                made.append(work(item))
+            except Unanswered:
+                is_missing = True
+        if is_missing:
+            raise Unanswered
+        return made
 
     def fetch(self, chat: Chat) -> None:
         """Ask everything that is wanted; `Pending` where answers have yet to come."""
@@ -73,12 +107,10 @@ class Desk:
             raise ChatError(f"none of {len(answers)} requests was answered: {answers[0].why}")
         self._answers.update(zip((each.key for each in requests), answers, strict=True))
 
-    def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made] | None:
-        """Ask, and send back what is wrong, `rounds` times in all at most; None while an answer is missing."""
+    def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made]:
+        """Ask, and send back what is wrong, `rounds` times in all at most."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
-            if answer is None:
-                return None
             made, complaints = judge(answer.text)
             if answer.fault:
                 complaints = _of_fault(answer, complaints)
@@ -96,6 +128,11 @@ def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     told = f"{FAULTY}{answer.fault}: {answer.why}"
     return [told] if answer.fault in ("refused", "malformed") else [told, *complaints]
+
+
+def grouped(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Items that are asked about together, `size` at most in one question."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from bylaw.compile.check import Question
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, Outcome, stage
 from bylaw.compile.draft import Draft, Listed
 from bylaw.compile.identifier import slug
 from bylaw.compile.prompt import render
@@ -20,7 +20,7 @@ from bylaw.compile.repeat import told_apart, told_repeats
 from bylaw.compile.section import Section, sections
 from bylaw.compile.span import covered, places, stands
 from bylaw.llm.chat import bare_json, schema_of
-from bylaw.policy.document import Document
+from bylaw.policy.document import Document, Sentence
 
 _ROUNDS = 2
 UNSAID = "nothing was said of it"
@@ -63,45 +63,42 @@ class Extraction(Struct, frozen=True):
         return (*self.dropped, *told)
 
 
-def extract(desk: Desk, document: Document, title: str) -> Extraction | None:
-    """The policies of the document; None while an answer is missing."""
-    found: list[tuple[Section, Draft]] = []
-    dropped: list[str] = []
-    missing = False
-    for section in sections(document):
+@stage
+def extract(desk: Desk, document: Document, title: str) -> Extraction:
+    """The policies of the document."""
+
+    def ask(section: Section) -> Outcome[tuple[Draft, ...]]:
         shown = {"title": _called(title, section), "above": " > ".join(section.above) or "none", "text": section.text}
         shown["again"] = told_repeats(section, document)
         request = render("extract", shown, schema=schema_of(_Listing), max_tokens=8192)
-        outcome = desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
-        if outcome is None:
-            missing = True
-            continue
-        found += [(section, draft) for draft in outcome.made]
-        dropped += outcome.complaints
-    if missing:
-        return None
+        return desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
+
+    parts = sections(document)
+    outcomes = desk.each(parts, ask)
+    found = [(part, draft) for part, outcome in zip(parts, outcomes, strict=True) for draft in outcome.made]
     named = named_apart([draft for _, draft in found])
     once = told_apart([(section, draft) for (section, _), draft in zip(found, named, strict=True)], document)
     drafts = with_references(once.drafts, document)
-    return Extraction(drafts, tuple(dropped), questions=once.questions, repeats=once.dropped)
+    dropped = tuple(each for outcome in outcomes for each in outcome.complaints)
+    return Extraction(drafts, dropped, questions=once.questions, repeats=once.dropped)
 
 
-def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction | None:
-    """The policies in sentences that none cites, and what is said of the others; None while an answer is missing."""
-    found: list[Draft] = []
-    dropped: list[str] = []
-    aside = dict(first.aside)
-    missing = False
+@stage
+def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
+    """The policies in sentences that none cites, and what is said of the others."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
-    homes = [(draft, [start for start, _ in places(draft.quotes, document)]) for draft in first.drafts]
+    uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
         # A sentence that stands again is asked about where it stands first.
         left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
         left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
-        if not left:
-            continue
         asked |= {each.digest for each in left}
+        uncited += [(section, left)] if left else []
+    homes = [(draft, [start for start, _ in places(draft.quotes, document)]) for draft in first.drafts]
+
+    def ask(part: tuple[Section, list[Sentence]]) -> Outcome[tuple[tuple[Draft, ...], tuple[Remark, ...]]]:
+        section, left = part
         here = [draft for draft, starts in homes if any(section.start <= each < section.end for each in starts)]
         shown = {
             "title": _called(title, section),
@@ -110,10 +107,12 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
             "sentences": "\n".join(f"{number}. {each.text}" for number, each in enumerate(left, 1)),
         }
         request = render("cover", shown, schema=schema_of(_Covering))
-        outcome = desk.converse(request, lambda text: _judged_cover(text, document), rounds=_ROUNDS)
-        if outcome is None:
-            missing = True
-            continue
+        return desk.converse(request, lambda text: _judged_cover(text, document), rounds=_ROUNDS)
+
+    found: list[Draft] = []
+    dropped: list[str] = []
+    aside = dict(first.aside)
+    for (_, left), outcome in zip(uncited, desk.each(uncited, ask), strict=True):
         drafts, others = outcome.made
         found += drafts
         dropped += outcome.complaints
@@ -124,7 +123,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         aside |= {each.digest: UNSAID for each in unsaid}
     taken = {draft.id for draft in first.drafts}
     drafts = with_references(named_apart(found, taken), document)
-    return None if missing else Extraction(drafts, tuple(dropped), aside)
+    return Extraction(drafts, tuple(dropped), aside)
 
 
 def _called(title: str, section: Section) -> str:

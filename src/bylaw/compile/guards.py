@@ -6,6 +6,7 @@ them says what the sentences say. Code that fails a case is mended, a few times;
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.brief import PolicyBrief, brief_of
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
-from bylaw.compile.desk import FAULTY, Desk
+from bylaw.compile.desk import FAULTY, Desk, Unanswered, grouped, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.generation import Written, one_function, read_given_cases, read_guards
 from bylaw.compile.identifier import function_name
@@ -47,68 +48,70 @@ def write_guards(
     general: str,
     earlier: Mapping[str, Check],
     beside: Mapping[str, tuple[Draft, ...]],
-) -> dict[str, Check] | None:
-    """A check for every policy of kind guard, asked for where none stands yet; None while an answer is missing."""
+) -> dict[str, Check]:
+    """A check for every policy of kind guard, asked for where none stands yet; one that waits for an answer says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
         if draft.id in kinds and kinds[draft.id].kind == "guard"
     ]
     checks = {each.draft.id: earlier[each.draft.id] for each in bound if each.is_settled(bench, earlier)}
-    bound = [each for each in bound if each.draft.id not in checks]
-    missing = False
-    for start in range(0, len(bound), TOGETHER):
-        group = bound[start : start + TOGETHER]
-        policies = [each.policy for each in group]
-        tools = [tool for policy in policies for tool in policy.tools]
-        shown = {
-            "general": general,
-            "tools": told_tools(bench.cards, tools),
-            "things": told_things(bench.things, bench.cards, tools, bench.request),
-            "policies": "\n\n".join(each.told([one.id for one in policies]) for each in group),
-        }
-        sentences = f"{general}\n{shown['policies']}"
-        beside_tools = told_for_code(bench.things, bench.cards, tools, sentences)
-        for_code = {**shown, "tools": shown["tools"] + beside_tools}
-        codes = [
-            desk.converse(
-                render("guards", for_code, attempt=attempt, max_tokens=8192),
-                lambda text, p=policies: read_guards(text, p, bench),
-                rounds=_ROUNDS,
-            )
-            for attempt in (1, 2)
-        ]
-        written = [each.made for each in codes if each is not None]
-        refusals = [told for each in codes if each is not None for told in each.complaints if told.startswith(FAULTY)]
-        # What every generation says no call can tell needs no case of either kind.
-        uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
-        for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
-        request = render("cases", for_cases, max_tokens=_CASES)
-        cases = desk.converse(
-            request, lambda text, p=policies, u=uncheckable: read_given_cases(text, p, bench, u), rounds=_ROUNDS
-        )
-        if cases is None or len(written) < len(codes):
-            missing = True
-            checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
-            continue
+    for group in grouped([each for each in bound if each.draft.id not in checks], TOGETHER):
+        answers = _ask(desk, bench, group, general)
         for brief in group:
-            check = _settle(desk, bench, brief, cases.made.get(brief.draft.id, []), written, refusals)
-            missing = missing or check is None
-            made = check or Check(brief.draft.id, failed=UNANSWERED)
-            checks[brief.draft.id] = replace(made, shown=brief.digest if check is not None else "")
-    return None if missing and not desk.gives_up else checks
+            check = _settle(desk, bench, brief, *answers) if answers is not None else None
+            made = replace(check, shown=brief.digest) if check is not None else None
+            checks[brief.draft.id] = made or Check(brief.draft.id, failed=UNANSWERED)
+    return checks
 
 
+@stage
+def _ask(
+    desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
+) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
+    """The cases of some policies, two generations of their code, and why either was refused."""
+    policies = [each.policy for each in group]
+    tools = [tool for policy in policies for tool in policy.tools]
+    shown = {
+        "general": general,
+        "tools": told_tools(bench.cards, tools),
+        "things": told_things(bench.things, bench.cards, tools, bench.request),
+        "policies": "\n\n".join(each.told([one.id for one in policies]) for each in group),
+    }
+    beside = told_for_code(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
+    requests = [
+        render("guards", shown | {"tools": shown["tools"] + beside}, attempt=n, max_tokens=8192) for n in (1, 2)
+    ]
+    judge = partial(read_guards, policies=policies, bench=bench)
+    outcomes = [stage(desk.converse)(request, judge, rounds=_ROUNDS) for request in requests]
+    codes = [each for each in outcomes if each is not None]
+    written = [each.made for each in codes]
+    # What every generation says no call can tell needs no case of either kind.
+    uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
+    for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
+    cases = desk.converse(
+        render("cases", for_cases, max_tokens=_CASES),
+        lambda text: read_given_cases(text, policies, bench, uncheckable),
+        rounds=_ROUNDS,
+    )
+    if len(codes) < len(requests):
+        raise Unanswered
+    refusals = [told for each in codes for told in each.complaints if told.startswith(FAULTY)]
+    return cases.made, written, refusals
+
+
+@stage
 def _settle(
     desk: Desk,
     bench: Bench,
     brief: PolicyBrief,
-    cases: list[Case],
+    given: Mapping[str, list[Case]],
     written: Sequence[Written],
     refusals: Sequence[str],
-) -> Check | None:
-    """Hold cases and generations against each other until one guard passes; None while an answer is missing."""
+) -> Check:
+    """Hold cases and generations against each other until one guard passes."""
     name = brief.draft.id
+    cases = given.get(name, [])
     codes = [each.codes[name] for each in written if name in each.codes]
     if not codes:
         reasons = [each.cannot[name] for each in written if name in each.cannot]
@@ -117,23 +120,14 @@ def _settle(
     sound = [(code, guard) for code in codes if (guard := bench.guard(brief.policy, code)[0]) is not None]
     trials = _trials(bench, brief.policy, sound)
     divided = [trial for trial in trials if len(set(trial.outcomes)) > 1]
-    settled = _settled(desk, bench, brief, cases, sound, divided)
-    if settled is None:
-        return None
-    cases, questions = settled
+    cases, questions = _settled(desk, bench, brief, cases, sound, divided)
     code, complaints = min(
         ((code, _complaints(bench, brief, code, cases)) for code in codes),
         key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
     )
-    mended = _mend(desk, bench, brief, code, complaints, cases)
-    if mended is None:
-        return None
-    code, complaints, repairs = mended
+    code, complaints, repairs = _mend(desk, bench, brief, code, complaints, cases)
     if not complaints:
-        read_again = _read_again(desk, bench, brief, code, cases)
-        if read_again is None:
-            return None
-        code, cases, further, asked = read_again
+        code, cases, further, asked = _read_again(desk, bench, brief, code, cases)
         repairs += further
         questions += asked
     if len(sound) < len(written):
@@ -170,7 +164,7 @@ def _settled(
     cases: Sequence[Case],
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
-) -> tuple[list[Case], list[Question]] | None:
+) -> tuple[list[Case], list[Question]]:
     """The cases after a referee has ruled on every one that a generation fails, and on inputs that divide two."""
     failed = {
         index
@@ -188,8 +182,6 @@ def _settled(
         ("permit", "deny"),
         brief.shown,
     )
-    if rulings is None:
-        return None
     kept: list[Case] = []
     questions: list[Question] = []
     at = {index: position for position, index in enumerate(disputed)}
@@ -212,10 +204,10 @@ def _settled(
 
 def _read_again(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: list[Case]
-) -> tuple[str, list[Case], int, list[Question]] | None:
+) -> tuple[str, list[Case], int, list[Question]]:
     """Have a guard that flags an outlying share of logged calls read by somebody who sees only sentences and calls.
 
-    The code and the cases after that, the repairs, and what to ask the owner; None while an answer is missing.
+    The code and the cases after that, the repairs, and what to ask the owner.
     """
     guard, _ = bench.guard(brief.policy, code)
     found = outlier(bench, brief.policy, code, guard) if guard is not None else None
@@ -226,8 +218,6 @@ def _read_again(
         text = f"{found.words}; agents had not seen the facts it goes by. Does it read this right: {sentences}"
         return code, cases, 0, [Question("flags many logged calls", text)]
     rulings = rule_on(desk, found.situations, ("permit", "deny"), brief.shown)
-    if rulings is None:
-        return None
     questions: list[Question] = []
     permitted: list[Case] = []
     for number, (situation, reason) in enumerate(zip(found.situations, found.reasons, strict=True)):
@@ -243,18 +233,15 @@ def _read_again(
     if not permitted:
         return code, cases, 0, questions
     both = [*cases, *permitted]
-    mended = _mend(desk, bench, brief, code, _complaints(bench, brief, code, both), both)
-    if mended is None:
-        return None
-    changed, complaints, repairs = mended
+    changed, complaints, repairs = _mend(desk, bench, brief, code, _complaints(bench, brief, code, both), both)
     # Where no guard has both, the reading that stood stays, and the owner has the question.
     return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
 
 
 def _mend(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
-) -> tuple[str, list[str], int] | None:
-    """The code, what is wrong with it after the last repair, and the repairs; None while an answer is missing."""
+) -> tuple[str, list[str], int]:
+    """The code, what is wrong with it after the last repair, and the repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
         request = render(
@@ -268,10 +255,7 @@ def _mend(
                 "complaints": "\n".join(f"- {each}" for each in complaints),
             },
         )
-        answer = desk.answer(request)
-        if answer is None:
-            return None
-        code = one_function(unfenced(answer.text), function_name(brief.draft.id))
+        code = one_function(unfenced(desk.answer(request).text), function_name(brief.draft.id))
         complaints = _complaints(bench, brief, code, cases)
         repairs += 1
     return code, complaints, repairs

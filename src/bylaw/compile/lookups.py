@@ -13,7 +13,7 @@ from bylaw.compile.bench import Bench, told
 from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
 from bylaw.compile.context import field_kind, keys_of, told_whole
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, Outcome, grouped, stage
 from bylaw.compile.prompt import render
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
@@ -80,6 +80,7 @@ def _is_shown(bench: Bench, entity: str, field: str) -> bool:
     return False
 
 
+@stage
 def write_lookups(
     desk: Desk,
     vocabulary: Vocabulary,
@@ -87,27 +88,22 @@ def write_lookups(
     wanted: Mapping[str, Sequence[str]],
     entities: Mapping[str, Any],
     trajectories: Sequence[Trajectory] = (),
-) -> Lookups | None:
-    """A function for every field wanted; None while an answer is missing."""
+) -> Lookups:
+    """A function for every field wanted."""
+
+    def ask(part: Sequence[tuple[str, str]]) -> Outcome[dict[str, str]]:
+        request = lookup_request(cards, part, entities)
+        return desk.converse(request, lambda text: _judged(text, part, vocabulary, trajectories), rounds=_ROUNDS)
+
     codes: dict[str, str] = {}
     failed: dict[str, str] = {}
-    missing = False
-    listed = [(entity, field) for entity, fields in wanted.items() for field in fields]
-    for start in range(0, len(listed), _PER_QUESTION):
-        part = listed[start : start + _PER_QUESTION]
-        outcome = desk.converse(
-            lookup_request(cards, part, entities),
-            lambda text, part=part: _judged(text, part, vocabulary, trajectories),
-            rounds=_ROUNDS,
-        )
-        if outcome is None:
-            missing = True
-            continue
+    parts = grouped([(entity, field) for entity, fields in wanted.items() for field in fields], _PER_QUESTION)
+    for part, outcome in zip(parts, desk.each(parts, ask), strict=True):
         codes |= outcome.made
         why = outcome.complaints[0] if outcome.complaints else "no function was written"
         names = (f"{entity}.{field}" for entity, field in part)
         failed |= {name: why for name in names if name not in outcome.made}
-    return None if missing else Lookups(codes, failed)
+    return Lookups(codes, failed)
 
 
 def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]) -> Request:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
-from bylaw.compile.check import Check, Question
+from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
@@ -196,8 +196,8 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
 
 def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
     """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
-    rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
-    if source.refinements and all(name in work.checks for name in rules):
+    waits = any(work.checks[name].failed == UNANSWERED for name, kind in work.kinds.items() if kind.kind == "rule")
+    if source.refinements and (desk.gives_up or not waits):
         given = (desk, bench, work.checks, work.drafts, _general(work))
         refined = refine(*given, budget=source.refinements, embed=source.embed)
         if refined is not None:
@@ -217,11 +217,8 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     # What a second look adds comes later: a question that is asked already must not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
-    for made in (
-        write_guards(desk, bench, drafts, work.kinds, general, earlier, beside),
-        write_rules(desk, bench, drafts, work.kinds, general, earlier),
-    ):
-        work.checks |= made or {}
+    work.checks |= write_guards(desk, bench, drafts, work.kinds, general, earlier, beside)
+    work.checks |= write_rules(desk, bench, drafts, work.kinds, general, earlier)
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, things: Things) -> Bench:

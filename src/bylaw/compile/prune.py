@@ -27,19 +27,16 @@ class Pruned:
         """Merges that would have failed a case."""
 
 
-def prune(desk: Desk, rules: Ruleset) -> Pruned | None:
-    """Merge what means the same; None while an answer is missing."""
+def prune(desk: Desk, rules: Ruleset) -> Pruned:
+    """Merge what means the same."""
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
     # All are asked before any is merged, so that no question hangs on another's answer.
     groups = rules.groups()
-    answers = [desk.answer(_question(rules, group)) for group in groups]
-    said = [answer.text for answer in answers if answer is not None]
-    if len(said) < len(answers):
-        return None
-    for group, text in zip(groups, said, strict=True):
-        for keep, other in _pairs(text, group):
+    answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
+    for group, answer in zip(groups, answers, strict=True):
+        for keep, other in _pairs(answer.text, group):
             _merge(rules, keep, other, pruned)
     for policy in list(rules.checks):
         _drop(rules, policy, pruned)

@@ -30,14 +30,14 @@ class _Answer(Struct, frozen=True):
 
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
-) -> dict[int, Ruling] | None:
-    """The rulings by the situations' positions; None while the answer is missing. The wants of cases are not shown."""
+) -> dict[int, Ruling]:
+    """The rulings by the situations' positions. The wants of cases are not shown."""
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
     request = render("referee", {**shown, "situations": listed, "wants": ", ".join(allowed)}, schema=schema_of(_Answer))
     outcome = desk.converse(request, lambda text: _judged(text, len(situations), allowed), rounds=_ROUNDS)
-    return None if outcome is None else {each.number - 1: each for each in outcome.made}
+    return {each.number - 1: each for each in outcome.made}
 
 
 _UNSHOWN = frozenset(("want", "note", "policy", "rule"))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk, Outcome
+from bylaw.compile.desk import Desk, Outcome, Unanswered, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import Rules
 from bylaw.compile.prompt import render
@@ -51,6 +51,7 @@ class Reply(Struct, frozen=True):
     vagueness: float | None = None
 
 
+@stage
 def refine(
     desk: Desk,
     bench: Bench,
@@ -61,13 +62,14 @@ def refine(
     budget: int,
     embed: Embedder | None = None,
     rounds: int = ITERATIONS,
-) -> Refined | None:
-    """Refine the rules among the checks, in so many rounds at most; None while an answer is missing."""
+) -> Refined:
+    """Refine the rules among the checks, in so many rounds at most."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
     told = {draft.id: told_policy(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
-    if not own or not work.run(rounds):
-        return None if own else Refined(dict(checks), (), {})
+    if not own:
+        return Refined(dict(checks), (), {})
+    work.run(rounds)
     return Refined({**checks, **work.rules.checks}, tuple(work.judged_steps()), work.judged)
 
 
@@ -89,23 +91,18 @@ class _Refinement:
         """By policy how vague the form was that the present one stands for: as the model calls it, and by Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
-    def run(self, rounds: int) -> bool:
-        """Refine and prune, until nothing changes or the budget ends; False while an answer is missing."""
+    def run(self, rounds: int) -> None:
+        """Refine and prune, until nothing changes or the budget ends."""
         self._push(self.rules.checks)
         self._note(self.rules.step(0, "start"))
         for iteration in range(1, rounds + 1):
             done = self._refine_all()
-            if done is None:
-                return False
             self._note(self.rules.step(iteration, "refined", *done))
             pruned = prune(self._desk, self.rules)
-            if pruned is None:
-                return False
             self._note(self.rules.step(iteration, "pruned", len(pruned.gone), pruned.refused))
             self._push(sorted(pruned.touched))
             if not done[0] and not pruned.gone:
                 break
-        return True
 
     def judged_steps(self) -> list[Step]:
         """The steps, with what the model said of the forms that there were."""
@@ -123,13 +120,14 @@ class _Refinement:
         for name in names:
             heapq.heappush(self._heap, (-scores[name], name))
 
-    def _refine_all(self) -> tuple[int, int] | None:
-        """How many rules were replaced, and how many new forms were not taken; None while an answer is missing."""
+    def _refine_all(self) -> tuple[int, int]:
+        """How many rules were replaced, and how many new forms were not taken."""
         refined = refused = missing = 0
         while self._heap and self._left > missing:
             _, name = heapq.heappop(self._heap)
-            outcome = self._asked(name)
-            if outcome is None:
+            try:
+                outcome = self._asked(name)
+            except Unanswered:
                 # What is asked of the others does not hang on this one: all are asked at once.
                 missing += 1
                 continue
@@ -150,7 +148,9 @@ class _Refinement:
                 self._forms[name].add(dump(rules_of(self.rules.checks[name])))
                 self._push([name])
                 self._left, refined = self._left - 1, refined + 1
-        return None if missing else (refined, refused)
+        if missing:
+            raise Unanswered
+        return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
         """Why a rule is not refined again: its last refinement made it no less vague."""
@@ -163,8 +163,8 @@ class _Refinement:
             before, now = round(measured, 2), round(self.rules.vagueness()[name], 2)
         return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
 
-    def _asked(self, name: str) -> Outcome[Reply] | None:
-        """What is said of one policy's rules, with a second try where a case fails; None while it is missing."""
+    def _asked(self, name: str) -> Outcome[Reply]:
+        """What is said of one policy's rules, with a second try where a case fails."""
         check = self.rules.checks[name]
         shown = {
             "tools": told_catalogue(self.rules.bench.cards, self._told[name]),

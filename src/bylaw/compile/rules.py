@@ -1,6 +1,7 @@
 """Rules over conversations: predicates and a formula for each policy about order and manner; cases written apart."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_catalogue, told_tools
-from bylaw.compile.desk import Desk, Outcome, sent_back
+from bylaw.compile.desk import Desk, Unanswered, grouped, sent_back, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.identifier import digest_of
 from bylaw.compile.prompt import render
@@ -49,50 +50,53 @@ def write_rules(
     kinds: Mapping[str, Sorted],
     general: str,
     earlier: Mapping[str, Check],
-) -> dict[str, Check] | None:
-    """A check for every policy of kind rule, asked for where none stands yet; None while an answer is missing."""
+) -> dict[str, Check]:
+    """A check for every policy of kind rule, asked for where none stands yet; one that waits for an answer says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
     tools = told_tools(bench.cards, bench.cards)
     digests = {each.id: digest_of(told_policy(replace(each, remark="")), tools) for each in bound}
     checks = {name: earlier[name] for name in digests if name in earlier and earlier[name].shown == digests[name]}
-    bound = [draft for draft in bound if draft.id not in checks]
-    missing = False
-    for start in range(0, len(bound), _TOGETHER):
-        group = bound[start : start + _TOGETHER]
-        policies = [Policy(draft.id, "rule", draft.definition) for draft in group]
+    for group in grouped([draft for draft in bound if draft.id not in checks], _TOGETHER):
         told_group = "\n\n".join(told_policy(draft) for draft in group)
         shown = {"general": general, "tools": told_catalogue(bench.cards, told_group), "policies": told_group}
-        cases = desk.converse(
-            render("rule_cases", shown, max_tokens=16_384),
-            lambda text, p=policies: _judged_cases(text, p),
-            rounds=_ROUNDS,
-        )
-        request = render("rules", shown, max_tokens=8192)
-        rules = desk.converse(request, lambda text, p=policies: _judged_rules(text, p, bench), rounds=_ROUNDS)
-        if cases is None or rules is None:
-            missing = True
-            checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
-            continue
-        for draft, policy in zip(group, policies, strict=True):
-            own = cases.made.get(draft.id, [])
-            check = _settle(desk, bench, draft, policy, own, rules, shown | {"policies": told_policy(draft)})
-            missing = missing or check is None
-            made = check or Check(draft.id, failed=UNANSWERED)
-            checks[draft.id] = replace(made, shown=digests[draft.id] if check is not None else "")
-    return None if missing and not desk.gives_up else checks
+        answers = _ask(desk, bench, [_policy(draft) for draft in group], shown)
+        for draft in group:
+            check = _settle(desk, bench, draft, *answers, shown) if answers is not None else None
+            made = replace(check, shown=digests[draft.id]) if check is not None else None
+            checks[draft.id] = made or Check(draft.id, failed=UNANSWERED)
+    return checks
 
 
+def _policy(draft: Draft) -> Policy:
+    return Policy(draft.id, "rule", draft.definition)
+
+
+@stage
+def _ask(
+    desk: Desk, bench: Bench, policies: Sequence[Policy], shown: Mapping[str, str]
+) -> tuple[Mapping[str, list[Case]], Written]:
+    """The cases of some policies, and their rules."""
+    request = render("rule_cases", shown, max_tokens=16_384)
+    cases = stage(desk.converse)(request, partial(_judged_cases, policies=policies), rounds=_ROUNDS)
+    request = render("rules", shown, max_tokens=8192)
+    rules = desk.converse(request, partial(_judged_rules, policies=policies, bench=bench), rounds=_ROUNDS)
+    if cases is None:
+        raise Unanswered
+    return cases.made, rules.made
+
+
+@stage
 def _settle(
     desk: Desk,
     bench: Bench,
     draft: Draft,
-    policy: Policy,
-    cases: Sequence[Case],
-    rules: Outcome[Written],
+    given: Mapping[str, list[Case]],
+    written: Written,
     shown: Mapping[str, str],
-) -> Check | None:
-    """Hold a rule against its cases; a referee rules on those it fails, then it is mended. None while one is due."""
-    written = rules.made
+) -> Check:
+    """Hold a rule against its cases; a referee rules on those it fails, then it is mended."""
+    policy = _policy(draft)
+    cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
         why = written.cannot.get(policy.id) or "no rule was written"
         return Check(policy.id, cases=tuple(cases), failed=why)
@@ -106,14 +110,12 @@ def _settle(
             ("kept", "broken"),
             {"policy": told_policy(draft), "general": shown["general"], "things": "none", "now": "not given"},
         )
-        if rulings is None:
-            return None
         kept: list[Case] = []
         for index, case in enumerate(cases):
             ruling = rulings.get(disputed.index(index)) if index in disputed else None
             kept += ruled(case, ruling, questions, shown=case) if index in disputed else [case]
         cases = kept
-    request = render("rules", shown, max_tokens=8192)
+    request = render("rules", {**shown, "policies": told_policy(draft)}, max_tokens=8192)
     own = written.of(policy.id)
     tried: list[tuple[dict[str, Any], list[str]]] = []
     why = ""
@@ -130,10 +132,7 @@ def _settle(
             break
         # Asked for one policy alone: the answer it is shown is its own part of the first one.
         request = sent_back(request, dump(own), wrong)
-        answer = desk.answer(request)
-        if answer is None:
-            return None
-        made, _ = _judged_rules(answer.text, [policy], bench)
+        made, _ = _judged_rules(desk.answer(request).text, [policy], bench)
         if policy.id not in made.formulas:
             why = made.cannot.get(policy.id, "the repair has no rule for it")
             break

@@ -6,6 +6,7 @@ counts only where each quote stands, letter for letter, in the result that it na
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request as AuditRequest
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, Unanswered
 from bylaw.compile.lookups import fields_read
 from bylaw.compile.prompt import render
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
@@ -150,10 +151,10 @@ class ModelSearch:
         while True:
             self._desk.begin()
             for shown, (request, needs) in requests.items():
-                outcome = self._desk.converse(
-                    request, lambda text, needs=needs: _judged(text, len(needs)), rounds=_ROUNDS
-                )
-                if outcome is not None:
+                with suppress(Unanswered):
+                    outcome = self._desk.converse(
+                        request, lambda text, needs=needs: _judged(text, len(needs)), rounds=_ROUNDS
+                    )
                     self._settle(shown, needs, outcome.made)
             if not self._desk.wanted:
                 break

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, grouped, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.prompt import render
 from bylaw.llm.chat import bare_json, schema_of
@@ -55,28 +55,22 @@ class _Answer(Struct, frozen=True):
     policies: tuple[Sorted, ...]
 
 
+@stage
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
-) -> dict[str, Sorted] | None:
-    """What was said of each policy, by id, asked for where it is not known; None while an answer is missing."""
-    found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
-    drafts = [draft for draft in drafts if draft.id not in found]
-    missing = False
-    for start in range(0, len(drafts), TOGETHER):
-        group = drafts[start : start + TOGETHER]
+) -> dict[str, Sorted]:
+    """What was said of each policy, by id, asked for where it is not known."""
+
+    def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(told(draft) for draft in group)
-        request = render(
-            "sort",
-            {"tools": told_catalogue(cards, policies), "policies": policies},
-            schema=schema_of(_Answer),
-            max_tokens=8192,
-        )
-        outcome = desk.converse(request, lambda text, group=group: _judged(text, group, cards), rounds=_ROUNDS)
-        if outcome is None:
-            missing = True
-            continue
-        found |= outcome.made
-    return None if missing else found
+        shown = {"tools": told_catalogue(cards, policies), "policies": policies}
+        request = render("sort", shown, schema=schema_of(_Answer), max_tokens=8192)
+        return desk.converse(request, lambda text: _judged(text, group, cards), rounds=_ROUNDS).made
+
+    found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
+    for said in desk.each(grouped([draft for draft in drafts if draft.id not in found], TOGETHER), ask):
+        found |= said
+    return found
 
 
 def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:

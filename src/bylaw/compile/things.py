@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card, names_in
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, stage
 from bylaw.compile.fit import misfits, section, shown_as, widened, with_defaults
 from bylaw.compile.identifier import digest_of
 from bylaw.compile.prompt import prompt_text, render
@@ -45,6 +45,7 @@ class Things(Struct, frozen=True):
     """Digest of the tools as they were shown."""
 
 
+@stage
 def describe(
     desk: Desk,
     cards: Mapping[str, Card],
@@ -52,8 +53,8 @@ def describe(
     earlier: Things | None = None,
     *,
     asks_who: bool = False,
-) -> Things | None:
-    """The data behind the tools, part by part where there are many; None while an answer is missing.
+) -> Things:
+    """The data behind the tools, part by part where there are many.
 
     With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
     """
@@ -79,8 +80,6 @@ def describe(
             lambda text, part=part, known=dict(known), made=made: _judged(text, part, known, made, trajectories),
             rounds=_ROUNDS,
         )
-        if outcome is None:
-            return None
         made = outcome.made
         complaints += [each for each in outcome.complaints if each not in made.misfits]
     entities = _made_by_tools(made)
