@@ -22,7 +22,7 @@ from bylaw.engine.request.allowance import (
     kinds_of,
     parameter_kind,
 )
-from bylaw.engine.request.stems import WORD, stem, stems
+from bylaw.engine.request.bearing import WORD, stem, stems
 from bylaw.engine.request.values import NUMBER
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of

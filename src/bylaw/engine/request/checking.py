@@ -6,18 +6,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Deed, Slot, kinds_of, parameter_kind
-from bylaw.engine.request.amounts import Amounts
 from bylaw.engine.request.choosing import Choosing, fits, is_beyond
 from bylaw.engine.request.composing import LINK, TRIM, Composing
+from bylaw.engine.request.figures import Amounts, Lasting, Moments
 from bylaw.engine.request.leaving_out import LeavingOut
-from bylaw.engine.request.moments import Lasting, Moments
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.noting import Noting
-from bylaw.engine.request.objection import Objection
+from bylaw.engine.request.objection import Objection, Why
 from bylaw.engine.request.placing import Placing
 from bylaw.engine.request.saying import Saying
 from bylaw.engine.request.values import ends_of, number_of, parts_of, says
-from bylaw.facts.provenance import Provenance, Traced, plain_link
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import Traced, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold
 from bylaw.text.identifier import identifiers
@@ -28,14 +28,11 @@ class Check:
 
     def __init__(
         self,
-        provenance: Provenance,
-        tools: Mapping[str, Tool],
+        view: View,
         tool: Tool,
         deed: Deed,
-        request: str,
-        before: int,
-        approved: Callable[[str], bool],
         *,
+        approved: Callable[[str], bool] = lambda _: False,
         is_whole: bool = False,
         others: Sequence[Slot] = (),
         text: str = "",
@@ -49,17 +46,14 @@ class Check:
         `judges` where it is left to the agent which of the things that fit is meant by words only a reader can hold
         against them. `meant` are the folded words of the request that values may be taken from; all, where it is
         None."""
-        self._others = others
-        self._judges = judges
-        self._is_whole = is_whole
-        self._provenance, self._tools, self._tool, self._deed = provenance, tools, tool, deed
-        self._request, self._before, self._approved = request, before, approved
+        self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
+        self._is_whole, self._others, self._judges = is_whole, others, judges
         self._kinds = kinds_of(tool)
         self._text = " \n ".join([folded := fold(text), *ends_of(folded)])
-        self._naming = Naming(provenance, request)
-        self._saying = Saying(provenance, self._naming, request, before, text=self._text, quoted=quoted, meant=meant)
-        note = Noting(provenance, tools, self._text) if self._text else None
-        self._placing = Placing(provenance, tools, self._naming, before, judges=judges, note=note)
+        self._naming = Naming(view)
+        self._saying = Saying(view, text=self._text, quoted=quoted, meant=meant)
+        note = Noting(view, self._text) if self._text else None
+        self._placing = Placing(view, self._naming, judges=judges, note=note)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         found: list[Objection] = []
@@ -110,10 +104,9 @@ class Check:
         if slot.judged and slot.every and self._judges:
             # Which of them fit is the agent's to tell.
             slot = replace(slot, sources=tuple(source.as_named() for source in slot.sources))
-        if kind == "moment" and (slot.clear or slot.minutes):
-            lasting = Lasting(self._provenance, self._tool, arguments, self._before)
-            if why := lasting.objection(slot):
-                return self._objection(why, slot, value)
+        is_lasting = kind == "moment" and (slot.clear or slot.minutes)
+        if is_lasting and (why := Lasting(self._view, self._tool, arguments).objection(slot)):
+            return self._objection(why, slot, value)
         if slot.but and (objection := self._object_to_left_out(slot, kind, value, arguments)):
             return objection
         if slot.said and self._saying.is_at_another_time(slot, kind, str(value)):
@@ -145,26 +138,23 @@ class Check:
             case "number":
                 number = number_of(value)
                 is_one = not any(each.every for each in self._deed.slots)
-                amounts = Amounts(self._provenance, self._naming, self._placing, self._before)
+                amounts = Amounts(self._view, self._naming, self._placing)
                 why = amounts.objection(slot, number, is_one=is_one, text=self._text) if number is not None else None
                 return self._objection(why, slot, value) if why else None
             case "moment":
-                moments = Moments(
-                    *(self._provenance, self._naming, self._placing, self._saying, self._choosing()),
-                    *(self._request, self._text),
-                )
+                moments = Moments(self._view, self._naming, self._placing, self._saying, self._text)
                 why = moments.objection(slot, value)
                 return self._objection(why, slot, value) if why else None
             case _:
                 pass
-        if slot.fill == "free" and (kind == "flag" or (kind == "name" and self._trace(value).source == "agent")):
+        if slot.fill == "free" and (kind == "flag" or (kind == "name" and self._view.trace(value).source == "agent")):
             return None
         if slot.fill == "said":
             return self._objection("not_said", slot, value)
         objection = self._object_to_source(slot, kind, value)
         if objection is None or len(slot.sources) < 2 or self._choosing().is_out(slot, value):
             return objection
-        sources = self._naming.placed(slot.sources, self._before)
+        sources = self._naming.placed(slot.sources)
         return self._object_to_source(replace(slot, sources=sources), kind, value) if sources else objection
 
     def _object_to_left_out(
@@ -180,16 +170,16 @@ class Check:
         return self._objection("left_out", slot, value)
 
     def _choosing(self) -> Choosing:
-        return Choosing(self._provenance, self._tools, self._naming, self._before)
+        return Choosing(self._view, self._naming)
 
     def _leaving_out(self, slot: Slot) -> LeavingOut:
         is_judged = bool(slot.judged) and self._judges
-        return LeavingOut(self._provenance, self._naming, self._request, self._before, judges=is_judged)
+        return LeavingOut(self._view, self._naming, judges=is_judged)
 
     def _is_said_of_another(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether the user said a value only as the name of where another is to be found, or as the account or the
         number of another deed."""
-        if fold(str(value)) in {word for source in slot.sources for word in self._naming.words(source.named)}:
+        if fold(str(value)) in {word for source in slot.sources for word in self._view.words(source.named)}:
             return True
         is_number = slot.fill == "found" and kind == "name" and bool(identifiers(str(value)))
         return is_number and any(self._saying.is_fixed(other, "name", value) for other in self._others)
@@ -198,15 +188,13 @@ class Check:
         """What the texts of a call should say, in any of them and in any form, and do not."""
         texts = (value for name, value in arguments.items() if self._kinds.get(name) == "text")
         text = fold(" \n ".join(str(each) for each in texts))
-        return next((words for words in self._naming.words(slot.must) if not says(words, text)), "")
+        return next((words for words in self._view.words(slot.must) if not says(words, text)), "")
 
     def _object_to_text(self, slot: Slot, text: str) -> Objection | None:
         """No link that nobody approved: said by the user, or of an earlier call that was allowed. Where the sources of
         a text are known, nothing in it may come from elsewhere."""
         if self._is_whole:
-            composing = Composing(
-                self._provenance, self._tools, self._naming, self._before, self._approved, self._saying.is_quoted
-            )
+            composing = Composing(self._view, self._naming, self._approved, self._saying.is_quoted)
             sources = [source for each in self._deed.slots for source in each.sources]
             if name := composing.strange_name(text, sources):
                 return self._objection("link", slot, name)
@@ -224,7 +212,7 @@ class Check:
     def _object_to_source(self, slot: Slot, kind: str, value: str | float) -> Objection | None:
         is_found = False
         choosing = self._choosing()
-        for sight in self._provenance.sights(plain_link(value), before=self._before, confirmed=bool(slot.sources)):
+        for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources)):
             if not self._placing.is_usable(slot, kind, value, sight):
                 continue
             is_found = True
@@ -234,18 +222,14 @@ class Check:
                 return None
         if slot.choice is not None and self._saying.is_user_word(value):
             # "Which of the two is better rated? Book that one."
-            asked = self._naming.asked_about(value, self._before)
+            asked = self._naming.asked_about(value)
             return (
                 None
                 if any(choosing.is_chosen(slot, value, each) for each in asked)
                 else self._objection("not_chosen", slot, value)
             )
         is_listed = any(sight.source == "record" for sight in self._placing.sights(value))
-        if (
-            is_listed
-            and not is_found
-            and any(self._naming.is_shown_by(source, value, self._before) for source in slot.sources)
-        ):
+        if is_listed and not is_found and any(self._naming.is_shown_by(source, value) for source in slot.sources):
             return None
         return self._objection("not_chosen" if is_found else "not_found", slot, value)
 
@@ -262,11 +246,8 @@ class Check:
         leaving_out = self._leaving_out(slot)
         return choosing.has_rivals(slot, value, sight, lambda other: leaving_out.is_out(slot, other))
 
-    def _trace(self, value: str | float) -> Traced:
-        return self._provenance.trace(value, before=self._before)
-
-    def _objection(self, why: Any, slot: Slot, value: str | float) -> Objection:
-        return Objection(why, slot.name, str(value), self._trace(value))
+    def _objection(self, why: Why, slot: Slot, value: str | float) -> Objection:
+        return Objection(why, slot.name, str(value), self._view.trace(value))
 
 
 def _is_other_flag(meant: str | float | bool | None, given: bool) -> bool:

@@ -5,19 +5,18 @@ it, a count (the users in a channel, the messages of a sender), or the sums that
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Choice, Limit, Slot, Source, parameter_kind
-from bylaw.engine.request.bearing import is_weekday
+from bylaw.engine.request.bearing import is_weekday, stem
 from bylaw.engine.request.composing import is_code
 from bylaw.engine.request.naming import Naming, about
-from bylaw.engine.request.stems import stem
 from bylaw.engine.request.values import given_words
-from bylaw.facts.provenance import Provenance, Traced
-from bylaw.policy.tool import Tool
+from bylaw.engine.request.view import View, step_of
+from bylaw.facts.provenance import Traced
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers, is_identifier, is_prose
@@ -38,8 +37,8 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 class Choosing:
     """Holds a value against the others of its kind, as far as results show them."""
 
-    def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], naming: Naming, before: int) -> None:
-        self._provenance, self._tools, self._naming, self._before = provenance, tools, naming, before
+    def __init__(self, view: View, naming: Naming) -> None:
+        self._view, self._naming = view, naming
 
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced, *, judges: bool = False) -> bool:
         """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by; with
@@ -67,7 +66,7 @@ class Choosing:
         there is no choice, or the records do not show what it goes by."""
         if slot.choice is None or sight.step is None or sight.number < 0:
             return None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         figures: dict[int, float] = {}
         for number in self._named(slot, sight) or range(len(places.records)):
             fields = places.fields(number)
@@ -83,10 +82,9 @@ class Choosing:
 
     def has_rivals(self, slot: Slot, value: str | float, sight: Traced, is_out: Callable[[str], bool]) -> bool:
         """Whether one thing is meant, and the same result shows another that the user's words fit as well."""
-        assert sight.step is not None
         if not sight.is_whole:
             return False
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         mine = fold(str(value))
         is_listed = sight.number < 0 or mine in places.fields(sight.number)
         if is_listed:
@@ -118,20 +116,19 @@ class Choosing:
         mine, rival = (self._day(each) for each in (sight, other))
         if not (today and mine and rival and mine != rival):
             return False
-        is_named = any(is_weekday(mine, word) and is_weekday(rival, word) for word in self._naming.words(source.named))
+        is_named = any(is_weekday(mine, word) and is_weekday(rival, word) for word in self._view.words(source.named))
         return is_named and mine >= today and not today <= rival < mine
 
     def _day(self, sight: Traced) -> str:
-        assert sight.step is not None
-        fields = self._provenance.places(sight.step).fields(sight.number).values()
+        fields = self._view.around(sight).fields(sight.number).values()
         return next((told[:10] for told in fields if _MOMENT.match(told)), "")
 
     def _today(self) -> str:
         """The day that a tool tells which is asked for nothing and tells nothing else."""
         days = [
             text.strip()
-            for _, call, text in self._provenance.results(before=self._before)
-            if not call.arguments and (tool := self._tools.get(call.tool)) is not None and tool.trusts("")
+            for _, call, text in self._view.results()
+            if not call.arguments and (tool := self._view.tools.get(call.tool)) is not None and tool.trusts("")
         ]
         return next((day for day in reversed(days) if _A_DAY.fullmatch(day)), "")
 
@@ -144,29 +141,26 @@ class Choosing:
                 return True
         return any(
             self._naming.contradicts(
-                *(source, value, self._before),
+                *(source, value),
                 is_shared=any(other.tool != source.tool and other.named == source.named for other in slot.sources),
             )
             for source in slot.sources
-            if (tool := self._tools.get(source.tool)) is not None and tool.trusts("")
+            if (tool := self._view.tools.get(source.tool)) is not None and tool.trusts("")
         )
 
     def _own(self, field: str, sight: Traced) -> list[str]:
         """What the record that a value stands in tells of a field."""
-        assert sight.step is not None
-        fields = self._provenance.places(sight.step).fields(sight.number)
+        fields = self._view.around(sight).fields(sight.number)
         return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
         """What is told of a field of a thing: in its record, or by a tool that was asked about it."""
         name = fold(str(value))
-        for step, call, _ in self._provenance.mentions(value, before=self._before):
-            places = self._provenance.places(step)
-            for number in range(len(places.records)):
-                fields = places.fields(number)
+        for step, call, _ in self._view.mentions(value):
+            for fields in self._view.records(step):
                 if name in fields.values():
                     yield from (told for other, told in fields.items() if fits(field, other) and told != name)
-            told = about(self._provenance, step, call.arguments, value)
+            told = about(self._view, step, call.arguments, value)
             if told is not None:
                 labelled = re.search(rf"\b{re.escape(fold(field))}\w*\W{{0,3}}({_NUMBER.pattern})", told)
                 if labelled:
@@ -176,8 +170,7 @@ class Choosing:
 
     def _named(self, slot: Slot, sight: Traced) -> list[int]:
         """The records of a result that the user's words name, and not only the one which a value stands in."""
-        assert sight.step is not None
-        records = self._provenance.places(sight.step).records
+        records = self._view.around(sight).records
         named = {
             number
             for source in slot.sources
@@ -188,8 +181,7 @@ class Choosing:
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
         """By value, folded, what the choice goes by, for all that stand where the value stands and are named."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:
             named = {places.records[each][sight.field] for each in self._named(slot, sight)}
@@ -206,9 +198,9 @@ class Choosing:
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
         named: dict[str, float] = {}
-        for step, call, _ in self._provenance.results(before=self._before):
-            tool = self._tools.get(call.tool)
-            places = self._provenance.places(step)
+        for step, call, _ in self._view.results():
+            tool = self._view.tools.get(call.tool)
+            places = self._view.places(step)
             if tool is not None and tool.effect == "read" and thing <= {stem(word) for word in words_of(call.tool)}:
                 given = given_words(call.arguments)
                 counts.update((each, places.members) for each in given if each in among)
@@ -219,13 +211,12 @@ class Choosing:
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
         """The largest sum that stands with a value in its record, paragraph or line, and that of each of the others."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         if sight.number >= 0:
             pieces = [" ".join(places.fields(each).values()) for each in range(len(places.records))]
             mine = [sight.number]
         else:
-            text = self._provenance.text(sight.step)
+            text = self._view.text(step_of(sight))
             paragraphs = re.split(r"\n\s*\n", text)
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
@@ -242,7 +233,7 @@ class Choosing:
         own: float | None = None
         rest: list[float] = []
         for source in slot.sources:
-            sums = [_sum(fold(text)) for text in self._naming.texts(source, (), self._before)]
+            sums = [_sum(fold(text)) for text in self._naming.texts(source)]
             largest = max((each for each in sums if each is not None), default=None)
             if largest is None:
                 return None, []

@@ -5,12 +5,12 @@ come from another text than those.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bylaw.engine.request.allowance import Source, fetches
 from bylaw.engine.request.naming import Naming
-from bylaw.facts.provenance import Provenance, Traced, plain_link
-from bylaw.policy.tool import Tool
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import Traced, plain_link
 from bylaw.text.identifier import identifiers
 
 LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
@@ -28,16 +28,9 @@ class Composing:
     """Holds texts that the agent wrote to what they may be made of."""
 
     def __init__(
-        self,
-        provenance: Provenance,
-        tools: Mapping[str, Tool],
-        naming: Naming,
-        before: int,
-        approved: Callable[[str], bool],
-        is_said: Callable[[str], bool],
+        self, view: View, naming: Naming, approved: Callable[[str], bool], is_said: Callable[[str], bool]
     ) -> None:
-        self._provenance, self._tools, self._naming = provenance, tools, naming
-        self._before, self._approved, self._is_said = before, approved, is_said
+        self._view, self._naming, self._approved, self._is_said = view, naming, approved, is_said
 
     def strange_name(self, text: str, sources: Sequence[Source]) -> str:
         """A link, an address or a long code in a text that is neither the user's nor from its sources."""
@@ -56,7 +49,7 @@ class Composing:
         for passage in passages:
             if self._is_said(passage):
                 continue
-            sights = [*self._provenance.sights(passage, before=self._before)]
+            sights = [*self._view.sights(passage)]
             if any(sight.source == "content" for sight in sights) and not self._is_in(passage, sources):
                 return passage
         return ""
@@ -82,7 +75,7 @@ class Composing:
         self, value: str, sources: Sequence[Source], is_best: Callable[[Traced], bool | None]
     ) -> Iterator[bool]:
         """For each place in a source that shows a figure, whether it is the right one by the names given."""
-        for sight in self._provenance.sights(value, before=self._before):
+        for sight in self._view.sights(value):
             for source in sources:
                 if source.named and (
                     self._naming.is_in_text_of(source, sight) or self._naming.is_of(source, sight, value)
@@ -91,12 +84,12 @@ class Composing:
                     yield is_beside and is_best(sight) is not False
 
     def _is_in(self, value: str, sources: Sequence[Source]) -> bool:
-        sights = self._provenance.sights(plain_link(value), before=self._before)
+        sights = self._view.sights(plain_link(value))
         return any(self._naming.is_of(source, sight, value) for sight in sights for source in sources)
 
     def _is_in_its_piece(self, value: str, sources: Sequence[Source]) -> bool:
         """Whether a value stands in a source, and of a running text in the piece that bears the names."""
-        sights = [*self._provenance.sights(plain_link(value), before=self._before)]
+        sights = [*self._view.sights(plain_link(value))]
         return any(
             self._naming.is_of(source, sight, value)
             and (sight.is_whole or self._naming.passages.stands_by_its_names(source, sight, value, among_all=True))
@@ -106,7 +99,7 @@ class Composing:
 
     def _is_linked(self, link: str, sources: Sequence[Source]) -> bool:
         """Whether a link stands in a source; not one of a page, which may not send people to another."""
-        pages = {name for name, tool in self._tools.items() if fetches(tool)}
+        pages = {name for name, tool in self._view.tools.items() if fetches(tool)}
         return self._is_in_its_piece(link, [source for source in sources if source.tool not in pages])
 
 

@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
 from bylaw.engine.request.by_words import allowed_by_words, condition, meant_words, slots_of
 from bylaw.engine.request.checking import Check
-from bylaw.engine.request.items import is_of_one_item
 from bylaw.engine.request.naming import Naming
+from bylaw.engine.request.noting import is_of_one_item
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.values import given_words
+from bylaw.engine.request.view import View
 from bylaw.facts.provenance import Provenance
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
@@ -32,8 +33,8 @@ class Held(NamedTuple):
     """A deed that a call may be held to, and what speaks against the call."""
 
     deed: Deed
-    request: str
-    """The words that its places are in: the user's, and those of a text that the user handed over to."""
+    view: View
+    """What the call is held against: the user's words, or with them those of a text that the user handed over to."""
     objections: list[Objection]
     is_handed_over: bool = False
 
@@ -103,46 +104,45 @@ class Keeping:
             # one that stands in a place which the user named.
             fill: Fill = "said" if allowance.by == "model" else "open"
             deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
+        view = View(self._provenance, self._tools, request, before)
         meant = meant_words(request) if allowance.by == "words" and deeds else None
         for deed in deeds:
             said = condition(request, deed.asked) if meant is not None else None
             if said is not None and not self._provenance.shown_since(said, before):
-                yield Held(deed, request, [Objection("depends")])
+                yield Held(deed, view, [Objection("depends")])
                 continue
             is_whole = allowance.by == "model" and bool(deed.asked)
             others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
+            judges = self._delegation == "follow"
             check = Check(
-                *(self._provenance, self._tools, tool, deed, request, before, approved),
-                is_whole=is_whole,
-                others=others,
-                judges=self._delegation == "follow",
-                meant=meant,
+                view, tool, deed, approved=approved, is_whole=is_whole, others=others, judges=judges, meant=meant
             )
-            yield Held(deed, request, check.objections(call.arguments))
+            yield Held(deed, view, check.objections(call.arguments))
 
     def _handed_over(
         self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int
     ) -> Iterator[Held]:
         """The deeds that a text asks for which the user handed over to, each with what speaks against the call."""
-        naming = Naming(self._provenance, request)
-        for text in (each for delegation in delegations for each in naming.texts_of(delegation, before)):
+        naming = Naming(View(self._provenance, self._tools, request, before))
+        for text in (each for delegation in delegations for each in naming.texts_of(delegation)):
             said = f"{request}\n\n{HANDED_OVER}\n{text}"
             read = self._read(said)
             is_read = read.by == "model"
-            for deed in read.deeds_of(call.tool) if is_read else self._noted(call, tool, text, before):
+            view = View(self._provenance, self._tools, said, before)
+            for deed in read.deeds_of(call.tool) if is_read else self._noted(call, tool, text, view):
                 check = Check(
-                    *(self._provenance, self._tools, tool, deed, said, before, _never),
+                    *(view, tool, deed),
                     is_whole=is_read,
                     judges=is_read,
                     quoted=text if is_read else "",
                     text="" if is_read else text,
                 )
-                yield Held(deed, said, check.objections(call.arguments), is_handed_over=True)
+                yield Held(deed, view, check.objections(call.arguments), is_handed_over=True)
 
-    def _noted(self, call: Call, tool: Tool, text: str, before: int) -> tuple[Deed, ...]:
+    def _noted(self, call: Call, tool: Tool, text: str, view: View) -> tuple[Deed, ...]:
         """Without a model, what a text asks for: by its words, or as a note does, which says "hotel: Riga Inn, 3 to 5
         May" without a verb."""
-        if not is_of_one_item(call, tool, text, self._provenance, before):
+        if not is_of_one_item(call, text, view):
             return ()
         deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
         is_note = not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text))
@@ -167,7 +167,3 @@ def _is_noted(arguments: Mapping[str, Any], text: str) -> bool:
     """Whether a folded text names something that a call is given."""
     given = given_words(arguments)
     return any(len(each) > 2 and not each[:4].isdigit() and occurs(each, text) >= 0 for each in given)
-
-
-def _never(_value: str) -> bool:
-    return False

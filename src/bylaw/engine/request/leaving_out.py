@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.engine.request.allowance import Slot, Span
-from bylaw.engine.request.bearing import closeness, is_name, names
+from bylaw.engine.request.bearing import closeness, is_name, names, telling_stems
 from bylaw.engine.request.naming import Naming, about
-from bylaw.engine.request.stems import telling_stems
 from bylaw.engine.request.values import DAY, given_words, leaves_of
-from bylaw.facts.provenance import Provenance
+from bylaw.engine.request.view import View, step_of
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import is_identifier, is_prose
 
@@ -32,19 +31,18 @@ _TELLING = 3
 class LeavingOut:
     """Holds values and texts to what the user left out."""
 
-    def __init__(self, provenance: Provenance, naming: Naming, request: str, before: int, *, judges: bool) -> None:
+    def __init__(self, view: View, naming: Naming, *, judges: bool) -> None:
         """`judges` where it is left to the agent which things a description fits that nothing bears."""
-        self._provenance, self._naming = provenance, naming
-        self._request, self._before, self._judges = request, before, judges
+        self._view, self._naming, self._judges = view, naming, judges
 
     def is_out(self, slot: Slot, value: str | float, arguments: Mapping[str, Any] | None = None) -> bool:
         """Whether a value is one that the user left out, or may be, as nothing shows which those are.
 
         `arguments` are those of the call: "who is not in the channel yet" is about the channel that it is given.
         """
-        called = (word for each in slot.sources for word in self._naming.words((*each.named, *each.perhaps)))
+        called = (word for each in slot.sources for word in self._view.words((*each.named, *each.perhaps)))
         named = telling_stems(" ".join(called))
-        for span, words in zip(slot.but, self._naming.words(slot.but), strict=True):
+        for span, words in zip(slot.but, self._view.words(slot.but), strict=True):
             mine = telling_stems(words)
             if mine <= named | _OTHERS:
                 # "Not the other Otto" tells nothing of either.
@@ -63,7 +61,7 @@ class LeavingOut:
                 slot.every
                 and not self._judges
                 and not telling_stems(words) & _LATEST
-                and not is_name(self._request[span.start : span.end])
+                and not is_name(self._view.request[span.start : span.end])
                 and not self._is_borne(words)
             ):
                 return True
@@ -72,14 +70,13 @@ class LeavingOut:
     def held_in(self, slot: Slot, text: str) -> str:
         """What the user left out and a text holds: the words themselves, or a field that they name; else nothing."""
         folded = fold(text)
-        for words in self._naming.words(slot.but):
+        for words in self._view.words(slot.but):
             if occurs(words, folded) >= 0:
                 return words
             mine = telling_stems(words)
-            for step, _, _ in self._provenance.results(before=self._before):
-                places = self._provenance.places(step)
-                for number in range(len(places.records)):
-                    for field, told in places.fields(number).items():
+            for step, _, _ in self._view.results():
+                for fields in self._view.records(step):
+                    for field, told in fields.items():
                         if len(told) >= _TELLING and mine & telling_stems(field) and occurs(told, folded) >= 0:
                             return told
         return ""
@@ -90,15 +87,13 @@ class LeavingOut:
         # "Who is not in the team yet": those whom a tool shows that was asked for the team.
         asked = {
             step
-            for step, call, _ in self._provenance.results(before=self._before)
+            for step, call, _ in self._view.results()
             if any(names(words, each) for each in given_words(call.arguments))
         }
         in_records: list[bool] = []
         mine = telling_stems(words)
-        for sight in self._provenance.sights(value, before=self._before, confirmed=True):
-            assert sight.step is not None
-            places = self._provenance.places(sight.step)
-            row = "" if sight.is_whole else self._naming.passages.lines(sight.step, fold(str(value)))
+        for sight in self._view.sights(value, confirmed=True):
+            row = "" if sight.is_whole else self._naming.passages.lines(step_of(sight), fold(str(value)))
             if names(words, row) and not is_prose(row):
                 return True
             if asked:
@@ -106,7 +101,7 @@ class LeavingOut:
                     return True
                 continue
             if sight.is_whole and sight.number >= 0:
-                records = [places.fields(each) for each in range(len(places.records))]
+                records = self._view.records(step_of(sight))
                 if mine & _LATEST:
                     latest = [max((told for told in each.values() if DAY.match(told)), default="") for each in records]
                     in_records.append(latest[sight.number] == max(latest))
@@ -114,11 +109,11 @@ class LeavingOut:
                 close = [closeness((words,), _short(fields), (), exactly=True) for fields in records]
                 if not any(close):
                     # "The confirmation of my order" is a mail about an order, where none says more.
-                    more = _OF.match(self._request, span.end)
+                    more = _OF.match(self._view.request, span.end)
                     said = f"{words} {fold(more[0])}" if more else words
                     close = [_shared_by(said, fields) for fields in records]
                 in_records.append(close[sight.number] > 0 and close[sight.number] == max(close))
-            told = about(self._provenance, sight.step, sight.arguments, value)
+            told = about(self._view, step_of(sight), sight.arguments, value)
             if told is not None and names(words, told):
                 return True
         return bool(in_records) and all(in_records)
@@ -127,7 +122,7 @@ class LeavingOut:
         """Whether any result bears the words, in a record or in a text."""
         return any(
             names(words, fold(each)) or shared(words, fold(each))
-            for _, call, text in self._provenance.results(before=self._before)
+            for _, call, text in self._view.results()
             for each in (text, *map(str, leaves_of(call.arguments)))
         )
 

@@ -16,8 +16,8 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.values import parts_of
-from bylaw.facts.provenance import Provenance, plain_link
-from bylaw.policy.tool import Tool
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import plain_link
 from bylaw.trace.event import Call
 
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "of_another", "as_shown", "unsaid"))
@@ -59,60 +59,54 @@ class ReadsMeaning(Protocol):
         ...
 
 
-class Meaning:
-    """Settles what is left open of the calls of one conversation."""
+def settle(call: Call, held: Held, read: ReadMeaning) -> list[Objection]:
+    """What speaks against a call, after a model has looked at it; the same where none did."""
+    against = held.objections
+    slots = {name: held.deed.slot(name) for name in call.arguments}
+    asked = [name for name, slot in slots.items() if held.is_handed_over or slot is None or slot.fill != "said"]
+    places = _places(held)
+    is_open = all(
+        each.why in _WHICH and each.argument in asked and _is_in_place(call, each.argument, places, held.view)
+        for each in against
+    )
+    if not asked or not is_open or not (places or held.is_handed_over):
+        return against
+    shown = tuple(_shown(places, held.view))
+    if sum(len(each.text) for each in shown) > _MOST:
+        return against
+    meant = read(Doubt(held.view.request, call.tool, call.arguments, tuple(asked), shown))
+    if meant is None:
+        return against
+    wrong = [name for name in asked if meant.get(name) is False]
+    # Where it is a reader's to tell which one it is, and the reader cannot, nobody has.
+    wrong += [name for name, slot in slots.items() if slot is not None and slot.judged and name not in meant]
+    if wrong:
+        return [Objection("not_meant", name, str(call.arguments[name])) for name in wrong]
+    return [each for each in against if each.argument not in meant]
 
-    def __init__(self, tools: Mapping[str, Tool], provenance: Provenance, read: ReadMeaning) -> None:
-        self._tools, self._provenance, self._read = tools, provenance, read
 
-    def settle(self, call: Call, held: Held, before: int) -> list[Objection]:
-        """What speaks against a call, after a model has looked at it; the same where none did."""
-        against = held.objections
-        slots = {name: held.deed.slot(name) for name in call.arguments}
-        asked = [name for name, slot in slots.items() if held.is_handed_over or slot is None or slot.fill != "said"]
-        places = self._places(held, before)
-        is_open = all(
-            each.why in _WHICH and each.argument in asked and self._is_in_place(call, each.argument, places, before)
-            for each in against
-        )
-        if not asked or not is_open or not (places or held.is_handed_over):
-            return against
-        shown = tuple(self._shown(places, before))
-        if sum(len(each.text) for each in shown) > _MOST:
-            return against
-        meant = self._read(Doubt(held.request, call.tool, call.arguments, tuple(asked), shown))
-        if meant is None:
-            return against
-        wrong = [name for name in asked if meant.get(name) is False]
-        # Where it is a reader's to tell which one it is, and the reader cannot, nobody has.
-        wrong += [name for name, slot in slots.items() if slot is not None and slot.judged and name not in meant]
-        if wrong:
-            return [Objection("not_meant", name, str(call.arguments[name])) for name in wrong]
-        return [each for each in against if each.argument not in meant]
+def _places(held: Held) -> set[int]:
+    """The steps of the results that the deed's values may be taken from."""
+    naming = Naming(held.view)
+    sources = [source for slot in held.deed.slots for source in slot.sources]
+    results = held.view.results()
+    return {step for step, call, _ in results if any(naming.may_show(source, step, call) for source in sources)}
 
-    def _places(self, held: Held, before: int) -> set[int]:
-        """The steps of the results that the deed's values may be taken from."""
-        naming = Naming(self._provenance, held.request)
-        sources = [source for slot in held.deed.slots for source in slot.sources]
-        return {
-            step
-            for step, call, _ in self._provenance.results(before=before)
-            if any(naming.may_show(source, step, call) for source in sources)
-        }
 
-    def _shown(self, places: set[int], before: int) -> Iterator[Shown]:
-        """What stands there, and beside it what tools show that vouch for all of it: who is in a channel already."""
-        for step, call, text in self._provenance.results(before=before):
-            tool = self._tools.get(call.tool)
-            if step in places or (tool is not None and tool.effect == "read" and tool.trusts("")):
-                yield Shown(call.tool, call.arguments, text)
+def _shown(places: set[int], view: View) -> Iterator[Shown]:
+    """What stands there, and beside it what tools show that vouch for all of it: who is in a channel already."""
+    for step, call, text in view.results():
+        tool = view.tools.get(call.tool)
+        if step in places or (tool is not None and tool.effect == "read" and tool.trusts("")):
+            yield Shown(call.tool, call.arguments, text)
 
-    def _is_in_place(self, call: Call, name: str, places: set[int], before: int) -> bool:
-        """Whether what an argument is given stands in a place that the request takes it from; a number, a day or a text
-        may be worked out from there."""
-        kind = kinds_of(self._tools[call.tool]).get(name, "name")
-        if kind in ("number", "moment", "text"):
-            return True
-        values = parts_of(call.arguments[name]) if kind != "link" else []
-        sights = [self._provenance.sights(plain_link(value), before=before, confirmed=True) for value in values]
-        return bool(values) and all(any(sight.step in places for sight in each) for each in sights)
+
+def _is_in_place(call: Call, name: str, places: set[int], view: View) -> bool:
+    """Whether what an argument is given stands in a place that the request takes it from; a number, a day or a text
+    may be worked out from there."""
+    kind = kinds_of(view.tools[call.tool]).get(name, "name")
+    if kind in ("number", "moment", "text"):
+        return True
+    values = parts_of(call.arguments[name]) if kind != "link" else []
+    sights = [view.sights(plain_link(value), confirmed=True) for value in values]
+    return bool(values) and all(any(sight.step in places for sight in each) for each in sights)

@@ -5,17 +5,18 @@ was asked for. So a text that only mentions a meeting does not make its event th
 line or the sentence that bears the names.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from bylaw.engine.request.allowance import Delegation, Source, Span
-from bylaw.engine.request.bearing import EXACTLY, SHORT, WHOLLY, closeness, folded, is_name, likely_words, names
+from bylaw.engine.request.bearing import EXACTLY, SHORT, WHOLLY, closeness, is_name, likely_words, names
 from bylaw.engine.request.passages import NAMED, Passages
 from bylaw.engine.request.values import given_words
+from bylaw.engine.request.view import View, step_of
 from bylaw.facts.attribution import is_file_name, is_search, is_spoken_of
-from bylaw.facts.provenance import Provenance, Traced
+from bylaw.facts.provenance import Traced
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import is_prose
@@ -25,13 +26,9 @@ from bylaw.trace.event import Call
 class Naming:
     """Holds what results show against the names that the user gave."""
 
-    def __init__(self, provenance: Provenance, request: str) -> None:
-        self._provenance, self._request = provenance, request
-        self.passages = Passages(provenance, request)
-
-    def words(self, spans: Iterable[Span]) -> tuple[str, ...]:
-        """Words of the user, folded."""
-        return folded(self._request, tuple(spans))
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.passages = Passages(view)
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
         """Whether a value stands in a source: in a result of its tool, in the record that the user named.
@@ -39,11 +36,10 @@ class Naming:
         Where a record's own fields bear the names, it does not matter which tool showed it.
         """
         is_tool = not source.tool or sight.tool == source.tool
-        words = self.words(source.named)
+        words = self._view.words(source.named)
         if not words and (sight.number < 0 or not source.is_described):
             return is_tool
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         given = given_words(sight.arguments)
         named = fold(str(value))
         fields = places.fields(sight.number)
@@ -54,8 +50,8 @@ class Naming:
             if not places.records and all(any(names(word, each) >= WHOLLY for each in given) for word in words):
                 return is_tool
             if not places.records and self.passages.stands_by_its_names(source, sight, value):
-                return is_tool and not self._is_missing(source, sight.step, given)
-            own = {"": named} if sight.is_whole else {"lines": self.passages.lines(sight.step, named)}
+                return is_tool and not self._is_missing(source, step_of(sight), given)
+            own = {"": named} if sight.is_whole else {"lines": self.passages.lines(step_of(sight), named)}
             if (field := fold(sight.field)) in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
@@ -66,7 +62,7 @@ class Naming:
         own_text = "" if sight.is_whole or fields.get(field) == named else field
         # "My passport number": what a value is may be told by the name of its field.
         label = {" ": field} if sight.is_whole and field in fields else {}
-        own = self._own(sight.step, sight.number, sight.arguments)
+        own = self._own(step_of(sight), sight.number, sight.arguments)
         apart = self._apart(source.named)
         if (
             is_tool
@@ -81,17 +77,17 @@ class Naming:
         found = [
             span
             for span in named
-            if is_name(self._request[span.start : span.end]) and not is_spoken_of(self._request[: span.start])
+            if is_name(self._view.request[span.start : span.end]) and not is_spoken_of(self._view.request[: span.start])
         ]
-        return frozenset(self.words(found))
+        return frozenset(self._view.words(found))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
         """What a record may be called by, and what its tool was asked for, where the record says who wrote it. A file
         may be by its text, too: its owner need not be who it is of."""
-        own = self._provenance.own_fields(step, number)
+        own = self._view.own_fields(step, number)
         if own is None:
             return None
-        fields = self._provenance.places(step).fields(number)
+        fields = self._view.places(step).fields(number)
         if any(map(is_file_name, own)):
             own |= {name for name, value in fields.items() if is_prose(value)}
         asked = {name: each for name, each in arguments.items() if not is_search(name)}
@@ -100,24 +96,22 @@ class Naming:
 
     def named_records(self, source: Source, sight: Traced) -> list[int]:
         """Of the result that shows a value alone in a field, the records that a source names."""
-        assert sight.step is not None
         field = fold(sight.field)
-        fields = self._provenance.places(sight.step).fields(sight.number)
+        fields = self._view.around(sight).fields(sight.number)
         return self._closest(source, sight, {" ": field} if field in fields else {}, "")
 
     def _closest(self, source: Source, sight: Traced, label: Mapping[str, str], but: str) -> list[int]:
         """The records of a result that bear the names of a source best."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         is_tool = not source.tool or sight.tool == source.tool
         if not source.named:
             return self._likely(source, places, [*range(len(places.records))]) if is_tool else []
         given = given_words(sight.arguments)
         records = [{**places.fields(each), **label} for each in range(len(places.records))]
         words = self._telling(source.named, [*(value for record in records for value in record.values()), *given])
-        apart = self._apart(source.named)
+        apart, step = self._apart(source.named), step_of(sight)
         close = [
-            closeness(words, record, given, but=but, apart=apart, own=self._own(sight.step, number, sight.arguments))
+            closeness(words, record, given, but=but, apart=apart, own=self._own(step, number, sight.arguments))
             for number, record in enumerate(records)
         ]
         least = 1 if is_tool else (SHORT + WHOLLY) * len(words)
@@ -132,7 +126,7 @@ class Naming:
     def _likelihood(self, source: Source, fields: Mapping[str, str]) -> int:
         """How much of what the right thing may bear a record bears; of two alike the one whose own short fields do."""
         found = 0
-        for word, weight in likely_words(self._request, source.perhaps, source.guessed):
+        for word, weight in likely_words(self._view.request, source.perhaps, source.guessed):
             borne = [value for value in fields.values() if names(word, value)]
             found += weight * (0 if not borne else NAMED if all(map(is_prose, borne)) else NAMED + 1)
         return found
@@ -140,35 +134,32 @@ class Naming:
     def is_likelier(self, source: Source, mine: tuple[Traced, str | float], other: tuple[Traced, str | float]) -> bool:
         """Whether a thing bears more of the words that the right one may bear than another of the same result: its
         record, or its name in a list."""
-        sight, step = mine[0], mine[0].step
-        assert step is not None
-        places = self._provenance.places(step)
+        places = self._view.around(mine[0])
         borne, rival = (
-            self._likelihood(source, places.fields(place.number) if sight.number >= 0 else {"": fold(str(value))})
+            self._likelihood(source, places.fields(place.number) if place.number >= 0 else {"": fold(str(value))})
             for place, value in (mine, other)
         )
         return borne > rival
 
     def is_likeliest(self, source: Source, sight: Traced) -> bool:
         """Whether no record of the result bears more of the words that the right one may bear, of those it names."""
-        assert sight.step is not None
         if sight.number < 0 or not (source.perhaps or source.guessed):
             return True
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         borne = {each: self._likelihood(source, places.fields(each)) for each in self.named_records(source, sight)}
         return borne.get(sight.number, 0) == max(borne.values(), default=0)
 
-    def placed(self, sources: Sequence[Source], before: int) -> tuple[Source, ...] | None:
+    def placed(self, sources: Sequence[Source]) -> tuple[Source, ...] | None:
         """Sources of several tools that share their names, each with those that its tool shows or is asked for: a list
         of the hotels in a city has the city, one of prices has not. None where that changes nothing."""
         found: list[Source] = []
         for source in sources:
-            named = {word: {call.tool for _, call, _ in self._provenance.mentions(word, before=before)}
-                     for word in self.words(source.named)}  # fmt: skip
+            named = {word: {call.tool for _, call, _ in self._view.mentions(word)}
+                     for word in self._view.words(source.named)}  # fmt: skip
             tools = {other.tool for other in sources if other.named == source.named}
             kept = tuple(
                 span
-                for span, word in zip(source.named, self.words(source.named), strict=True)
+                for span, word in zip(source.named, self._view.words(source.named), strict=True)
                 if source.tool in named[word] or not named[word] & tools
             )
             if not source.named or any(source.tool in named[word] for word in named):
@@ -180,19 +171,18 @@ class Naming:
 
         People say "those two deal mails" where only the sender tells; one word at least must name the record.
         """
-        words = self.words(named)
+        words = self._view.words(named)
         found = tuple(
             word
             for word, span in zip(words, named, strict=True)
-            if is_name(self._request[span.start : span.end]) or any(names(word, value) for value in shown)
+            if is_name(self._view.request[span.start : span.end]) or any(names(word, value) for value in shown)
         )
         return found or words
 
     def is_called(self, source: Source, sight: Traced, other: Traced) -> bool:
         """Whether the user's words are what a thing is called, and another of the same result only holds them."""
-        words = self.words(source.named)
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        words = self._view.words(source.named)
+        places = self._view.around(sight)
         fields = [places.fields(each.number) for each in (sight, other)]
         mine, rival = (closeness(words, each, (), exactly=True) for each in fields)
         # A file `costs-2024` is called so; one `costs-2023` of 2024 bears the words as well, but not in its name.
@@ -201,20 +191,19 @@ class Naming:
 
     def texts_beside(self, sources: Sequence[Source], sight: Traced) -> list[str]:
         """The texts of the records that sources name, in the field that a value stands in; else the whole result."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         named = {number for source in sources for number in self._closest(source, sight, {}, fold(sight.field))}
-        return [places.written(number, sight.field) for number in named] or [self._provenance.text(sight.step)]
+        return [places.written(number, sight.field) for number in named] or [self._view.text(step_of(sight))]
 
     def is_in_text_of(self, source: Source, sight: Traced) -> bool:
         """Whether a value stands in a text without records that was got by a name of its source."""
         given = given_words(sight.arguments)
-        is_got = any(names(word, each) >= WHOLLY for word in self.words(source.named) for each in given)
+        is_got = any(names(word, each) >= WHOLLY for word in self._view.words(source.named) for each in given)
         return sight.number < 0 and is_got and source.tool in ("", sight.tool)
 
     def _is_missing(self, source: Source, step: int, given: Sequence[str]) -> bool:
         """Whether neither a text nor what its tool was given bears a word that tells things apart."""
-        shown = [fold(self._provenance.text(step)), *given]
+        shown = [fold(self._view.text(step)), *given]
         words = self._telling(source.named, shown)
         return not all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
@@ -224,12 +213,12 @@ class Naming:
         given = given_words(call.arguments)
         return source.tool in ("", call.tool) and (not source.named or not self._is_missing(source, step, given))
 
-    def is_shown_by(self, source: Source, value: str | float, before: int) -> bool:
+    def is_shown_by(self, source: Source, value: str | float) -> bool:
         """Whether a source that was asked about a thing showed what the user named: the channel where Ann wrote."""
-        words, named = self.words(source.named), fold(str(value))
-        for step, call, _ in self._provenance.mentions(value, before=before) if words and source.tool else ():
+        words, named = self._view.words(source.named), fold(str(value))
+        for step, call, _ in self._view.mentions(value) if words and source.tool else ():
             if call.tool == source.tool and named in given_words(call.arguments):
-                places = self._provenance.places(step)
+                places = self._view.places(step)
                 members = [] if places.records else [*places.values()]
                 if any(closeness(words, places.fields(each), ()) for each in range(len(places.records))) or (
                     members and all(any(names(word, each) == EXACTLY for each in members) for word in words)
@@ -239,22 +228,22 @@ class Naming:
 
     def by_name(self, source: Source) -> Source:
         """A source with its names alone, without descriptions."""
-        named = tuple(span for span in source.named if is_name(self._request[span.start : span.end]))
+        named = tuple(span for span in source.named if is_name(self._view.request[span.start : span.end]))
         return Source(source.tool, named or source.named)
 
-    def texts_of(self, delegation: Delegation, before: int) -> Iterator[str]:
+    def texts_of(self, delegation: Delegation) -> Iterator[str]:
         """The texts that the user hands over to, each once."""
-        found = (text for source in delegation.sources for text in self.texts(source, delegation.asked, before))
+        found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
-    def texts(self, source: Source, asked: Sequence[Span], before: int, *, only_prose: bool = False) -> Iterator[str]:
+    def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
         """The texts of results that a source means: records that bear its names, else what was got by them.
 
         With `only_prose` nothing of a record but its running texts.
         """
         named = (*source.named, *asked)
-        for step, call, text in self._provenance.results(before=before):
-            places = self._provenance.places(step)
+        for step, call, text in self._view.results():
+            places = self._view.places(step)
             given = given_words(call.arguments)
             shown = (value for number in range(len(places.records)) for value in places.fields(number).values())
             words = self._telling(source.named, [*shown, *given])
@@ -281,32 +270,32 @@ class Naming:
                     told = (each for each in places.told(number) if is_prose(each) or not only_prose)
                     yield " \n ".join(each for each in told if fold(each) not in known)
             elif (not only_prose or not places.records) and any(
-                len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self.words(named)
+                len(each) > 2 and occurs(each, said) >= 0 for each in given for said in self._view.words(named)
             ):
                 yield text
 
-    def asked_about(self, value: str | float, before: int) -> Iterator[Traced]:
+    def asked_about(self, value: str | float) -> Iterator[Traced]:
         """The results of tools that were asked about a thing, each as the place of its name there."""
         named = fold(str(value))
-        for step, call, _ in self._provenance.mentions(value, before=before):
-            places = self._provenance.places(step)
+        for step, call, _ in self._view.mentions(value):
+            places = self._view.places(step)
             for number in range(len(places.records)):
                 if named in places.fields(number):
                     yield Traced("record", step=step, tool=call.tool, arguments=call.arguments, number=number)
 
-    def contradicts(self, source: Source, value: str | float, before: int, *, is_shared: bool) -> bool:
+    def contradicts(self, source: Source, value: str | float, *, is_shared: bool) -> bool:
         """Whether a tool that was asked about a thing told something else of it than the user's words.
 
         `is_shared` where these are for other tools as well: then they tell only where the tool says them of another.
         """
-        words = self.words(source.named)
+        words = self._view.words(source.named)
         is_known = bool(source.tool and source.is_described)
-        for step, call, _ in self._provenance.mentions(value, before=before) if is_known else ():
+        for step, call, _ in self._view.mentions(value) if is_known else ():
             if call.tool == source.tool:
-                told = about(self._provenance, step, call.arguments, value)
+                told = about(self._view, step, call.arguments, value)
                 if told is None or self._likelihood(source, {"": told}):
                     continue
-                places = self._provenance.places(step)
+                places = self._view.places(step)
                 others = [places.fields(each) for each in range(len(places.records))]
                 telling = [
                     word
@@ -321,12 +310,12 @@ class Naming:
         return False
 
 
-def about(provenance: Provenance, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
+def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
     """What a result tells of a thing that its tool was asked about, folded; None where it tells nothing of it."""
     named = fold(str(value))
-    places = provenance.places(step)
-    for number in range(len(places.records)):
-        if named in (fields := places.fields(number)):
+    records = view.records(step)
+    for fields in records:
+        if named in fields:
             return fields[named]
     given = given_words(arguments)
-    return fold(provenance.text(step)) if given == [named] and not places.records else None
+    return fold(view.text(step)) if given == [named] and not records else None

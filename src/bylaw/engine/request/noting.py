@@ -1,14 +1,17 @@
-"""Where a value may come from for a text that the user handed over to, by the words of that text alone."""
+"""A text that the user handed over to, by its words alone: what it means, and of which of its items a call is."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-from bylaw.engine.request.allowance import fetches
-from bylaw.engine.request.values import DAY, given_words, telling
-from bylaw.facts.provenance import Provenance, Traced
-from bylaw.policy.tool import Tool
+from bylaw.engine.request.allowance import fetches, kinds_of
+from bylaw.engine.request.values import DAY, ends_of, given_words, parts_of, telling
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import Traced, plain_link
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import is_prose
+from bylaw.text.identifier import identifiers, is_prose
+from bylaw.text.spelling import spell
+from bylaw.trace.event import Call
 
 _SHORT = 80
 
@@ -16,9 +19,9 @@ _SHORT = 80
 class Noting:
     """Holds what results show against a text that the user handed over to."""
 
-    def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], text: str) -> None:
+    def __init__(self, view: View, text: str) -> None:
         """`text` is folded."""
-        self._provenance, self._tools, self._text = provenance, tools, text
+        self._view, self._text = view, text
 
     def means(self, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether the text means a value that stands somewhere."""
@@ -29,9 +32,8 @@ class Noting:
     def _is_noted(self, sight: Traced, *, is_known: bool) -> bool:
         """Whether the text speaks of a record; or of none of those beside it, where one
         that the system knows will do."""
-        assert sight.step is not None
         said = telling(self._text)
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         records = places.records
         if not records and sight.is_whole:
             # Of a list the text means the members that it names, where it names any.
@@ -52,13 +54,12 @@ class Noting:
 
     def _is_posted(self, kind: str, sight: Traced) -> bool:
         """Whether a link or an address stands in the place that the text names."""
-        is_page = kind == "link" and fetches(self._tools[sight.tool])
+        is_page = kind == "link" and fetches(self._view.tools[sight.tool])
         return kind in ("link", "address") and not is_page and self._is_named(sight)
 
     def _is_named(self, sight: Traced) -> bool:
         """Whether the text names what stands beside a value, or was asked for, and of no record beside it more."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         given = {*given_words(sight.arguments)}
 
         def noted(number: int) -> int:
@@ -66,3 +67,47 @@ class Noting:
             return sum(occurs(value, self._text) >= 0 for value in beside | given if not value.isdigit())
 
         return noted(sight.number) >= max(1, *(noted(each) for each in range(len(places.records))))
+
+
+_ITEM = re.compile(r"^\s*[-*\u2022]\s+|(?:^|(?<=\s))\d{1,2}[.)]\s+", re.MULTILINE)
+
+_ONE_ITEM = 2
+"""What stands before the first item, and that item."""
+
+
+def is_of_one_item(call: Call, text: str, view: View) -> bool:
+    """Whether one item of a list has all that a call is given, as far as any has it: names and addresses, days, and
+    things that are looked up by what an item calls them. Who is to be told something is not who is to be let in."""
+    items = [fold(item) for item in _ITEM.split(text)]
+    if len(items) <= _ONE_ITEM:
+        return True
+    kinds = kinds_of(view.tools[call.tool])
+    held = [
+        _items_with(value, kinds.get(name, "name"), items, view)
+        for name, given in call.arguments.items()
+        if kinds.get(name) in ("name", "address", "link", "moment")
+        for value in parts_of(given)
+    ]
+    return any(all(not each or number in each for each in held) for number in range(len(items)))
+
+
+def _items_with(value: str | float, kind: str, items: Sequence[str], view: View) -> set[int]:
+    """The items of a list that hold a value, or else speak of the record that shows it."""
+    day = DAY.match(str(value)) if kind == "moment" else None
+    spelling = spell(day[0]) if day else None
+    if spelling is not None:
+        return {number for number, item in enumerate(items) if spelling.said_in(" \n ".join((item, *ends_of(item))))}
+    bare = fold(str(plain_link(value)))
+    if held := {number for number, item in enumerate(items) if occurs(bare, item) >= 0}:
+        return held
+    beside = [
+        each
+        for sight in view.sights(plain_link(value))
+        if sight.source == "record"
+        for each in view.around(sight).beside_number(sight.number).values()
+        if not is_prose(each) and not identifiers(each) and not DAY.match(each)
+    ]
+    told = telling(" ".join(beside))
+    shared = {number: len(told & telling(item)) for number, item in enumerate(items)}
+    most = max(shared.values())
+    return {number for number, count in shared.items() if most and count == most}

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from bylaw.engine.request.allowance import Source, Span
-from bylaw.engine.request.bearing import WHOLLY, folded, likely_words, names
-from bylaw.engine.request.stems import telling_stems
+from bylaw.engine.request.bearing import WHOLLY, likely_words, names, telling_stems
 from bylaw.engine.request.values import given_words
-from bylaw.facts.provenance import Provenance, Traced, plain_link
+from bylaw.engine.request.view import View, step_of
+from bylaw.facts.provenance import Traced, plain_link
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.spelling import spell
@@ -22,14 +22,13 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 class Passages:
     """Holds the pieces of the texts that results show against the names that the user gave."""
 
-    def __init__(self, provenance: Provenance, request: str) -> None:
-        self._provenance, self._request = provenance, request
+    def __init__(self, view: View) -> None:
+        self._view = view
 
     def is_in_a_row(self, sight: Traced, value: str, codes: Sequence[str]) -> bool:
         """Whether a code stands in a line of a text that has no other and is no sentence."""
-        assert sight.step is not None
-        text = self._provenance.places(sight.step).written(sight.number, sight.field)
-        lines = (text or self._provenance.text(sight.step)).splitlines()
+        text = self._view.around(sight).written(sight.number, sight.field)
+        lines = (text or self._view.text(step_of(sight))).splitlines()
         rows = [line for line in lines if value in line and sum(code in line for code in codes) == 1]
         return bool(rows) and not any(is_prose(fold(line)) for line in rows)
 
@@ -64,21 +63,18 @@ class Passages:
         """The pieces of the text that a value stands in, folded, each with how many names of its source it bears; those
         aside that short fields of the record or the tool's arguments bear. With `said` none but the user's words; with
         `headed` what the first of several lines says, it says of the whole text."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         given = given_words(sight.arguments)
         short = [each for each in places.beside_number(sight.number).values() if not is_prose(each)]
-        text = places.written(sight.number, sight.field) or self._provenance.text(sight.step)
+        text = places.written(sight.number, sight.field) or self._view.text(step_of(sight))
         lines = [line for line in text.splitlines() if line.strip()]
         outer = (*short, *given, *(fold(line) for line in lines[: headed and len(lines) > _HEADED]))
         words = [
-            word
-            for word in folded(self._request, source.named)
-            if not any(names(word, each) >= WHOLLY for each in outer)
+            word for word in self._view.words(source.named) if not any(names(word, each) >= WHOLLY for each in outer)
         ]
         perhaps = [
             word
-            for word, _ in likely_words(self._request, source.perhaps, () if said else source.guessed)
+            for word, _ in likely_words(self._view.request, source.perhaps, () if said else source.guessed)
             if not any(names(word, each) >= WHOLLY for each in outer)
         ]
         pieces = [fold(each) for each in pieces_of(text)]
@@ -89,7 +85,7 @@ class Passages:
     ) -> bool:
         """Whether the sentence of running texts that holds a value has more words of a description than any other, or
         with `as_well` the line as many; or is the only one."""
-        told, spelling = telling_stems(" ".join(folded(self._request, tuple(spans)))), spell(plain_link(value))
+        told, spelling = telling_stems(" ".join(self._view.words(spans))), spell(plain_link(value))
         mine = others = 0
         parts = [line for text in texts for line in text.splitlines() if line.strip()] if as_well else []
         pieces = [fold(piece) for piece in parts or (piece for text in texts for piece in pieces_of(text))]
@@ -103,7 +99,7 @@ class Passages:
 
     def lines(self, step: int, value: str) -> str:
         """The lines of a text in which a value stands, folded."""
-        lines = (fold(line) for line in self._provenance.text(step).splitlines())
+        lines = (fold(line) for line in self._view.text(step).splitlines())
         return " \n ".join(line for line in lines if occurs(value, line) >= 0)
 
 

@@ -1,14 +1,14 @@
 """From where a value may be taken: a place that the user named, or a field that its tool vouches for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bylaw.engine.request.allowance import Slot, Source, fetches
 from bylaw.engine.request.choosing import fitting
 from bylaw.engine.request.composing import is_code
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.noting import Noting
-from bylaw.facts.provenance import Provenance, Traced, plain_link
-from bylaw.policy.tool import Tool
+from bylaw.engine.request.view import View, step_of
+from bylaw.facts.provenance import Traced, plain_link
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold
 from bylaw.text.identifier import identifiers
@@ -17,24 +17,14 @@ from bylaw.text.identifier import identifiers
 class Placing:
     """Holds values to the places that they may come from."""
 
-    def __init__(
-        self,
-        provenance: Provenance,
-        tools: Mapping[str, Tool],
-        naming: Naming,
-        before: int,
-        *,
-        judges: bool,
-        note: Noting | None,
-    ) -> None:
+    def __init__(self, view: View, naming: Naming, *, judges: bool, note: Noting | None) -> None:
         """`judges` where it is left to the agent which of the things that fit is meant by words only a reader can hold
         against them; `note` is a text that the user handed over to and no model read."""
-        self._provenance, self._tools, self._naming, self._before = provenance, tools, naming, before
-        self._judges, self._note = judges, note
+        self._view, self._naming, self._judges, self._note = view, naming, judges, note
 
     def sights(self, value: str | float) -> Iterator[Traced]:
         """The places where results show a value."""
-        return self._provenance.sights(plain_link(value), before=self._before)
+        return self._view.sights(plain_link(value))
 
     def is_usable(self, slot: Slot, kind: str, value: str | float, sight: Traced) -> bool:
         """Whether a value may be taken from where it stands."""
@@ -66,7 +56,7 @@ class Placing:
         """Whether a value stands in the field that it should be, where its record has one of that name."""
         if not slot.field or sight.step is None or sight.number < 0:
             return True
-        fields = self._provenance.places(sight.step).fields(sight.number)
+        fields = self._view.around(sight).fields(sight.number)
         best = fitting(slot.field, fields)
         return not best or fold(sight.field) in best
 
@@ -82,11 +72,10 @@ class Placing:
             return True
         if "id" in words_of(slot.name):
             return False
-        assert sight.step is not None
         if not is_code(str(value)) and any(each.source == "record" for each in self.sights(value)):
             # `covers-2026` is a channel that the system knows, and no account.
             return True
-        codes = [each for each in identifiers(self._provenance.text(sight.step)) if is_code(each)]
+        codes = [each for each in identifiers(self._view.text(step_of(sight))) if is_code(each)]
         return (
             not identifiers(str(value))
             or codes == [str(value)]
@@ -96,7 +85,7 @@ class Placing:
 
     def _is_pointed(self, kind: str, sight: Traced) -> bool:
         """Whether content counts: it stands in a place that the user named; alone, but for links and addresses."""
-        if kind == "link" and (tool := self._tools.get(sight.tool)) is not None and fetches(tool):
+        if kind == "link" and (tool := self._view.tools.get(sight.tool)) is not None and fetches(tool):
             # A page that was fetched may not send the agent to another.
             return False
         return bool(sight.pointed) and (sight.is_whole or kind in ("link", "address"))
@@ -104,8 +93,6 @@ class Placing:
     def is_the_users_own(self, value: str | float) -> bool:
         """Whether an address is the user's: it stands in every record that the system shows of the user's things."""
         return any(
-            sight.source == "record"
-            and sight.step is not None
-            and self._provenance.places(sight.step).in_every_record(str(value), sight.field)
+            sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self.sights(value)
         )

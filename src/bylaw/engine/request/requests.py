@@ -7,12 +7,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.request.allowance import Allowance, ReadRequest
+from bylaw.engine.request.allowance import Allowance, ReadRequest, told
 from bylaw.engine.request.keeping import Delegating, Keeping
-from bylaw.engine.request.meaning import Meaning, ReadsMeaning
+from bylaw.engine.request.meaning import ReadsMeaning, settle
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.spending import Writes, is_spent
-from bylaw.engine.request.telling import told
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
@@ -46,8 +45,7 @@ class Requests:
         self._read = read
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
-        meant = read.meant if isinstance(read, ReadsMeaning) else None
-        self._meaning = Meaning(ledger.schema.tools, self._provenance, meant) if meant is not None else None
+        self._meant = read.meant if isinstance(read, ReadsMeaning) else None
         self.granted: list[Granted] = list(known)
         """What a model said, in the order it was asked."""
         self._allowances = {each.messages: each.allowance for each in self.granted if not each.text}
@@ -142,8 +140,8 @@ class Requests:
             against, held = self._keeping.weigh(
                 at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
             )
-            if held is not None and self._meaning is not None and allowance.by == "model":
-                against = self._meaning.settle(at.call, held, before)
+            if held is not None and self._meant is not None and allowance.by == "model":
+                against = settle(at.call, held, self._meant)
             if not against and self._is_spent(at, allowance, text):
                 against = [Objection("done")]
             found = self._found[at.step] = tuple(against)

@@ -6,9 +6,9 @@ from bylaw.engine.request.allowance import Deed, Slot
 from bylaw.engine.request.bearing import is_weekday
 from bylaw.engine.request.by_words import said_amounts
 from bylaw.engine.request.choosing import is_beyond
-from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.values import CLOCK, DAY, ends_of, number_of, says_a_day
-from bylaw.facts.provenance import Provenance, plain_link
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import plain_link
 from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.folding import fold, occurs
@@ -22,28 +22,17 @@ _SUMS = frozenset(("amount", "sum", "price", "total", "fee"))
 class Saying:
     """Holds values to what the user said."""
 
-    def __init__(
-        self,
-        provenance: Provenance,
-        naming: Naming,
-        request: str,
-        before: int,
-        *,
-        text: str = "",
-        quoted: str = "",
-        meant: str | None = None,
-    ) -> None:
+    def __init__(self, view: View, *, text: str, quoted: str, meant: str | None) -> None:
         """`text` is one that the user handed over to, whose words count as the user's, and `quoted` one that a model
         read: what the agent writes may be taken from it, and values only as the model says. `meant` are the folded
         words of the request that values may be taken from; all, where it is None."""
-        self._provenance, self._naming, self._request, self._before = provenance, naming, request, before
-        self._text, self._quoted, self._meant = text, fold(quoted), meant
+        self._view, self._text, self._quoted, self._meant = view, text, fold(quoted), meant
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether a value is what the words say that fix it."""
         if slot.value is not None and kind in ("flag", "moment", "number") and _is_same(slot.value, value):
             return True
-        quotes = [*self._naming.words(slot.said)]
+        quotes = [*self._view.words(slot.said)]
         if kind == "moment" and len(quotes) > 1:
             # "The 10th to the 13th of June": a day in pieces.
             quotes += [
@@ -74,14 +63,11 @@ class Saying:
         is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
         parts = [words for words in quotes if len(words) > 2 and occurs(words, bare) >= 0] if is_name else []
         # Where something is called by just these words, nothing else is.
-        return any(
-            kind == "text" or not any(each.is_whole for each in self._provenance.sights(words, before=self._before))
-            for words in parts
-        )
+        return any(kind == "text" or not any(each.is_whole for each in self._view.sights(words)) for words in parts)
 
     def is_user_word(self, value: str | float) -> bool:
         """Whether the user said a value, or a text that the user handed over to."""
-        if self._provenance.is_said(value, before=self._before):
+        if self._view.is_said(value):
             return self._is_meant(value)
         spelling = spell(value) if self._text else None
         return spelling is not None and spelling.said_in(self._text)
@@ -92,7 +78,7 @@ class Saying:
         spelling = None if self._meant is None else spell(plain_link(value))
         if spelling is None or self._meant is None:
             return True
-        return spelling.said_in(self._meant) or not spelling.said_in(fold(self._request))
+        return spelling.said_in(self._meant) or not spelling.said_in(fold(self._view.request))
 
     def is_quoted(self, words: str) -> bool:
         """The same of words that the agent writes, which may be taken from a text that a model read."""
@@ -102,10 +88,10 @@ class Saying:
     def object_to_amount(self, deed: Deed, slot: Slot, value: str | float) -> bool:
         """Without a model, whether an amount may be another than the user means: it was not said for it, and if it had
         to be worked out, it is more than all that was said or shown."""
-        said, number = said_amounts(self._request, deed.asked, slot.name), number_of(value)
+        said, number = said_amounts(self._view.request, deed.asked, slot.name), number_of(value)
         if number is None or number in said.all:
             return number is None
-        shown = (each for each in self._provenance.numbers(before=self._before) if each not in said.numbers)
+        shown = (each for each in self._view.numbers() if each not in said.numbers)
         return said.asked or number > max((*said.all, *shown), default=0)
 
     def is_amount(self, slot: Slot, kind: str) -> bool:
@@ -120,7 +106,7 @@ class Saying:
             told = CLOCK.search(value)
             return told is not None and told[0] != meant[0]
         clock = CLOCK.search(value) if kind == "moment" and not slot.limits else None
-        said = times(" ".join(self._naming.words(slot.said))) if clock else ()
+        said = times(" ".join(self._view.words(slot.said))) if clock else ()
         return clock is not None and bool(said) and (int(clock[1]), int(clock[2])) not in said
 
 

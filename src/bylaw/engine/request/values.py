@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from bylaw.engine.request.stems import telling_stems
+from bylaw.engine.request.bearing import telling_stems
 from bylaw.facts.provenance import plain_link
 from bylaw.text.day import days, times
 from bylaw.text.folding import fold, occurs

@@ -1,55 +1,108 @@
-"""When something is that a call sets up: the day and the time, for how long, and whether anything else is on then."""
+"""Amounts and moments: whether they are said, shown where the user said, or worked out from what is."""
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from bylaw.engine.request.allowance import Slot, Source, kinds_of
 from bylaw.engine.request.choosing import Choosing
 from bylaw.engine.request.naming import Naming
+from bylaw.engine.request.objection import Why
 from bylaw.engine.request.passages import pieces_of
 from bylaw.engine.request.placing import Placing
 from bylaw.engine.request.saying import Saying
-from bylaw.engine.request.values import CLOCK, DAY, ends_of, given_words, is_past, says_a_day
-from bylaw.facts.provenance import Provenance, Traced
+from bylaw.engine.request.values import CLOCK, DAY, NUMBER, ends_of, given_words, is_past, says_a_day
+from bylaw.engine.request.view import View
+from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 from bylaw.text.day import times
 from bylaw.text.folding import fold
 from bylaw.text.spelling import spell
 
+_CENT = 0.005
+_ROUNDED = 0.01
+
+
+class Amounts:
+    """Holds amounts to what the user said and results show."""
+
+    def __init__(self, view: View, naming: Naming, placing: Placing) -> None:
+        self._view, self._naming, self._placing = view, naming, placing
+
+    def objection(self, slot: Slot, number: float, *, is_one: bool, text: str) -> Why | None:
+        """Why an amount is not one that the user asked for; None where it is, or nothing tells: one that nobody said
+        must at least not be more than all that was said or shown, together.
+
+        `is_one` where the deed is done once; `text` is one that the user handed over to, folded.
+        """
+        named = [source for source in slot.sources if source.is_described] if slot.fill == "found" else []
+        if slot.factor or slot.plus:
+            return None if self._is_share(number, slot) else "not_found"
+        if named:
+            sights = [*self._view.sights(number)]
+            if any(self._placing.is_named(slot, source, sight, number) for source in named for sight in sights):
+                return None
+            # What a record says is the thing itself; only a running text tells by how much something changes.
+            texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
+            told = " \n ".join(texts).strip()
+            return None if told and self._follows(number, told) else "not_found"
+        if slot.fill == "free" and is_one and self._is_shown_as_it_is(slot, number):
+            return "as_shown"
+        if text and not self._follows(number, text):
+            return "not_said"
+        known = self._view.numbers()
+        return "too_much" if known and number > 2 * max(known) else None
+
+    def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
+        """Whether an amount that has to be worked out is one that a source shows."""
+        sources = [source.as_named() for source in slot.sources if source.is_described]
+        sights = [*self._view.sights(number)]
+        return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
+
+    def _is_share(self, number: float, slot: Slot) -> bool:
+        """Whether an amount is the share that the user said of one that a source shows."""
+        for base in self._view.numbers():
+            if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
+                sights = [*self._view.sights(base)]
+                if not slot.sources or any(
+                    self._naming.is_of(source, sight, base) for source in slot.sources for sight in sights
+                ):
+                    return True
+        return False
+
+    def _follows(self, number: float, text: str) -> bool:
+        """Whether an amount follows from a text: one that was shown is raised or lowered by what stands there, in
+        figures or in percent. A text without figures says nothing of it."""
+        told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
+        shown = self._view.numbers()
+        changes = (
+            (base, sign * by) for base in shown for each in told for by in (each, base * each / 100) for sign in (1, -1)
+        )
+        return not told or any(abs(base + by - number) < _CENT for base, by in changes)
+
 
 class Moments:
     """Holds days and times to what the user said and results show."""
 
-    def __init__(
-        self,
-        provenance: Provenance,
-        naming: Naming,
-        placing: Placing,
-        saying: Saying,
-        choosing: Choosing,
-        request: str,
-        text: str,
-    ) -> None:
+    def __init__(self, view: View, naming: Naming, placing: Placing, saying: Saying, text: str) -> None:
         """`text` is one that the user handed over to, folded."""
-        self._provenance, self._naming, self._placing = provenance, naming, placing
-        self._saying, self._choosing, self._request, self._text = saying, choosing, request, text
+        self._view, self._naming, self._placing, self._saying, self._text = view, naming, placing, saying, text
 
-    def objection(self, slot: Slot, value: str | float) -> Literal["not_said", "not_found"] | None:
+    def objection(self, slot: Slot, value: str | float) -> Why | None:
         """Why a day is not one that the user asked for: it is said or shown, where the user said one; and of texts,
         only those count that the user named."""
         day = DAY.match(str(value))
         if day is None or self._saying.is_user_word(day[0]):
             return None
         spelling = spell(day[0])
-        if spelling is not None and any(spelling.said_in(ends) for ends in ends_of(fold(self._request))):
+        if spelling is not None and any(spelling.said_in(ends) for ends in ends_of(fold(self._view.request))):
             return None
         sights = [*self._placing.sights(day[0])]
         if not sights:
             if self._text:
                 return "not_said" if is_past(day[0], self._text) else None
-            is_open = slot.fill == "free" or not says_a_day(self._request)
+            is_open = slot.fill == "free" or not says_a_day(self._view.request)
             return None if is_open else "not_said"
         named = [source for source in slot.sources if source.is_described]
         if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
@@ -71,12 +124,12 @@ class Moments:
         fits = [sight for sight, told in shown if clock is None or _is_at(clock, value[:10], told)]
         if slot.choice is None:
             return bool(fits) or not shown
-        return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
+        choosing = Choosing(self._view, self._naming)
+        return any(choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
         """What the field says that a value stands in, as it was written."""
-        assert sight.step is not None
-        places = self._provenance.places(sight.step)
+        places = self._view.around(sight)
         written = places.written(sight.number, sight.field)
         return written or places.fields(sight.number).get(fold(sight.field), "")
 
@@ -95,15 +148,15 @@ def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
 class Lasting:
     """The time from the first to the last moment that a call is given."""
 
-    def __init__(self, provenance: Provenance, tool: Tool, arguments: Mapping[str, Any], before: int) -> None:
-        self._provenance, self._before = provenance, before
+    def __init__(self, view: View, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        self._view = view
         kinds = kinds_of(tool)
         given = (moment(str(each)) for name, each in arguments.items() if kinds.get(name) == "moment")
         self._moments = sorted(each for each in given if each is not None)
         names = (each for name, part in arguments.items() if kinds.get(name) == "name" for each in given_words(part))
         self._named = {*names}
 
-    def objection(self, slot: Slot) -> Literal["not_said", "taken"] | None:
+    def objection(self, slot: Slot) -> Why | None:
         """Why the time is not one that the user asked for; None where it is, or nothing tells."""
         if len(self._moments) < 2:
             return None
@@ -118,10 +171,8 @@ class Lasting:
         """When the things are that the sources show, but for the one that the call changes."""
         tools = {source.tool for source in slot.sources}
         found: list[tuple[datetime, datetime]] = []
-        for step, call, _ in self._provenance.results(before=self._before):
-            places = self._provenance.places(step)
-            for number in range(len(places.records)) if call.tool in tools else ():
-                fields = places.fields(number)
+        for step, call, _ in self._view.results():
+            for fields in self._view.records(step) if call.tool in tools else ():
                 moments = sorted(each for told in fields.values() if (each := moment(told)) is not None)
                 if len(moments) > 1 and not self._named & {*fields.values()}:
                     found.append((moments[0], moments[-1]))
