@@ -19,8 +19,8 @@ from align_practice import deed, differs, thought_of
 from msgspec import Struct
 
 from bylaw.align.episode import Episode
+from bylaw.align.evaluation import judged_writes
 from bylaw.align.grader import Gold, Grader
-from bylaw.align.near_miss import judged_writes
 from bylaw.align.output import Output, read_output
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import TOP, fault

@@ -13,14 +13,13 @@ from align_changes import held_out_overrides
 from align_logs import LOGS, Model, lines
 from align_questions import held_out_questions, learned_policies
 
+from bylaw.align.agents import Script, Scripted
 from bylaw.align.episode import Outcome
+from bylaw.align.evaluation import world_of
 from bylaw.align.matcher import Matcher
-from bylaw.align.near_miss import world_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
-from bylaw.align.scene import Task
-from bylaw.align.scripted import Script, Scripted
-from bylaw.align.tasks import load_tasks
+from bylaw.align.tasks import Task, load_tasks
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict
 from bylaw.trace.event import Call

@@ -13,7 +13,7 @@ import pytest
 
 from bylaw.align.adapters import ForSwift, for_trl, for_verifiers, for_verl, output_of
 from bylaw.align.grader import Grader
-from bylaw.align.history import events_of
+from bylaw.align.output import events_of
 from bylaw.align.reward import Switches
 from bylaw.trace import Call, Result
 from tests.engine import clinic

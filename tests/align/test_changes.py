@@ -13,8 +13,8 @@ from align_changes import (
 )
 
 from bylaw.align.dataset import SHAPES
+from bylaw.align.evaluation import world_of
 from bylaw.align.gold import play_careful
-from bylaw.align.near_miss import world_of
 from bylaw.align.output import read_output
 from bylaw.engine.session import Session
 from bylaw.packs.clinic.simulator.truth import POLICIES

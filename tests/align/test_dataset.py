@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from bylaw.align.builder import build_from_logs, write_sets
-from bylaw.align.card import Source
 from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, read_rows, turn_rows
 from bylaw.align.episode import Episode
-from bylaw.align.filters import hallucinated
 from bylaw.align.gold import gold
 from bylaw.align.lesson import LessonSeries
+from bylaw.align.manifest import Source
 from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
 from bylaw.align.planted import Faults, distort, plant
 from bylaw.align.prompt import pack_named
+from bylaw.align.standing import hallucinated
 from bylaw.cli.app import app
 from bylaw.errors import BylawError, UsageError
 from bylaw.packs.clinic.tasks import scenarios
@@ -202,7 +202,7 @@ def test_a_distorted_policy_says_something_else() -> None:
 
 def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    from bylaw.align.parquet import write_parquet
+    from bylaw.align.dataset import write_parquet
 
     write_sets("clinic", tmp_path, talks[2:4], talks[:2], turns=5, seed=0, source=Source("", "", {}))
     for file in write_parquet(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.near_miss import audit_writes
+from bylaw.align.evaluation import audit_writes
 from bylaw.align.output import write_call
 from bylaw.align.tasks import load_tasks
 from bylaw.errors import UsageError

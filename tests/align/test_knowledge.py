@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.agents import leanings
+from bylaw.align.agents import Scripted, leanings
 from bylaw.align.gold import gold
 from bylaw.align.knowledge import (
     Situation,
@@ -18,7 +18,6 @@ from bylaw.align.knowledge import (
 )
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import Model
-from bylaw.align.scripted import Scripted
 from bylaw.errors import UsageError
 from bylaw.packs.clinic.simulator.tables import Key, known, tables
 from bylaw.packs.clinic.simulator.truth import POLICIES

@@ -7,9 +7,9 @@ import pytest
 from align_marks import Mark, Marks, advantages, is_telling, mark, named_nowhere
 from align_practice import written
 
+from bylaw.align.agents import comply, refuse
 from bylaw.align.episode import Episode
 from bylaw.align.output import read_output, write_call
-from bylaw.align.scripted import comply, refuse
 from bylaw.align.tasks import load_tasks
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from align_practice import hasty, without_look_up
 
+from bylaw.align.agents import comply
 from bylaw.align.episode import Episode
-from bylaw.align.near_miss import audit_writes
+from bylaw.align.evaluation import audit_writes
 from bylaw.align.output import read_output, write_call
-from bylaw.align.scripted import comply
 from bylaw.align.tasks import load_tasks
 from bylaw.align.training.dialect import IGNORED, Dialect
 from bylaw.packs.clinic.simulator.desk import WRITES

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.recall import Recall, recall
+from bylaw.align.evaluation import Recall, recall
 from bylaw.packs.clinic.tasks import scenarios
 from bylaw.trace.event import Call, Event, Message, Result
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bylaw.align.agents import Scripted, comply
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.near_miss import audit_writes
+from bylaw.align.evaluation import audit_writes
 from bylaw.align.rollout import Agent, play
-from bylaw.align.scripted import Scripted, comply
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.align.tasks import load_tasks
 from bylaw.packs.clinic.tasks import Scenario

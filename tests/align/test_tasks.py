@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bylaw.align.agents import Script, Scripted
 from bylaw.align.rollout import play
-from bylaw.align.scripted import Script, Scripted
 from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.tasks import Scenario, scenarios

@@ -8,8 +8,7 @@ import pytest
 
 from bylaw.align.bearing import Bearing
 from bylaw.align.check import check
-from bylaw.align.grader import Gold, Grader
-from bylaw.align.judge import ModelJudge
+from bylaw.align.grader import Gold, Grader, ModelJudge
 from bylaw.align.matcher import Matcher
 from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request

@@ -8,9 +8,8 @@ from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_for_code, told_things
 from bylaw.compile.desk import Desk
-from bylaw.compile.identity import asks_who_it_is
 from bylaw.compile.inputs import tried
-from bylaw.compile.things import Things, describe
+from bylaw.compile.things import Things, asks_who_it_is, describe
 from bylaw.policy.document import Document
 from bylaw.policy.statement import Policy
 

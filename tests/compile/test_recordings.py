@@ -178,7 +178,7 @@ def _requests(folder: Path) -> list[Request]:
 
 def _named(instructions: str) -> str:
     """Which prompt asked, for those that want plain text."""
-    from bylaw.compile.prompt import render
+    from bylaw.compile.desk import render
 
     for name in ("things", "cases", "guards", "rules", "rule_cases", "refine"):
         blank = dict.fromkeys(("tools", "others", "more", "general", "things", "policies", "policy", "rule", "now"), "")

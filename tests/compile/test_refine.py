@@ -15,8 +15,8 @@ from bylaw.compile.compact import compacted, count
 from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.compile.refine import refine
-from bylaw.compile.staging import place
 from bylaw.compile.update import MadeOf, read_work, records
+from bylaw.compile.writing import place
 from bylaw.llm import Request
 from bylaw.pack import Pack
 from bylaw.policy.yaml import read_yaml

@@ -13,8 +13,8 @@ from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.repeat import told_apart
 from bylaw.compile.section import sections
 from bylaw.compile.span import covered
-from bylaw.compile.staging import place
 from bylaw.compile.update import MadeOf, read_work, records
+from bylaw.compile.writing import place
 from bylaw.llm import Request
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document

@@ -11,9 +11,8 @@ import pytest
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.rejection import rejections
-from bylaw.compile.staging import place, recover, stage
 from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, with_words
-from bylaw.compile.writing import digests, merged, planned
+from bylaw.compile.writing import digests, merged, place, planned, recover, stage
 from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings
 from bylaw.pack.review import sides_of, standings

@@ -6,16 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from bylaw.align.card import Source, sets_in, write_card
 from bylaw.align.dataset import SHAPES, conversation_row, is_graded, parting_rows, turn_rows, write_rows
-from bylaw.align.filters import unfit
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.logged import Thoughts, acts, lessons_of
-from bylaw.align.manifest import write_manifest
+from bylaw.align.manifest import Source, sets_in, write_card, write_manifest
 from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
-from bylaw.align.standing import Auditor, FreshAudit
+from bylaw.align.standing import Auditor, FreshAudit, unfit
 from bylaw.align.tasks import load_tasks
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack

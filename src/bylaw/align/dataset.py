@@ -7,6 +7,7 @@ thoughts and no policy; `answers` has neither, to tell what the thoughts add; `r
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from bylaw.align.lesson import Lesson, LessonSeries, messages_of, written
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
+from bylaw.errors import UsageError
 
 SetName = Literal["stage1", "stage2", "answers"]
 Row = dict[str, Any]
@@ -125,3 +127,25 @@ def read_rows(path: Path) -> Iterator[Row]:
     with path.open("rb") as stream:
         for line in stream:
             yield msgspec.json.decode(line)
+
+
+NESTED = ("expected", "policies", "slots")
+"""Columns whose shape differs from row to row: JSON text in Parquet."""
+
+
+def write_parquet(out: Path) -> list[Path]:
+    """A Parquet file beside every set of a folder."""
+    try:
+        table: Any = import_module("pyarrow").Table
+        write: Any = import_module("pyarrow.parquet").write_table
+    except ModuleNotFoundError:
+        raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`, or leave out --parquet") from None
+    written: list[Path] = []
+    for file in sorted(out.glob("*.jsonl")):
+        rows = [
+            {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
+            for row in read_rows(file)
+        ]
+        write(table.from_pylist(rows), file.with_suffix(".parquet"))
+        written.append(file.with_suffix(".parquet"))
+    return written

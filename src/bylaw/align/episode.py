@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bylaw.align.output import read_output
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_lines, tool_schemas
-from bylaw.align.scene import Ending, Task
+from bylaw.align.tasks import Ending, Task
 from bylaw.trace.event import Call, Event, Message, Result
 
 ChatMessage = dict[str, Any]

@@ -1,14 +1,32 @@
-"""pass@1 of an agent on tasks, the words it took, and what the audit says of its writes."""
+"""The three measurements of an agent: playing tasks, answering questions, following a changed policy.
 
-from collections.abc import Sequence
+Of tasks: pass@1, the words it took, the policies that its thoughts state, and what the audit says of its writes, over
+the very records that they were made in.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 from msgspec import Struct
 
+from bylaw.align.agents import leanings
 from bylaw.align.bootstrap import Interval, interval
 from bylaw.align.episode import Outcome
-from bylaw.align.near_miss import Writes, audit_writes
-from bylaw.align.recall import recall
-from bylaw.align.scene import Task
+from bylaw.align.knowledge import Known, examine, prompt, questions
+from bylaw.align.matcher import Matcher
+from bylaw.align.override import Obedience, load_overrides, obedience, play_overrides
+from bylaw.align.prompt import PolicyPlace, pack_named
+from bylaw.align.rollout import Agent, play
+from bylaw.align.stem import values_in
+from bylaw.align.tasks import Task, load_tasks
+from bylaw.engine.session import Session
+from bylaw.engine.verdict import Verdict
+from bylaw.facts.entity import ABSENT, Key, NoValue
+from bylaw.facts.value import key_of
+from bylaw.facts.world import Snapshot, WorldRecord
+from bylaw.pack import Pack
+from bylaw.trace.event import Call, Message, Result
 
 
 class Score(Struct, frozen=True):
@@ -127,3 +145,112 @@ def clusters(*runs: Sequence[Score]) -> dict[str, list[float]]:
 def mean(values: Sequence[float]) -> float:
     """The mean; 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
+
+
+class Recall(Struct, frozen=True):
+    """Statements of policies in thoughts."""
+
+    recalled: int = 0
+    made_up: int = 0
+
+
+@cache
+def matcher(pack: str) -> Matcher:
+    return Matcher(pack_named(pack))
+
+
+def recall(pack: str, outcome: Outcome) -> Recall:
+    """What the thoughts of an episode state. Values that the user or a tool gave may be facts of the case."""
+    if not outcome.thoughts:
+        return Recall()
+    shown: set[tuple[str, str]] = set()
+    for event in outcome.events:
+        match event:
+            case Message("user", text) | Result(_, text):
+                shown |= {value.key for value in values_in(str(text))}
+            case _:  # what the agent says itself shows nothing
+                pass
+    found = [matcher(pack).mentions(thought, shown) for thought in outcome.thoughts]
+    return Recall(sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found))
+
+
+class Writes(Struct, frozen=True):
+    """Writes by verdict, by the pack's own criterion."""
+
+    writes: int = 0
+    near_misses: int = 0
+    violations: int = 0
+
+
+def audit_writes(task: Task, outcome: Outcome) -> Writes:
+    """The verdicts on the writes of one episode, those that a shield stopped left out."""
+    verdicts = [verdict for _, verdict in judged_writes(task, outcome)]
+    return Writes(len(verdicts), verdicts.count("near_miss"), verdicts.count("violation"))
+
+
+def judged_writes(task: Task, outcome: Outcome) -> list[tuple[Call, Verdict]]:
+    """Every write of one episode that ran, with its verdict."""
+    pack = pack_named(task.pack)
+    session = Session(pack, world=world_of(pack, task.rows))
+    made: list[Call] = []
+    for event in outcome.events:
+        if isinstance(event, Call) and not event.refused and pack.schema.tools[event.tool].effect == "write":
+            session.judge(event)
+            made.append(event)
+        session.observe(event)
+    verdicts: list[Verdict] = [
+        verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()
+    ]
+    return list(zip(made, verdicts, strict=True))
+
+
+def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
+    """The records of a task as a world that moves with the writes."""
+    found: dict[tuple[str, Key], WorldRecord] = {}
+    for name, records in rows.items():
+        entity = pack.schema.entities[name]
+        for record in records:
+            found[name, key_of([record[part] for part in entity.key])] = record
+
+    def read(entity: str, key: Key) -> WorldRecord | NoValue:
+        return found.get((entity, key), ABSENT)
+
+    return Snapshot(pack.schema, read)
+
+
+Watch = Callable[[int, int], None]
+Line = dict[str, Any]
+
+
+def perform(
+    agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
+) -> tuple[list[Score], Evaluation]:
+    """pass@1 on a part of a pack's tasks, task by task and as a whole."""
+    tasks = load_tasks(part, pack)[:limit]
+    outcomes = play(tasks, agent, policy=policy, watch=watch)
+    scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]
+    return scores, evaluate(tasks, scores)
+
+
+def know(agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None) -> tuple[list[Line], Known]:
+    """What an agent knows, question by question and as a whole."""
+    asked = questions(pack)[:limit]
+    found = leanings(agent, [prompt(pack, question.text, policy) for question in asked])
+    lines = [
+        {"policy": question.policy, "text": question.text, "answer": question.answer, "leaning": leaning}
+        for question, leaning in zip(asked, found, strict=True)
+    ]
+    return lines, examine(asked, found)
+
+
+def obey(
+    agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
+) -> tuple[list[Line], Obedience]:
+    """Whether an agent follows a changed policy, task by task and as a whole."""
+    cases = load_overrides(pack)[:limit]
+    outcomes = play_overrides(cases, agent, policy=policy, watch=watch)
+    lines = [
+        {"task": case.task.id, "policy": case.policy, "new": case.new, "success": outcome.success}
+        for case, outcome in zip(cases, outcomes, strict=True)
+    ]
+    return lines, obedience(cases, outcomes)

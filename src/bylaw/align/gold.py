@@ -10,8 +10,8 @@ from bylaw.align.episode import Episode, Outcome
 from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
-from bylaw.align.scene import Task
 from bylaw.align.slot import Slot
+from bylaw.align.tasks import Task
 from bylaw.align.thought import Thought, think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack

@@ -1,20 +1,25 @@
-"""The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn."""
+"""The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn.
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+Replies are marked by their slots, or, as in the paper, by a model.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from bylaw.align.history import events_of, text_of
 from bylaw.align.matcher import Matcher
-from bylaw.align.output import Output, read_output
+from bylaw.align.output import Output, events_of, read_output, text_of
 from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.align.slot import Slot, f1
 from bylaw.align.stem import values_in
+from bylaw.align.written import request
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
 from bylaw.errors import UsageError
+from bylaw.llm import Chat, Request
+from bylaw.llm.chat import ChatError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call
 
@@ -144,3 +149,45 @@ def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
     """The values that users and tools gave."""
     texts = [text_of(message.get("content")) for message in prompt if message.get("role") in ("user", "tool")]
     return frozenset(value.key for text in texts for value in values_in(text))
+
+
+_Shape = TypeVar("_Shape")
+
+
+class Mark(Struct, frozen=True):
+    """A model's mark of a reply."""
+
+    analysis: str
+    mark: Annotated[float, Meta(ge=0, le=10)]
+
+
+class ModelJudge:
+    """Marks replies by asking a model; a `Judge` of the grader."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._known: dict[tuple[str, str], float] = {}
+
+    def __call__(self, due: str, given: str) -> float:
+        self.prepare([(due, given)])
+        return self._known[due, given]
+
+    def prepare(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Ask about many replies together; each is marked once, however often it comes."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        asked = [request("mark", Mark, {"due": due, "given": given}) for due, given in new]
+        self._known |= {pair: found.mark for pair, found in zip(new, _ask(self._chat, asked, Mark), strict=True)}
+
+
+def _ask(chat: Chat, asked: Sequence[Request], shape: type[_Shape]) -> list[_Shape]:
+    """The answers as data; one that cannot be read gives no reward."""
+    if not asked:
+        return []
+    found: list[_Shape] = []
+    for question, answer in zip(asked, chat.ask(asked), strict=True):
+        data = answer.read(shape)
+        if data is None:
+            why = answer.why or f"no {shape.__name__.lower()}: {answer.text[:80]}"
+            raise ChatError(f"the judge's answer cannot be read: {why}", place=question.key)
+        found.append(data)
+    return found

@@ -19,8 +19,8 @@ from bylaw.align.agents import told
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
-from bylaw.align.scene import Task as Played
 from bylaw.align.shielded import ShieldedEpisode
+from bylaw.align.tasks import Task as Played
 from bylaw.align.tasks import load_tasks
 
 Held = Literal["none", "agent", "live", "show"]

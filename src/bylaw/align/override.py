@@ -11,7 +11,7 @@ from bylaw.align.bootstrap import Interval, interval
 from bylaw.align.episode import Outcome
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.rollout import Agent, play
-from bylaw.align.scene import Task
+from bylaw.align.tasks import Task
 from bylaw.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from bylaw.align.episode import ChatMessage, Episode, Outcome
 from bylaw.align.prompt import PolicyPlace
-from bylaw.align.scene import Task
+from bylaw.align.tasks import Task
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
 """A model: for each conversation, what it writes next."""

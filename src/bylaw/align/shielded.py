@@ -8,7 +8,7 @@ from typing import Any
 
 from bylaw.align.episode import Episode, misfit
 from bylaw.align.prompt import PolicyPlace, pack_named
-from bylaw.align.scene import Task
+from bylaw.align.tasks import Task
 from bylaw.policy.posture import Postures, Resolve
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Result

@@ -1,6 +1,6 @@
 """`bylaw align thoughts`: a thought for every turn of recorded conversations, verified or written by a model."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,7 +10,6 @@ from bylaw.align.bearing import Bearing, next_write
 from bylaw.align.check import Checked, check
 from bylaw.align.logged import acts, place_of
 from bylaw.align.matcher import Matcher
-from bylaw.align.telling import conversation_text, policy_text
 from bylaw.align.thought import think
 from bylaw.align.written import ROUNDS, THRESHOLDS, Rubric, Turn, requests_for, write_thoughts
 from bylaw.errors import UsageError
@@ -18,7 +17,7 @@ from bylaw.llm.meter import estimate
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack
 from bylaw.trace import Trajectory
-from bylaw.trace.event import Event
+from bylaw.trace.event import Call, Event, Message, Result
 
 NO_WAY = "the call was not permitted on what was seen, or nobody had agreed to it"
 """Why a write has no verified thought."""
@@ -126,3 +125,36 @@ def _line(place: _Place, more: dict[str, object]) -> bytes:
         msgspec.json.encode({"turn": place.id, "purpose": found.purpose, "required": sorted(found.required), **more})
         + b"\n"
     )
+
+
+_LONGEST = 1500
+"""Characters of one result that are shown."""
+
+
+def conversation_text(events: Sequence[Event]) -> str:
+    """A conversation, a line an event."""
+    return "\n".join(event_text(event) for event in events) or "(nothing yet)"
+
+
+def event_text(event: Event) -> str:
+    """One event on a line."""
+    match event:
+        case Message():
+            return f"{'User' if event.by == 'user' else 'Assistant'}: {_shortened(event.text)}"
+        case Call():
+            return f"Assistant calls {event.tool} {msgspec.json.encode(event.arguments).decode()}"
+        case Result():
+            content = event.content if isinstance(event.content, str) else bytes(event.content).decode()
+            return f"Result: {_shortened(content) if event.captured else '(not recorded)'}"
+
+
+def policy_text(pack: Pack, *, whole: bool = False) -> str:
+    """The policy: the whole document, or each policy in a sentence."""
+    if whole and pack.document is not None:
+        return pack.document.text.strip()
+    return "\n".join(f"- {policy.definition}" for policy in pack.policies.values() if policy.kind != "knowledge")
+
+
+def _shortened(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LONGEST else plain[:_LONGEST] + " ..."

@@ -61,16 +61,14 @@ def compile_command(
     from bylaw.answering.embedder import open_embedder
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
-    from bylaw.compile.forecast import forecast
     from bylaw.compile.lesson import read_labels
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
     from bylaw.compile.rejection import rejections
-    from bylaw.compile.report import told_lines
-    from bylaw.compile.staging import faults_of, place, recover, stage
+    from bylaw.compile.report import forecast, told_lines
     from bylaw.compile.tools import read_tools, with_logs
     from bylaw.compile.update import MadeOf, read_made_of, read_work, records
-    from bylaw.compile.writing import digests
+    from bylaw.compile.writing import digests, faults_of, place, recover, stage
     from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
@@ -161,10 +159,9 @@ def _planned(
     out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None", earlier: "Work | None"
 ) -> "Plan":
     """What to write; words that nothing enforces a policy stay where they still fit."""
-    from bylaw.compile.staging import stage
     from bylaw.compile.things import entities_file
     from bylaw.compile.update import accepted_unenforced, with_words
-    from bylaw.compile.writing import planned
+    from bylaw.compile.writing import planned, stage
     from bylaw.pack.review import sides_of
     from bylaw.policy.folder import read_folder
 

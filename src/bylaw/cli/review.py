@@ -178,7 +178,7 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
 
 def _weighed(pack: Pack) -> str:
     """How right the rules are with their learned weights, in a line; empty where none were learned."""
-    from bylaw.compile.weights import told_weights
+    from bylaw.compile.lesson import told_weights
 
     has_record = (pack.root / WEIGHTS).is_file() and "learned" in own_record(pack.root, WEIGHTS)
     return told_weights(own_text(pack.root, WEIGHTS)) if has_record else ""

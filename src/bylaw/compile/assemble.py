@@ -10,17 +10,18 @@ from msgspec import to_builtins
 from bylaw.compile.check import Check, Question
 from bylaw.compile.compact import compacted, count
 from bylaw.compile.draft import Draft
-from bylaw.compile.flagged import flagged
-from bylaw.compile.identifier import slug
-from bylaw.compile.naming import named_apart
+from bylaw.compile.lesson import Weighed, learn_weights
+from bylaw.compile.naming import named_apart, slug
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading, named_in_pack
 from bylaw.compile.span import first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
-from bylaw.compile.weights import Weighed, learn_weights
+from bylaw.engine.finished import verdicts
+from bylaw.pack import Pack
 from bylaw.policy.document import Document
 from bylaw.policy.python import parse_python, text_of
 from bylaw.scan.written import packed
+from bylaw.trace import Trajectory
 
 _VERSION = "0.1.0"
 
@@ -198,3 +199,31 @@ def _part(draft: Draft, document: Document) -> str:
     if found and len(document.files) > 1:
         heading = PurePosixPath(document.file_at(found[0][0][0]).name).stem
     return slug(heading).replace("-", "_") or "policies"
+
+
+_SHOWN = 3
+_TOLD = ("violation", "near_miss", "inconclusive")
+
+
+def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
+    """By policy how often it speaks against a recorded act, and the first few: conversation, step and why."""
+    if not trajectories:
+        return {}
+    pack = Pack.from_files(files)
+    found: dict[str, dict[str, Any]] = {}
+
+    def note(policy: str, verdict: str, trajectory: Trajectory, step: int, why: str) -> None:
+        body = found.setdefault(policy, {}).setdefault(verdict, {"calls": 0, "first": []})
+        body["calls"] += 1
+        if len(body["first"]) < _SHOWN:
+            body["first"].append({"conversation": trajectory.id, "step": step, "why": why})
+
+    for trajectory in trajectories:
+        said = verdicts(pack, trajectory)
+        for call in said.calls:
+            for each in call.policies:
+                if each.determined in _TOLD:
+                    note(each.policy.id, each.determined, trajectory, call.made.step, each.because)
+        for finding in said.findings:
+            note(finding.rule.policy, "broken", trajectory, finding.step, finding.because)
+    return found

@@ -5,7 +5,8 @@ then asked at once, and the stages run again. So a stage is a pure function of i
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError
+from bylaw.llm.prompt import render as render_file
 
 Given = ParamSpec("Given")
 Item = TypeVar("Item")
@@ -142,3 +144,14 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
     text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
     talk = (*request.messages, ModelMessage("assistant", answer), ModelMessage("user", text))
     return replace(request, messages=talk)
+
+
+_FOLDER = Path(__file__).parent / "prompts"
+
+render = partial(render_file, _FOLDER)
+"""The request that a prompt makes with the values given."""
+
+
+def prompt_text(name: str) -> str:
+    """A part of a prompt that only some requests need."""
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from bylaw.compile.bench import Bench, Case, read_cases
-from bylaw.compile.identifier import function_name
+from bylaw.compile.naming import function_name
 from bylaw.llm.chat import unfenced
 from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy

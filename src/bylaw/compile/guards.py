@@ -14,14 +14,13 @@ from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.brief import PolicyBrief, brief_of
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
-from bylaw.compile.desk import FAULTY, Desk, Unanswered, grouped, stage
+from bylaw.compile.desk import FAULTY, Desk, Unanswered, grouped, render, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.generation import Written, one_function, read_given_cases, read_guards
-from bylaw.compile.identifier import function_name
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.mutant import mutation_score
+from bylaw.compile.naming import function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
-from bylaw.compile.prompt import render
 from bylaw.compile.referee import rule_on, ruled
 from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted

@@ -13,19 +13,16 @@ from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.desk import Desk
-from bylaw.compile.extract import Draft, Extraction, cover, extract
+from bylaw.compile.extract import Draft, Extraction, cover, extract, still_standing, under_old_names
 from bylaw.compile.guards import write_guards
-from bylaw.compile.identity import asks_who_it_is
-from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.lesson import Label
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
-from bylaw.compile.overlap import overlaps
 from bylaw.compile.refine import refine
-from bylaw.compile.related import related
+from bylaw.compile.related import overlaps, related
 from bylaw.compile.rules import write_rules
 from bylaw.compile.ruleset import Step
 from bylaw.compile.sort import Sorted, request_fields, sort
-from bylaw.compile.things import Things, describe
+from bylaw.compile.things import Things, asks_who_it_is, describe
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
 from bylaw.llm.source import at_hand

@@ -5,9 +5,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.compile.desk import Desk
+from bylaw.compile.desk import Desk, render
 from bylaw.compile.naming import Rules, meaning, with_names
-from bylaw.compile.prompt import render
 from bylaw.compile.ruleset import Ruleset, rules_of
 from bylaw.llm.chat import unfenced
 from bylaw.policy.yaml import YamlError, read_yaml

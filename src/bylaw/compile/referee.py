@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from bylaw.compile.bench import Case
 from bylaw.compile.check import Question
-from bylaw.compile.desk import Desk
-from bylaw.compile.prompt import render
+from bylaw.compile.desk import Desk, render
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.scan.written import dump
 

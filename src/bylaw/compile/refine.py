@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk, Outcome, Unanswered, stage
+from bylaw.compile.desk import Desk, Outcome, Unanswered, render, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import Rules
-from bylaw.compile.prompt import render
 from bylaw.compile.prune import prune
 from bylaw.compile.ruleset import Ruleset, Step, rules_of
 from bylaw.compile.sort import told as told_policy

@@ -1,15 +1,20 @@
 """Policies that bear on another one: whoever writes its check must see where it ends.
 
 One bears on another where both bind a tool and one of these holds: they stand on the same sentence, or they stand under
-the same heading and one says that it makes an exception ("unless", "does not apply", "instead").
+the same heading and one says that it makes an exception ("unless", "does not apply", "instead"). Policies of different
+documents that may say the same, or contradict each other, are questions for the owner.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
+from bylaw.compile.check import Question
 from bylaw.compile.draft import Draft
 from bylaw.compile.sort import Sorted
-from bylaw.compile.span import covered
+from bylaw.compile.span import covered, places
 from bylaw.policy.document import Document
 
 _MOST = 4
@@ -49,3 +54,70 @@ def told_related(policies: Sequence[Draft]) -> str:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
     return f"\n  Beside it stand, each with a check of its own:{''.join(lines)}"
+
+
+_ALIKE = 0.6
+"""The share of words, of all that two policies use, that they have in common."""
+_ASKED = 3
+"""Questions about one policy."""
+_COMMON = 0.1
+"""A word that more than this share of policies use tells none of them from the others."""
+_FEW = 20
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+class _Said(Struct, frozen=True):
+    draft: Draft
+    files: frozenset[str]
+    words: frozenset[str]
+    numbers: frozenset[str]
+    place: str
+
+
+def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Question, ...]]:
+    """By policy what to ask the owner of it: it may repeat, or contradict, one of an earlier document."""
+    if len(document.files) == 1:
+        return {}
+    said = [_said(draft, document) for draft in drafts]
+    counts = Counter(word for each in said for word in each.words)
+    most = max(_FEW, _COMMON * len(said))
+    by_word: dict[str, list[int]] = {}
+    found: dict[str, tuple[Question, ...]] = {}
+    for number, one in enumerate(said):
+        rare = [word for word in one.words if counts[word] <= most]
+        rivals = Counter(other for word in rare for other in by_word.get(word, ()))
+        asked = [_question(one, said[other]) for other in sorted(rivals) if _is_alike(one, said[other])]
+        if asked:
+            found[one.draft.id] = tuple(asked[:_ASKED])
+        for word in rare:
+            by_word.setdefault(word, []).append(number)
+    return found
+
+
+def _said(draft: Draft, document: Document) -> _Said:
+    found = places(draft.quotes, document)
+    text = " ".join([draft.definition, *(document.whole(start, end) for start, end in found)]).lower()
+    words = frozenset(word.removesuffix("s") for word in re.findall(r"[^\W\d_]{3,}", text)) - _LITTLE
+    first = found[0][0] if found else 0
+    where = f"{document.file_at(first).name}:{document.line_of(first)}"
+    files = frozenset(document.file_at(start).name for start, _ in found)
+    return _Said(draft, files, words, frozenset(_NUMBER.findall(text)), where)
+
+
+_LITTLE = frozenset(re.findall(r"\w+", "the and for with from are was has have must may can not any that this when"))
+
+
+def _is_alike(one: _Said, other: _Said) -> bool:
+    if one.files & other.files:
+        return False
+    return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
+
+
+def _question(one: _Said, other: _Said) -> Question:
+    told = f"`{one.draft.definition}` ({one.place}) and `{other.draft.definition}` ({other.draft.id}, {other.place})"
+    if one.numbers != other.numbers:
+        only = ", ".join(sorted(one.numbers ^ other.numbers))
+        text = f"{told} differ in {only}. Do they contradict each other, and which holds? Correct the other document."
+        return Question(f"may contradict {other.draft.id}", text)
+    text = f"{told} read alike. If they are one policy, reject this one with a note; if both hold, accept both."
+    return Question(f"may repeat {other.draft.id}", text)

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_catalogue, told_tools
-from bylaw.compile.desk import Desk, Unanswered, grouped, sent_back, stage
+from bylaw.compile.desk import Desk, Unanswered, grouped, render, sent_back, stage
 from bylaw.compile.extract import Draft
-from bylaw.compile.identifier import digest_of
-from bylaw.compile.prompt import render
+from bylaw.compile.naming import digest_of
 from bylaw.compile.referee import rule_on, ruled
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy

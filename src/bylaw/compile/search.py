@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request as AuditRequest
-from bylaw.compile.desk import Desk, Unanswered
+from bylaw.compile.desk import Desk, Unanswered, render
 from bylaw.compile.lookups import fields_read
-from bylaw.compile.prompt import render
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
 from bylaw.facts.schema import FieldSearch, ShownResults
 from bylaw.facts.value import coerce

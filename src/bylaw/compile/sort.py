@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk, grouped, stage
+from bylaw.compile.desk import Desk, grouped, render, stage
 from bylaw.compile.extract import Draft
-from bylaw.compile.prompt import render
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity

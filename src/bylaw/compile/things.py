@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card, names_in
-from bylaw.compile.desk import Desk, stage
+from bylaw.compile.desk import Desk, prompt_text, render, stage
 from bylaw.compile.fit import misfits, section, shown_as, widened, with_defaults
-from bylaw.compile.identifier import digest_of
-from bylaw.compile.prompt import prompt_text, render
+from bylaw.compile.naming import digest_of
 from bylaw.compile.result import has_table
 from bylaw.errors import BylawError, PackError
 from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack
+from bylaw.policy.document import Document
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump, packed
 from bylaw.trace import Trajectory
@@ -226,3 +226,23 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 def _told(fault: BylawError) -> str:
     """A fault of the loader, without lines of files that whoever answers has not seen."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
+
+
+_PERSON = r"(?:user|customer|caller|client|member|guest|patient|person|traveller|passenger)s?"
+_WORDS = r"(?:[\w'’]+\s+)"
+_ESTABLISHES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bauthenticat",
+        rf"\b(?:verif|establish|confirm|check)\w*\s+{_WORDS}{{0,4}}?identity\b",
+        rf"\b(?:(?:verif|establish|confirm|check)\w*|find\w*\s+out)\s+who\s+{_WORDS}{{0,3}}?(?:is|are)\b",
+        rf"\bidentif(?:y|ies|ying)\s+{_WORDS}{{0,3}}?{_PERSON}\b",
+        rf"\b{_PERSON}\s+{_WORDS}{{0,4}}?(?:identified|verified)\b",
+        rf"\b(?:locat|find)\w*\s+{_WORDS}{{0,2}}?(?:user|customer|account)\s+(?:id|number|profile)\b",
+    )
+)
+
+
+def asks_who_it_is(document: Document) -> bool:
+    """Whether some sentence speaks of authenticating or identifying users."""
+    return any(pattern.search(sentence.text) for sentence in document.sentences for pattern in _ESTABLISHES)

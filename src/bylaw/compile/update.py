@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.check import Check
-from bylaw.compile.identifier import function_name
+from bylaw.compile.naming import function_name
 from bylaw.compile.pipeline import Work
 from bylaw.errors import UsageError
 from bylaw.pack.review import Sides, read_signatures, sides_of

@@ -1,14 +1,25 @@
-"""Writing a pack over the one before: what a person wrote into it since stays."""
+"""Writing a pack over the one before: what a person wrote into it since stays, and all files are put in place or none.
+
+They are written aside first, and moved once all are there. A compile that is killed while it writes leaves the pack as
+it was; one that is killed while it moves leaves a list of what is left to do, and whoever compiles into that folder
+next does it first.
+"""
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.compile.reading import FOLDER
+from bylaw.errors import BylawError, PackError
+from bylaw.pack import build_pack
 from bylaw.policy.document_files import TEXTS
+from bylaw.policy.folder import NothingEnforces, read_folder
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
 """The compiler's own: copies and notes that nobody edits."""
@@ -123,3 +134,54 @@ def _others(root: Path, made: Mapping[str, str]) -> list[str]:
     paths = [path for path in (*folders, root / "rules.yaml") if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [path for path in sorted((root / FOLDER).rglob("*")) if path.is_file() and path.suffix in TEXTS]
     return [name for path in paths if (name := path.relative_to(root).as_posix()) not in made]
+
+
+_ASIDE = ".writing"
+_WHOLE = "whole.json"
+"""Stands among the files once all are there, and names those to remove."""
+
+
+def stage(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files aside; the folder that holds them, which is a pack of its own."""
+    aside = root / _ASIDE
+    shutil.rmtree(aside, ignore_errors=True)
+    for path, text in files.items():
+        (aside / path).parent.mkdir(parents=True, exist_ok=True)
+        (aside / path).write_text(text, encoding="utf-8")
+    return aside
+
+
+def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> None:
+    stage(root, files)
+    commit(root, removed)
+
+
+def faults_of(root: Path) -> list[BylawError]:
+    """Why a staged pack would not load, what nobody has accepted yet apart."""
+    try:
+        build_pack(read_folder(root))
+    except PackError as error:
+        return [fault for fault in error.faults if not isinstance(fault, NothingEnforces)]
+    return []
+
+
+def commit(root: Path, removed: Sequence[str] = ()) -> None:
+    """Move what was staged to its place, and remove files that are no more."""
+    part = root / _ASIDE / f"{_WHOLE}.part"
+    part.write_bytes(msgspec.json.encode(list(removed)))
+    os.replace(part, root / _ASIDE / _WHOLE)
+    recover(root)
+
+
+def recover(root: Path) -> None:
+    """Finish what was staged as a whole, and drop what was not."""
+    aside = root / _ASIDE
+    if (aside / _WHOLE).is_file():
+        removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
+        for each in sorted(path for path in aside.rglob("*") if path.is_file() and path.name != _WHOLE):
+            target = root / each.relative_to(aside)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(each, target)
+        for path in removed:
+            (root / path).unlink(missing_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)

@@ -11,8 +11,8 @@ from align_conversations import Batch, Episodes, Practice, drawn, loss_of, marke
 from align_marks import Mark, Marks  # noqa: E402
 from align_practice import written  # noqa: E402
 
+from bylaw.align.agents import comply, refuse  # noqa: E402
 from bylaw.align.episode import Episode  # noqa: E402
-from bylaw.align.scripted import comply, refuse  # noqa: E402
 from bylaw.align.tasks import load_tasks  # noqa: E402
 from bylaw.align.training.checkpoint import open_checkpoint  # noqa: E402
 from bylaw.align.training.dialect import Dialect  # noqa: E402

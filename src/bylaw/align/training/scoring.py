@@ -5,8 +5,7 @@ from functools import cache, partial
 from math import inf
 from typing import Any, Literal
 
-from bylaw.align.grader import Grader, gold_of
-from bylaw.align.judge import ModelJudge
+from bylaw.align.grader import Grader, ModelJudge, gold_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import Mismatch, Switches
 from bylaw.errors import UsageError

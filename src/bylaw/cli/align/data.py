@@ -50,7 +50,7 @@ def data_command(
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
     from bylaw.align.builder import build_from_logs, build_from_tasks
-    from bylaw.align.parquet import write_parquet
+    from bylaw.align.dataset import write_parquet
     from bylaw.align.thoughts import read_thoughts
 
     pack = pack or (None if audit is not None else "clinic")

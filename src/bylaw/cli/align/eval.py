@@ -29,7 +29,7 @@ def eval_command(
 ) -> int:
     """Measure an agent on a pack's tasks: pass@1, words, near-misses; what it knows; whether it follows a change."""
     from bylaw.align.agents import open_agent
-    from bylaw.align.measure import know, obey, perform
+    from bylaw.align.evaluation import know, obey, perform
 
     played = open_agent(agent, model)
     match measure:

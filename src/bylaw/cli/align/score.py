@@ -40,9 +40,8 @@ def score_command(
     ] = 0.0,
 ) -> int:
     """Score turns by the paper's rewards, as JSON lines on stdin."""
-    from bylaw.align.answers import score_answers
     from bylaw.align.grader import Grader
-    from bylaw.align.lines import score_lines
+    from bylaw.align.lines import score_answers, score_lines
     from bylaw.align.reward import Switches
     from bylaw.align.training.data import pack_of, training_rows
     from bylaw.align.training.scoring import graded, open_judge
