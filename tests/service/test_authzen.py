@@ -211,3 +211,40 @@ def test_a_subject_does_not_go_on_in_the_conversation_of_another(app: Any) -> No
     assert refund_by({"type": "user", "id": "mallory", "properties": {"signed_in_as": "bob"}}) is False
     assert refund_by({"type": "agent", "id": "shop-bot", "properties": {"signed_in_as": "mallory"}}) is False
     assert refund_by({"type": "user", "id": "ann"}) is True
+
+
+@pytest.mark.parametrize(
+    ("who", "more"),
+    [
+        ({"type": "agent", "id": "shop-bot"}, {}),
+        ({"type": "agent", "id": " Shop-Bot "}, {}),
+        ({"type": "agent", "id": "shop-bot"}, {"agent": "another"}),
+        ({"type": "user", "id": "ann"}, {"agent": "shop-bot"}),
+    ],
+)
+@pytest.mark.parametrize("begun_by", ["", "another"])
+def test_a_stopped_agent_is_stopped_whoever_is_the_subject(
+    app: Any, who: dict[str, str], more: dict[str, str], begun_by: str
+) -> None:
+    def refunds(conversation: str) -> tuple[bool, bool]:
+        begun = {"conversation": conversation, "agent": begun_by, "context": {"signed_in_as": "ann"}}
+        look = {**begun, "tool": "get_order", "arguments": {"order_id": "7"}, "id": "a"}
+        assert post(app, "/v1/decide", look).json["decisions"][0]["allowed"]
+        asked = {**WHO, "subject": who, "action": REFUND, "context": {"conversation": conversation, **more}}
+        one = {**asked, "context": {**asked["context"], "events": [RETURNED]}}
+        first = post(app, "/access/v1/evaluation", one).json["decision"]
+        each = post(app, ALL, {**asked, "evaluations": [{"action": REFUND}]}).json["evaluations"]
+        return first, each[0]["decision"]
+
+    assert refunds("before")[0]
+    post(app, "/v1/stops", {"what": "agent", "name": "shop-bot", "seconds": 600, "reason": "runs wild", "by": "ann"})
+    assert refunds("after") == (False, False)
+
+
+def test_a_stop_of_an_agent_stops_no_user_of_that_name(app: Any) -> None:
+    post(app, "/v1/stops", {"what": "agent", "name": "ann", "seconds": 600, "reason": "runs wild", "by": "ann"})
+    subject = {"type": "user", "id": "ann"}
+    look = {**WHO, "subject": subject, "action": LOOK, "context": {"conversation": "c", "call_id": "a"}}
+    assert post(app, "/access/v1/evaluation", look).json["decision"]
+    asked = {**WHO, "subject": subject, "action": REFUND, "context": {"conversation": "c", "events": [RETURNED]}}
+    assert post(app, "/access/v1/evaluation", asked).json["decision"]

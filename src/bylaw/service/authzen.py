@@ -49,6 +49,8 @@ class Circumstances(Struct, frozen=True):
     conversation: str = ""
     events: list[Event] = field(default_factory=list[Event])
     call_id: str = ""
+    agent: str = ""
+    """The agent that acts, where the subject is somebody else."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -134,13 +136,14 @@ def configuration(url: str) -> Configuration:
 
 def request_of(evaluation: Evaluation) -> DecideRequest:
     """The same question in our own words."""
-    about = evaluation.context
+    about, subject = evaluation.context, evaluation.subject
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
-    context = {**evaluation.subject.properties, "subject": evaluation.subject.id}
-    if evaluation.subject.type != AGENT:
-        context.setdefault(PRINCIPAL, evaluation.subject.id)
+    context, agent = {**subject.properties, "subject": subject.id}, subject.id
+    if subject.type != AGENT:
+        context.setdefault(PRINCIPAL, subject.id)
+        agent = about.agent
     call = (evaluation.action.name, arguments, about.call_id)
-    return DecideRequest(about.conversation, *call, events=about.events, context=context)
+    return DecideRequest(about.conversation, *call, events=about.events, context=context, agent=agent)
 
 
 def evaluated(answer: DecideAnswer) -> Evaluated:
