@@ -20,10 +20,10 @@ from tests.service.asgi import get, post
 from tests.shield.scenes import shop
 
 ALL = "/access/v1/evaluations"
-RETURNED = {"result": {"order_id": "7", "returned": True}, "call": "a"}
-WHO = {"subject": {"type": "agent", "id": "shop-bot"}, "resource": {"type": "order", "id": "7"}}
-LOOK = {"name": "get_order", "properties": {"order_id": "7"}}
-REFUND = {"name": "refund", "properties": {"order_id": "7"}}
+RETURNED: dict[str, Any] = {"result": {"order_id": "7", "returned": True}, "call": "a"}
+WHO: dict[str, Any] = {"subject": {"type": "agent", "id": "shop-bot"}, "resource": {"type": "order", "id": "7"}}
+LOOK: dict[str, Any] = {"name": "get_order", "properties": {"order_id": "7"}}
+REFUND: dict[str, Any] = {"name": "refund", "properties": {"order_id": "7"}}
 
 
 def asked(app: Any, *actions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def calls_of(log: Log, name: str = "c") -> int:
 
 
 def test_authzen_asks_the_same_question(app: Any) -> None:
-    evaluation = {
+    evaluation: dict[str, Any] = {
         "subject": {"type": "agent", "id": "shop-bot"},
         "action": {"name": "refund", "properties": {"order_id": "7"}},
         "resource": {"type": "order", "id": "7"},
@@ -107,7 +107,7 @@ def test_what_happened_before_all_of_them_happened_once(app: Any, log: Log) -> N
 
 def test_what_one_that_was_refused_said_for_all_is_still_to_be_said(app: Any) -> None:
     asked(app, LOOK, context={"conversation": "c", "call_id": "a"})
-    wrong = {"action": {"name": "", "properties": {}}}
+    wrong: dict[str, Any] = {"action": {"name": "", "properties": {}}}
     shared = {**WHO, "context": {"conversation": "c", "events": [RETURNED]}, "evaluations": [wrong, {"action": REFUND}]}
     first, second = post(app, ALL, shared).json["evaluations"]
     assert (first["decision"], first["context"]["error"]["status"], second["decision"]) == (False, 400, True)
@@ -115,7 +115,8 @@ def test_what_one_that_was_refused_said_for_all_is_still_to_be_said(app: Any) ->
 
 def test_without_evaluations_it_is_one(app: Any) -> None:
     one = {**WHO, "action": REFUND, "context": {"conversation": "c"}}
-    for request in (one, {**one, "evaluations": []}):
+    whole: dict[str, Any] = {**one, "evaluations": []}
+    for request in (one, whole):
         answer = post(app, ALL, request)
         assert (answer.status, answer.json["decision"], answer.json.keys()) == (200, False, {"decision", "context"})
     assert post(app, ALL, {**WHO}).status == 400
