@@ -24,22 +24,32 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     """Private values that were found, as the texts of the conversation spell them otherwise."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
+    rounded: set[str] = set()
     for (label, value, name, _), _ in found:
         for leaf, _ in leaves(value, name):
             text = str(int(leaf)) if isinstance(leaf, float) and leaf.is_integer() else str(leaf).strip()
             if len(text) > _LONGEST or sum(map(str.isdigit, text)) < _DIGITS:
                 continue
             numbers.setdefault(text, label)
+            if isinstance(leaf, float):
+                rounded.add(text)
             if (day := _day(text[:10])) is not None:
                 dates.setdefault(day, label)
-    ends = {number: _NO_DIGITS.sub("", number)[-_DIGITS:] for number in numbers}
-    for text in _texts(events) if numbers else ():
-        digits = _NO_DIGITS.sub("", text)
-        for number, label in numbers.items():
-            if ends[number] in digits:
-                yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(text))
+    if not numbers:
+        return
+    # No number goes on from one text to the next: nothing that may stand between its digits ends a line.
+    texts = [*_texts(events)]
+    whole = "\n".join(texts)
+    digits = _NO_DIGITS.sub("", whole)
+    for number, label in numbers.items():
+        # Most stand there only as they were found, and making a pattern takes longer than all the rest.
+        as_found = 0 if number in rounded else whole.count(number)
+        if digits.count(_NO_DIGITS.sub("", number)[-_DIGITS:]) > as_found:
+            yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
+    years = {str(day.year) for day in dates}
+    for text in texts:
         lower = text.lower()
-        if len(lower) == len(text) and any(str(day.year) in text for day in dates):
+        if len(lower) == len(text) and any(year in text for year in years):
             for each in days(lower):
                 for day, label in dates.items():
                     if (each.year, each.month, each.day) == (day.year, day.month, day.day):
