@@ -14,6 +14,7 @@ from bylaw.trace.event import Call, Event
 _DIGITS = 5
 """A number of fewer stands anywhere by chance."""
 _NO_DIGITS = re.compile(r"\D+")
+_ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
 _CODE = 3
 """Digits of a country's code at most, which a number is often written without."""
@@ -40,11 +41,11 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     # No number goes on from one text to the next: nothing that may stand between its digits ends a line.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
-    digits = _NO_DIGITS.sub("", whole)
+    digits = _digits(whole)
     for number, label in numbers.items():
         # Most stand there only as they were found, and making a pattern takes longer than all the rest.
         as_found = 0 if number in rounded else whole.count(number)
-        if digits.count(_NO_DIGITS.sub("", number)[-_DIGITS:]) > as_found:
+        if digits.count(_digits(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
     years = {str(day.year) for day in dates}
     for text in texts:
@@ -54,6 +55,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 for day, label in dates.items():
                     if (each.year, each.month, each.day) == (day.year, day.month, day.day):
                         yield (label, text[each.start : each.end], "", False), None
+
+
+def _digits(text: str) -> str:
+    if text.isascii():
+        return text.encode().translate(None, _ASCII_NO_DIGITS).decode()
+    return _NO_DIGITS.sub("", text)
 
 
 def _day(text: str) -> date | None:
