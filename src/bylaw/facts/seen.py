@@ -1,6 +1,6 @@
 """What the agent that makes a call has seen before it, and what only the user or the host can say."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
@@ -12,7 +12,6 @@ from bylaw.facts.entity import (
     UNSEEN,
     Between,
     Entity,
-    FactSource,
     Field,
     Key,
     NoValue,
@@ -123,7 +122,7 @@ class SeenFacts:
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
-        keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self, entity, match)
+        keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
 
     def _holds_all(self, entity: Entity) -> bool:
@@ -135,9 +134,9 @@ class SeenFacts:
 
 
 def matching(
-    keys: Iterable[Key], source: FactSource, entity: Entity, match: Mapping[str, Any]
+    keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """The things whose fields a source knows to equal `match`, and whether it surely does not of any other of them."""
+    """The things whose fields are known to equal `match`, and whether those of no other of them may."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -145,7 +144,7 @@ def matching(
     for key in list(keys):
         if any(key[entity.key.index(name)] != part for name, part in parts.items()):
             continue
-        values = [(source.read(entity, key, field), value) for field, value in wanted]
+        values = [(read(entity, key, field), value) for field, value in wanted]
         if all(known == value for known, value in values):
             found.append(key)
         elif not any(is_known(known) and known != value for known, value in values):

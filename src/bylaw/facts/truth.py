@@ -1,6 +1,7 @@
 """What is true of a call's facts: hindsight, or a world; and what no database knows, as the conversation tells it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
@@ -29,33 +30,6 @@ from bylaw.trace.event import Call, Result
 
 FOREVER = 1 << 60
 """A step after every step."""
-
-
-class Told:
-    """What no database knows, as of one call: the user's and the host's facts, and what only the conversation makes.
-
-    True is what was said and shown before the call: an identity that is established later was not established then.
-    """
-
-    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
-        self._seen = SeenFacts(ledger, at, context)
-
-    def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value, or UNSEEN."""
-        found = self._seen.read(entity, key, field)
-        return found if is_known(found) else UNSEEN
-
-    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things that match, and whether these are all."""
-        return self._seen.members(entity, match)
-
-    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Where a value came from, as the conversation tells."""
-        return self._seen.traced(value)
-
-    def requested(self) -> bool | NoValue:
-        """Whether the call keeps to the request, as the conversation tells."""
-        return self._seen.requested()
 
 
 class _LookedUp:
@@ -97,13 +71,15 @@ class HindsightFacts:
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._there: dict[tuple[str, Key], Any] = {}
         """What `_is_there` has found: guards ask for several fields of one thing."""
-        self.told = Told(ledger, at, context)
-        """What no database knows."""
+        self._seen = SeenFacts(ledger, at, context)
+        """For what no database knows: true is what was said and shown before the call. An identity that is established
+        later was not established then."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value as far as the whole trajectory tells."""
         if field.origin != "system" or entity.origin == "conversation":
-            return self.told.read(entity, key, field)
+            found = self._seen.read(entity, key, field)
+            return found if is_known(found) else UNSEEN
         if not entity.key and entity.is_always_there:
             return True
         if len(key) != 1 or key[0].__class__ is not str:
@@ -185,11 +161,12 @@ class HindsightFacts:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things shown anywhere in the trajectory; there may be others."""
         if entity.origin == "conversation":
-            return self.told.members(entity, match)
+            return self._seen.members(entity, match)
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        keys, is_sure = matching(shown, self, entity, match)
+        # As the conversation tells, also where a world that cannot list them stands before it.
+        keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
@@ -198,28 +175,25 @@ class HindsightFacts:
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
         """Where a value came from, as the conversation tells: no database knows."""
-        return self.told.traced(value)
+        return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
         """Whether the call keeps to the request, as the conversation tells."""
-        return self.told.requested()
+        return self._seen.requested()
 
 
-class WorldFacts:
+class WorldFacts(HindsightFacts):
     """A world, as of one call; where it does not know, what the conversation tells, as without a world."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
-        self._hindsight = HindsightFacts(ledger, at, context)
+        super().__init__(ledger, at, context)
         self._world = world
-        self._ledger = ledger
-        self._at = at
-        self._told = self._hindsight.told
         self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The true value."""
         if field.origin != "system" or entity.origin == "conversation":
-            return self._told.read(entity, key, field)
+            return super().read(entity, key, field)
         if not entity.key and entity.is_always_there:
             return True
         if len(key) != 1 or key[0].__class__ is not str:
@@ -230,7 +204,7 @@ class WorldFacts:
             record = self._records[asked] = self._world.record(*asked)
         if isinstance(record, NoValue):
             if record is UNSEEN:
-                return self._hindsight.read(entity, key, field)
+                return super().read(entity, key, field)
             return record if field.name != "exists" else False
         if field.name == "exists":
             return True
@@ -242,26 +216,12 @@ class WorldFacts:
             is_moved: Callable[[str, Key, str], bool] | None = getattr(self._world, "is_moved", None)
             if is_moved is None or not is_moved(*asked, field.name):
                 return coerce(field, field.default)
-        return self._hindsight.read(entity, key, field)
+        return super().read(entity, key, field)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """All things that match."""
-        if entity.origin == "conversation":
-            return self._told.members(entity, match)
-        keys = self._world.members(entity.name, match)
-        return self._hindsight.members(entity, match) if keys is None else (keys, True)
-
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Earlier calls that took effect."""
-        return self._ledger.done(tool, match, self._at)
-
-    def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Where a value came from, as the conversation tells: no database knows."""
-        return self._told.traced(value)
-
-    def requested(self) -> bool | NoValue:
-        """Whether the call keeps to the request, as the conversation tells."""
-        return self._told.requested()
+        keys = self._world.members(entity.name, match) if entity.origin != "conversation" else None
+        return super().members(entity, match) if keys is None else (keys, True)
 
 
 def _as_of(entry: Shown) -> int:
