@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.provenance import Provenance, leaf_values
+from bylaw.facts.leaf import leaf_values
+from bylaw.facts.provenance import Provenance
 from bylaw.text.identifier import identifiers, is_identifier
 from bylaw.trace import Result
 

@@ -1,12 +1,12 @@
 """Whether the user agreed, where code leaves it open: one question to a model, whose yes needs the user's own words."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.running import PROMPTS, SCHEMA, Reply
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
+from bylaw.facts.leaf import leaves
 from bylaw.llm import Answer, Request
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
@@ -25,7 +25,8 @@ def consent_request(
     pack: Pack, predicate: Predicate, act: Act, question: OpenConsent, events: Sequence[Event]
 ) -> Request:
     """What a model is asked: the policy, the talk before the call, what tools showed of its values, what is open."""
-    values = tuple(_leaves(question.arguments))
+    found = [leaf for leaf in leaves(question.arguments) if leaf is not None and not isinstance(leaf, bool)]
+    values = tuple(text for text in map(str, found) if len(text) >= _SHORTEST)
     pieces = [shown for piece in History(events, act).pieces if (shown := _shown(piece, values))]
     given = {
         "policy": _policy(pack, predicate),
@@ -79,13 +80,3 @@ def _open(question: OpenConsent) -> str:
         steps = ", ".join(str(quote.step) for quote in question.answered)
         return f"whether the answer at {steps} is a yes to this call"
     return "whether what was said amounts to an agreement"
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """The texts and numbers of a call's arguments that are long enough to be found again."""
-    if isinstance(value, dict | list):
-        parts = cast("dict[str, Any] | list[Any]", value)
-        for each in parts.values() if isinstance(parts, dict) else parts:
-            yield from _leaves(each)
-    elif not isinstance(value, bool) and value is not None and len(text := str(value)) >= _SHORTEST:
-        yield text

@@ -17,6 +17,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Case
 from bylaw.compile.inside import Schema, holds_records, is_shorter
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
+from bylaw.facts.leaf import leaves
 from bylaw.facts.value import coerce, key_of
 from bylaw.guard import Guard, evaluate
 from bylaw.policy.python import parse_python
@@ -287,7 +288,7 @@ def tried(
         case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": facts}
         if world.done_so_far:
             case["done"] = world.done_so_far
-        given = set(_leaves(arguments))
+        given = {key_of((leaf,))[0] for leaf in leaves(arguments)}
         is_broken = (
             any(not given.issuperset(key) for key in world.absent)
             or any("" in key for _, key in world.read_so_far)
@@ -310,17 +311,6 @@ def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool
 def _is_short(value: Any, shortest: int) -> bool:
     """Whether an argument is a shorter list than any call was logged with."""
     return isinstance(value, list) and len(cast(list[Any], value)) < shortest
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    """Every value that stands in arguments, as a part of a key has it."""
-    if isinstance(value, dict):
-        value = list(cast(dict[str, Any], value).values())
-    if isinstance(value, list):
-        for part in cast(list[Any], value):
-            yield from _leaves(part)
-    else:
-        yield from key_of((value,))
 
 
 def _absent_share(entity: Entity) -> float:

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
 
+from bylaw.facts.leaf import leaves
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import without_joined
@@ -91,7 +91,7 @@ class EventTexts:
         """The values inside of what the call at `step` was given."""
         call = self._events[step]
         assert isinstance(call, Call)
-        return [str(leaf) for leaf in _leaves(call.arguments)]
+        return [str(leaf) for leaf in leaves(call.arguments)]
 
     def writes(self, step: int) -> bool:
         """Whether the call at `step` may change something."""
@@ -114,14 +114,3 @@ def _unescaped(found: re.Match[str]) -> str:
     signs: str = json.loads(f'"{found[2]}"')
     is_plain = all(sign >= "\u00a0" and not "\ud800" <= sign <= "\udfff" for sign in signs)
     return found[1] + signs if is_plain else found[0]
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        for part in cast("dict[str, Any]", value).values():
-            yield from _leaves(part)
-    elif isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from _leaves(part)
-    else:
-        yield value

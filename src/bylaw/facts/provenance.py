@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from bylaw.facts.attribution import is_search, is_spoken_of, own_fields
 from bylaw.facts.echoes import CANDIDATES, Echoes, Handed
 from bylaw.facts.event_texts import EventTexts
+from bylaw.facts.leaf import leaf_values
 from bylaw.facts.letters import letters_of
 from bylaw.facts.result_field import is_field
 from bylaw.facts.result_places import Place, ResultPlaces
@@ -23,7 +24,6 @@ from bylaw.facts.run_index import RunIndex
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold
-from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -40,8 +40,6 @@ _SEARCHED = 100_000
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
 _LINE_START = re.compile(r"\\[nrt](\w+)")
 _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
-
-_LEAVES = 20_000
 
 
 class ValueOrigin(Struct, frozen=True):
@@ -343,27 +341,6 @@ class Provenance:
             for words in [self._texts.said(step)]
             for found in re.finditer(re.escape(value), words)
         )
-
-
-def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
-
-    Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
-    """
-    pending: list[tuple[str, Any]] = [("", arguments)]
-    left = _LEAVES
-    while pending and left:
-        path, value = pending.pop()
-        left -= 1
-        if isinstance(value, dict):
-            items = cast("dict[Any, Any]", value).items()
-            pending.extend((f"{path}.{name}" if path else str(name), part) for name, part in items)
-        elif isinstance(value, list):
-            pending.extend((f"{path}[]", part) for part in cast("list[Any]", value))
-        elif isinstance(value, str) and is_prose(value):
-            yield from ((path, token) for token in identifiers(value))
-        elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
-            yield path, value
 
 
 # Conversations of one log mostly share their instructions: folded once, asked once.

@@ -9,8 +9,9 @@ from msgspec import Struct
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.derivation import derive
 from bylaw.facts.entity import UNSEEN, NoValue
+from bylaw.facts.leaf import leaf_values
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced, leaf_values
+from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced
 from bylaw.text.identifier import identifiers, is_prose
 
 _NONE = Traced("agent")

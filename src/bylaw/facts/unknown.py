@@ -6,7 +6,7 @@ whatever is derived otherwise is a variable of its own, named by its expression.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -37,24 +37,12 @@ from bylaw.facts.variable import (
     show_region,
     span_of,
     sum_kind,
+    unlike,
     word,
 )
 
 NEEDS = 64
 TEXT = 500
-
-
-_TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""What a text may be to a person and to Python never is, and what makes it so."""
-
-
-def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Why values of two kinds cannot be held against each other, or nothing."""
-    kind = other if one == "text" else one
-    if "text" not in (one, other) or kind not in _TEXTLIKE:
-        return ""
-    name = {"time": "date"}.get(kind, kind)
-    return f"a text and a {name} do not go together; write {_TEXTLIKE[kind]}(...) around the text"
 
 
 class Stuck(Exception):
@@ -68,6 +56,10 @@ class BranchDecider(Protocol):
     """Who answers an Unknown boolean when a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
+
+
+def _comparison(order: Order) -> "Callable[[Unknown, object], Any]":
+    return lambda one, other: compare(order, one, other)
 
 
 class Unknown:
@@ -123,23 +115,13 @@ class Unknown:
     def __ne__(self, other: object) -> Any:
         return compare("!=", self, other)
 
-    def __lt__(self, other: object) -> Any:
-        return compare("<", self, other)
-
-    def __le__(self, other: object) -> Any:
-        return compare("<=", self, other)
-
-    def __gt__(self, other: object) -> Any:
-        return compare(">", self, other)
-
-    def __ge__(self, other: object) -> Any:
-        return compare(">=", self, other)
+    __lt__, __le__ = _comparison("<"), _comparison("<=")
+    __gt__, __ge__ = _comparison(">"), _comparison(">=")
 
     def __add__(self, other: object) -> Any:
         return add(self, other)
 
-    def __radd__(self, other: object) -> Any:
-        return add(self, other)
+    __radd__ = __add__
 
     def __sub__(self, other: object) -> Any:
         return subtract(self, other)

@@ -314,6 +314,19 @@ def plain_kind(value: Any) -> ValueKind:
             return "any"
 
 
+_TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
+"""What a text may be to a person and to Python never is, and what makes it so."""
+
+
+def unlike(one: ValueKind, other: ValueKind) -> str:
+    """Why values of two kinds cannot be held against each other, or nothing."""
+    kind = other if one == "text" else one
+    if "text" not in (one, other) or kind not in _TEXTLIKE:
+        return ""
+    name = {"time": "date"}.get(kind, kind)
+    return f"a text and a {name} do not go together; write {_TEXTLIKE[kind]}(...) around the text"
+
+
 def is_exact(value: Any) -> bool:
     """Whether adding `value` loses nothing: floats round."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)

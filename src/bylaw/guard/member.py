@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bylaw.facts.entity import Entity, Fact, Key
-from bylaw.facts.unknown import Unknown, expression_text, kind_of, opaque_bool, unlike
-from bylaw.facts.variable import ValueKind
+from bylaw.facts.unknown import Unknown, expression_text, kind_of, opaque_bool
+from bylaw.facts.variable import ValueKind, unlike
 from bylaw.guard.operation import fail
 from bylaw.guard.reading import Spec
 from bylaw.guard.run import GuardRun

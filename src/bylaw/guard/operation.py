@@ -23,9 +23,8 @@ from bylaw.facts.unknown import (
     gathered,
     kind_of,
     opaque_bool,
-    unlike,
 )
-from bylaw.facts.variable import ORDERS, Order
+from bylaw.facts.variable import ORDERS, Order, unlike
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 from bylaw.text.number import figure
@@ -185,13 +184,17 @@ def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
     return compared
 
 
+def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
+    return lambda self, one, other: self.arithmetic(name, one, other)
+
+
 class Operations:
     """The operations the compiled code calls; `ticks` is what is left of the path's budget."""
 
     __slots__ = ("ticks", "zone")
 
     def __init__(self, zone: tzinfo | None = None) -> None:
-        self.ticks = TICKS
+        self.ticks: int = TICKS
         self.zone = zone
         """Whose clocks the times are read from; None for UTC."""
 
@@ -347,17 +350,8 @@ class Operations:
             return self.instant(one) - self.instant(other)
         return self.arithmetic("subtract", one, other)
 
-    def multiply(self, one: Any, other: Any) -> Any:
-        return self.arithmetic("multiply", one, other)
-
-    def divide(self, one: Any, other: Any) -> Any:
-        return self.arithmetic("divide", one, other)
-
-    def divide_floor(self, one: Any, other: Any) -> Any:
-        return self.arithmetic("divide_floor", one, other)
-
-    def remainder(self, one: Any, other: Any) -> Any:
-        return self.arithmetic("remainder", one, other)
+    multiply, divide = _arithmetic("multiply"), _arithmetic("divide")
+    divide_floor, remainder = _arithmetic("divide_floor"), _arithmetic("remainder")
 
     def negative(self, value: Any) -> Any:
         if value.__class__ in AMOUNTS:

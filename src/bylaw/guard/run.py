@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 
 from bylaw.facts.entity import (
     ABSENT,
-    EXISTS,
     NOT_KNOWN,
     UNSEEN,
     Between,
@@ -23,14 +22,13 @@ from bylaw.facts.entity import (
     Origin,
     TellsOrigins,
 )
-from bylaw.facts.unknown import Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
+from bylaw.facts.unknown import Stuck, Unknown, UnknownBool, derive, expression_text
 from bylaw.facts.value import key_of
-from bylaw.facts.variable import ValueSet, Words, name_of_fact, parted
+from bylaw.facts.variable import parted
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
-from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
-from bylaw.guard.missing import References, unknown_fact
+from bylaw.guard.missing import MissingFacts, References, new_fact, unknown_fact
 from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.trial import Trial
@@ -49,26 +47,21 @@ ODD_KEYS = frozenset((bool, float, Decimal))
 _UNKEPT = frozenset((list, dict, tuple, bool))
 """What cannot stand in a question that is kept: a list cannot be looked up, and `True` would be taken for `1`."""
 
-new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
-
 
 def _tells_origins(source: Any) -> TypeGuard[TellsOrigins]:
     # To ask a Protocol costs more than all that a source has to do.
     return hasattr(source, "traced")
 
 
-class GuardRun(BuiltIns):
+class GuardRun(MissingFacts):
     """What the compiled code of a guard talks to, as `_`: one call, and a source of facts about it.
 
     Guards are run one after the other: what the source has answered is kept for all of them.
     """
 
     __slots__ = (
-        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open",
-        "outcomes", "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched",
-        "tried", "unknowns",
+        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "lacking", "left", "looking", "open",
+        "outcomes", "paths", "position", "reads", "seen", "time", "tool", "tried",
     )  # fmt: skip
 
     def __init__(
@@ -84,17 +77,14 @@ class GuardRun(BuiltIns):
         self.admitted: dict[str, Any] = {}
         """The arguments that were asked for, as the language has them."""
         self.source = source
-        self.given: dict[Any, Any] = {}
-        """What the source answered, over all guards and paths: by fact, or by another question."""
+        self.given = {}
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
         """Where the source is the world: whether the agent had seen a fact."""
-        self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
-        """What stands for each fact that is not known, whether it is open that the thing exists at all, and which."""
+        self.unknowns = {}
         self.is_open = True
-        """Whether anything but plain known facts was met since the beginning."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
@@ -121,8 +111,7 @@ class GuardRun(BuiltIns):
         """What paths answered so far, each with its words."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
-        self.doubtful: dict[Fact, tuple[str, Any]] = {}
-        """Facts of things of which nothing shows that they exist."""
+        self.doubtful = {}
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
@@ -133,17 +122,15 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         """At the beginning of a path."""
         self.ticks = TICKS
-        self.memo: dict[Fact, Any] = {}
-        """What was read on it: a value, or the Unknown in its place."""
+        self.memo = {}
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether what is read counts: not after the first unknown fact, and not for the text of a denial."""
-        self.hushed: str | None = None
+        self.hushed = None
         self.looking = False
         self.has_decided_existence = False
         self.position = 0
-        self.path: dict[str, ValueSet] = {}
-        self.touched: set[tuple[str, Any]] = set()
+        self.path = {}
+        self.touched = set()
 
     def close(self) -> None:
         """No guard is asked any more: every Unknown is dropped. Each refers back to this run, a cycle that only the
@@ -238,80 +225,6 @@ class GuardRun(BuiltIns):
                 raise
         self.given[fact] = value
         return value
-
-    def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """One of the few values that a fact may have: this path goes on with it, another path with another."""
-        self.missing(spec, key, fact)
-        name = name_of_fact(spec.entity_name, key, spec.field_name)
-        for place, value in enumerate(possible[:-1]):
-            if self.decide(opaque_bool(self, f"{name} is value {place + 1}", {fact: spec.origin})):
-                return admit(value, self.zone)
-        return admit(possible[-1], self.zone)
-
-    def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
-        self.is_open = True
-        self.ticks -= UNKNOWN_TICKS
-        if self.ticks < 0:
-            self.spend(0)
-        if spec.is_system:
-            self.is_noting = False
-        found = self.unknowns.get(fact)
-        if found is None:
-            thing = (spec.entity_name, key)
-            name = name_of_fact(*thing, spec.field_name)
-            unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
-            is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
-            found = self.unknowns[fact] = (unknown, is_shaky, thing)
-        unknown, is_shaky, thing = found
-        if spec.field_name != "exists":
-            if self.has_decided_existence:
-                self.check_exists(thing)
-            self.touched.add(thing)
-            if is_shaky and fact not in self.doubtful and not self.references.name(key, self.memo):
-                self.doubt(fact, thing)
-        return unknown
-
-    def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
-        fact = new_fact(Fact, (spec.entity_name, key, "exists"))
-        found = self.given.get(fact, self)
-        if found is self:
-            found = self.given[fact] = self.source.read(spec.entity, key, EXISTS)
-        return found is not UNSEEN
-
-    def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
-        if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
-            self.doubtful[fact] = thing
-
-    def is_there(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path took the thing to exist."""
-        if not self.has_decided_existence:
-            return False
-        possible = self.path.get(name_of_fact(*thing, "exists"))
-        return isinstance(possible, Words) and False not in possible.values
-
-    def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
-        """A field of a thing whose key is not known: what is missing is what the key needs."""
-        self.is_open = True
-        thing = (spec.entity_name, key.text)
-        if spec.field_name != "exists":
-            self.check_exists(thing)
-            if spec.is_system:
-                for fact, origin in key.needs.items():
-                    if origin == "system":
-                        self.doubt(fact, thing)
-        return unknown_fact(self, spec.field, name_of_fact(*thing, spec.field_name), key.needs, thing)
-
-    def check_exists(self, thing: tuple[str, Any]) -> None:
-        """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
-        if self.has_decided_existence and self.is_gone(thing):
-            raise Absent(no_such(*thing))
-        self.touched.add(thing)
-
-    def is_gone(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path took the thing not to exist."""
-        possible = self.path.get(name_of_fact(*thing, "exists"))
-        return isinstance(possible, Words) and True not in possible.values
 
     def do_now(self) -> Any:
         if self.time is None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.facts.provenance import leaf_values
+from bylaw.facts.leaf import leaf_values
 from bylaw.text.folding import occurs
 from bylaw.text.identifier import is_identifier, is_prose
 

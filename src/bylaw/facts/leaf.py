@@ -1,0 +1,40 @@
+"""The values that data is made of, out of its lists and records."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from bylaw.text.identifier import identifiers, is_prose
+
+_LEAVES = 20_000
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value, in order."""
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
+    """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
+
+    Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
+    """
+    pending: list[tuple[str, Any]] = [("", arguments)]
+    left = _LEAVES
+    while pending and left:
+        path, value = pending.pop()
+        left -= 1
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value).items()
+            pending.extend((f"{path}.{name}" if path else str(name), part) for name, part in items)
+        elif isinstance(value, list):
+            pending.extend((f"{path}[]", part) for part in cast("list[Any]", value))
+        elif isinstance(value, str) and is_prose(value):
+            yield from ((path, token) for token in identifiers(value))
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+            yield path, value
