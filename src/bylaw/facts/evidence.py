@@ -12,7 +12,7 @@ from msgspec import Struct
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.failing import text_looks_failed
-from bylaw.facts.observation import Observation, Sighting, sightings
+from bylaw.facts.observation import Observation, Sighting, searched_text, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.policy.tool import Tool
@@ -168,13 +168,6 @@ def _tells(sighting: Sighting) -> bool:
                 return True
             is_more = True
     return not is_more
-
-
-def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """A result's text as patterns search it: what is not JSON, and every refusal; None for other data."""
-    if isinstance(value, str):
-        return value
-    return None if is_accepted and result.is_json() else result.text
 
 
 def _evidence(tool: str, graded: Counter[EvidenceGrade], maps: bool) -> LookupEvidence:

@@ -10,6 +10,7 @@ from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import key_of, names_several
 from bylaw.policy.pattern import Pattern
 from bylaw.trace.contradicted import Contradicted
+from bylaw.trace.event import Result
 
 
 class Observation(Struct, frozen=True):
@@ -85,6 +86,13 @@ _EMPTY = PathScope({}, {}, {})
 
 def _is_something(value: Any) -> bool:
     return value is not NOTHING and value is not None
+
+
+def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
+    """A result's text as patterns search it: what is not JSON, and every refusal; None for other data."""
+    if isinstance(value, str):
+        return value
+    return None if is_accepted and result.is_json() else result.text
 
 
 def sightings(

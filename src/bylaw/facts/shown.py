@@ -1,11 +1,25 @@
-"""What results have shown of things: each value with the step that showed it, and to whom."""
+"""What results have shown of things: each value with the step that showed it, and to whom; stale or not."""
 
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.facts.observation import Sighting
-from bylaw.facts.path import NOTHING
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.changes import Changes
+from bylaw.facts.entity import UNDECLARED, Entity, Key
+from bylaw.facts.observation import Sighting, searched_text, sightings, unreadable
+from bylaw.facts.path import NOTHING, Finder
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import key_of
+from bylaw.trace.event import Event
+
+SKEW = 1.0
+"""Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
+FEW = 4
+"""Sightings of a thing that are looked through one by one; those of more are kept by field."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -63,3 +77,254 @@ class SeenThing:
             asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
             for asked, delivered, who in self.lost
         )
+
+
+class ShownThings:
+    """All that results have shown in one trajectory, thing by thing.
+
+    Results are kept as they came and decoded only when a guard asks for a kind of thing they may show, each at most
+    once. Every question is asked as of a step, so that the answer for a judged call never depends on what came after.
+    """
+
+    _looked_for_times = 0
+    """How many events were looked through for times."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.changes = Changes(schema)
+        self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
+        """By kind, how many results that may show such things were looked at, and those that could not be read."""
+        self._showing: dict[str, list[CallRecord]] = {}
+        """By kind, the calls whose results may show such things, as the results came."""
+        self._absorbed: dict[str, int] = {}
+        """How many of these were read for it."""
+        self._things: dict[str, dict[Key, SeenThing]] = {}
+        self._times: list[tuple[int, float]] = []
+        """Steps that bear a time, with it, as far as was looked."""
+        self._events: list[Event] = []
+
+    def has_answer_about(self, entity: str) -> bool:
+        """Whether any result came so far that may show things of a kind."""
+        return entity in self._showing
+
+    def finder(self, made: CallRecord) -> Finder:
+        """What the agent had been shown of other things when it made a call."""
+
+        def find(entity: str, key: Key, field: str) -> Any:
+            shown = self.latest(self.schema.entities[entity], key, field, made)
+            return NOTHING if shown is None else shown.value
+
+        return find
+
+    def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
+        """Every value of the field shown so far, in the order of delivery."""
+        thing = self.thing(entity.name, key)
+        return thing.shown(field) if thing is not None else _NONE
+
+    def thing(self, entity: str, key: Key) -> SeenThing | None:
+        """Everything shown of one thing so far; None where nothing was."""
+        showing = self._showing.get(entity)
+        if showing is None:
+            return None
+        if self._absorbed.get(entity) != len(showing):
+            self._absorb(entity)
+        return self._things[entity].get(key)
+
+    def keys(self, entity: Entity) -> Iterable[Key]:
+        """Keys of the things of that kind shown so far, in the order first shown."""
+        self._absorb(entity.name)
+        return self._things.get(entity.name, {})
+
+    def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
+        """Those of the things that the judged call's agent had been shown before the turn that makes the call."""
+        self._absorb(entity.name)
+        return [
+            key
+            for key, thing in self._things.get(entity.name, {}).items()
+            if any(delivered < at.start and who == at.who for _, delivered, who, _, _ in thing.sightings)
+        ]
+
+    def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
+        """The value visible to the judged call `at` and not stale for it."""
+        thing = self.thing(entity.name, key)
+        return self.latest_of(thing, entity, key, field, at) if thing is not None else None
+
+    def latest_of(
+        self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
+    ) -> Shown | None:
+        """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
+        before = at.step if before is None else before
+        shown = thing.shown(field)
+        if not shown:
+            return None
+        who, newest = at.who, -1
+        # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
+        count = len(shown) if shown[-1].delivered < at.start else bisect_left(shown, at.start, key=_delivered)
+        for index in range(count - 1, -1, -1):
+            entry = shown[index]
+            if entry.delivered < newest:
+                return None
+            if entry.agent != who:
+                continue
+            changed = self.changes.last(entity.name, key, field, entry.as_of, before, known_at=at.step)
+            if changed is None:
+                if thing.lost and thing.lost_since(entry, at.start):
+                    # The agent has seen something newer, and nobody can read what: unread.
+                    return None
+                return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
+            newest = max(newest, changed)
+        return None
+
+    def newest_of(self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord) -> Any:
+        """What `latest_of` comes to for nearly every field: the newest value shown, of a thing seen a few times and
+        never missed, not changed since. NOTHING where more has to be looked at."""
+        if thing.is_ever_absent or thing.lost or entity.fresh_for is not None or len(thing.sightings) > FEW:
+            return NOTHING
+        if (
+            len(thing.sightings) > 1
+            and (kind := entity.fields.get(field)) is not None
+            and kind.default is not UNDECLARED
+        ):
+            # A default counts only where no answer before told the field.
+            return NOTHING
+        asked, found = -1, NOTHING
+        for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
+            if delivered < asked:
+                break
+            if delivered < at.start and who == at.who and (value := sighting.show(field)) is not NOTHING:
+                if found is not NOTHING:
+                    # Shown twice at once, perhaps in two ways.
+                    return NOTHING
+                if self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step) is not None:
+                    return NOTHING
+                asked, found = as_of, value
+        return found
+
+    def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
+        """The newest value that was visible to the judged call, stale or not."""
+        shown = reversed(self.shown(entity, key, field))
+        return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
+
+    def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
+        """Whether a fact was shown, and the one look-up made since could not be read: another may be."""
+        thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
+        return thing is not None and shown is not None and thing.lost_since(shown, at.start) == 1
+
+    def _expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
+        """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
+        now, since = at.call.time, entry.time
+        for step in range(self._looked_for_times, len(self._events)):
+            if (time := self._events[step].time) is not None:
+                self._times.append((step, time))
+        self._looked_for_times = len(self._events)
+        until = bisect_left(self._times, (at.step,))
+        if now is None or until == 0:
+            return now is not None or until > 0
+        first = bisect_left(self._times, (entry.delivered + 1,))
+        if since is None:
+            # It was shown no earlier than whatever was stamped last before it.
+            if first == 0:
+                return True
+            since = self._times[first - 1][1]
+        latest = max((time for _, time in self._times[first:until]), default=since)
+        return now - since > seconds or now < max(latest, since) - SKEW
+
+    def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
+        """Whether every result that may have shown the judged call's agent such things could be read."""
+        self._absorb(entity.name)
+        records = self._showing.get(entity.name, [])
+        seen, lost = self._unreadable.get(entity.name, (0, []))
+        if seen < len(records):
+            lost += [record for record in records[seen:] if self._is_lost(record, entity.name)]
+            self._unreadable[entity.name] = (len(records), lost)
+        return not any(
+            record.delivered is not None and record.delivered < at.start and record.who == at.who for record in lost
+        )
+
+    def _is_lost(self, record: CallRecord, entity: str) -> bool:
+        """Whether a result that may show things of a kind could not be read for them."""
+        listed = self.schema.shows[record.call.tool][entity]
+        observations = [each for each in listed if not each.only or each.fields]
+        if not observations or record.result is None:
+            return False
+        if not record.result.captured or record.is_another_view():
+            return True
+        return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
+
+    def _absorb(self, entity: str) -> None:
+        """Decode the results that may show things of this kind and have not been read for it yet."""
+        showing = self._showing.get(entity)
+        done = self._absorbed.get(entity, 0)
+        if showing is None or done == len(showing):
+            return
+        self._things.setdefault(entity, {})
+        self._absorbed[entity] = len(showing)
+        try:
+            for made in showing[done:]:
+                self._take_in(made, entity)
+        except Exception:
+            # Whoever asks next meets it again.
+            self._absorbed[entity] = done
+            raise
+
+    def _take_in(self, made: CallRecord, entity: str) -> None:
+        """Note what the result of a call shows of a kind."""
+        result = made.result
+        if result is None or not result.captured:
+            if result is not None:
+                self._lose(made, entity)
+            return
+        if made.value is NOTHING:
+            made.value = result.value()
+            if made.tool is not None and made.tool.effect != "write":
+                made.accepted = accepted(made.tool, result, made.value)
+        if made.is_another_view():
+            # `sandbox`, `as_of`: the agent would choose the world that its guards are shown.
+            return
+        delivered = made.delivered if made.delivered is not None else made.step
+        value, text = made.value, searched_text(result, made.value, made.accepted)
+        things, arguments, step, who, time = self._things[entity], made.call.arguments, made.step, made.who, result.time
+        shown: list[Sighting] = []
+        for observation in self.schema.shows[made.call.tool][entity]:
+            for sighting in sightings(observation, arguments, value, text, made.accepted):
+                shown.append(sighting)
+                thing = things.get(sighting.key)
+                if thing is None:
+                    thing = things[sighting.key] = SeenThing()
+                thing.sightings.append((step, delivered, who, sighting, time))
+                if not sighting.exists:
+                    thing.is_ever_absent = True
+        if _tell(shown, self.schema.entities[entity]):
+            made.has_told = True
+        elif made.accepted is not False:
+            self._lose(made, entity)
+
+    def _lose(self, made: CallRecord, entity: str) -> None:
+        """Note that a look-up of one thing was answered, and that nobody can read the thing in the answer."""
+        read = self.schema.entities[entity].read
+        if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
+            return
+        parts = self.schema.entities[entity].key
+        given = {part: made.call.arguments.get(name) for name, part in read.arguments.items()}
+        if parts and all(given.get(part) is not None for part in parts):
+            thing = self._things[entity].get(key_of([given[part] for part in parts]))
+            if thing is not None:
+                thing.lost.append((made.step, made.delivered, made.who))
+
+
+_NONE: list[Shown] = []
+
+
+def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
+    """Whether any sighting tells more of a thing than its key: a field, or that it does not exist."""
+    for sighting in sightings:
+        if not sighting.exists:
+            return True
+        for name in kind.fields:
+            if name not in kind.key and sighting.show(name) is not NOTHING:
+                return True
+    return False
+
+
+def _delivered(entry: Shown) -> int:
+    return entry.delivered
