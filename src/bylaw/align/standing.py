@@ -16,7 +16,8 @@ from bylaw.audit.audited import Audited
 from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.errors import BylawError, UsageError
-from bylaw.facts.provenance import Provenance, leaf_values
+from bylaw.facts.leaf import leaf_values
+from bylaw.facts.provenance import Provenance
 from bylaw.pack import Criterion, Pack
 from bylaw.text.identifier import is_identifier
 from bylaw.trace.event import Call
