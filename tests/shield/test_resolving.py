@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bylaw import BylawError, Call, Result, Trajectory, read, verdicts
+from bylaw import BylawError, Call, Pack, Result, Trajectory, read, verdicts
+from bylaw.engine.request import Allowance, Deed, ReadRequest, Slot
 from bylaw.facts.provenance import Provenance
 from bylaw.packs.clinic.simulator.desk import Desk
 from bylaw.packs.clinic.simulator.world import build
@@ -279,3 +280,102 @@ def test_what_a_refusal_quotes_is_no_record_of_the_refused_tool() -> None:
         events = [Call("refund", REFUND, refused=refused), Result(0, quoted, tool="refund")]
         traced = Provenance(events, tools={"refund": trusted}).trace("EVIL-77", before=2)
         assert traced.source == source
+
+
+HELD = {
+    "pack.yaml": "format: 1\nname: held\ndocument: policy.md\n",
+    "policy.md": "Refund at most what is left of the order.\nDo only what the user asks for.\n",
+    "tools.yaml": """\
+tools:
+  get_order: {effect: read, trust: record, parameters: {order_id: string}}
+  refund: {effect: write, description: Refund an order., parameters: {order_id: string, amount: string}, changes: []}
+""",
+    "entities.yaml": """\
+entities:
+  Order: {key: order_id, read: get_order, fields: {total: money, refunded: money}}
+""",
+    "policies.yaml": "policies: []\n",
+    "guards/held.py": """\
+def left(call: refund, facts):
+    '''Refund at most what is left of the order.'''
+    order = facts.Order(call.order_id)
+    return permit() if money(call.amount) <= order.total - order.refunded else deny("more than is left")
+
+def asked(call: refund, facts):
+    '''Do only what the user asks for.'''
+    return permit() if requested() else deny("nobody asked for it")
+""",
+}
+ORDER = {"order_id": "A1", "total": "100", "refunded": "0"}
+PART = {"order_id": "A1", "amount": "80.00"}
+
+
+class Reader:
+    """A model that reads requests, and counts how often it is asked."""
+
+    def __init__(self, *deeds: Deed, unread: str = "") -> None:
+        self.allowance = Allowance(deeds, by="model", unread=unread)
+        self.asked = 0
+
+    def __call__(self, _pack: Pack) -> ReadRequest:
+        def read(_text: str) -> Allowance:
+            self.asked += 1
+            return self.allowance
+
+        return read
+
+
+WHOLE = Deed("refund", (), (Slot("order_id", "said"), Slot("amount", "said")))
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["seen before", "looked up by the shield"])
+@pytest.mark.parametrize("is_logged", [True, False], ids=["with a log", "without"])
+@pytest.mark.parametrize(
+    ("reader", "words", "answer"),
+    [
+        (Reader(), "Refund 80.00 of order A1.", "ask"),
+        (Reader(unread="no answer"), "Refund 80.00 of order A1.", "ask"),
+        (Reader(WHOLE), "Give me my 80.00 back for A1.", "allow"),
+        (Reader(WHOLE), "Give me my 70.00 back for A1.", "ask"),
+    ],
+    ids=["nothing", "not read", "what words alone do not tell", "another amount"],
+)
+def test_requests_are_read_by_whoever_reads_them_also_after_a_look_up(
+    reader: Reader, words: str, answer: str, is_logged: bool, is_seen: bool, tmp_path: Path
+) -> None:
+    host, log = Host(get_order=ORDER), tmp_path / "log.db" if is_logged else None
+    with Shield(Pack.from_files(HELD), postures=LIVE, requests=reader, tools=host, log=log) as shield:
+        session = shield.session("c")
+        session.user(words)
+        if is_seen:
+            session.decide("get_order", {"order_id": "A1"}, id="a")
+            session.result(ORDER, id="a")
+        decision = session.decide("refund", PART)
+        assert (decision.answer, len(decision.resolved)) == (answer, int(not is_seen))
+        if is_logged and not reader.allowance.unread:
+            # What it said is in the log, and nobody asks it again.
+            asked = reader.asked
+            assert shield.session("c").decide("refund", PART).answer == ("ask" if answer == "allow" else answer)
+            assert reader.asked == asked
+
+
+def test_what_only_a_look_up_of_the_shield_made_a_model_read_is_in_the_log(tmp_path: Path) -> None:
+    files = {
+        **HELD,
+        "guards/held.py": """\
+def asked_if_large(call: refund, facts):
+    '''Do only what the user asks for.'''
+    if facts.Order(call.order_id).total < money("10"):
+        return permit()
+    return permit() if requested() else deny("nobody asked for it")
+""",
+    }
+    reader, log = Reader(), tmp_path / "log.db"
+    with Shield(Pack.from_files(files), postures=LIVE, requests=reader, tools=Host(get_order=ORDER), log=log) as shield:
+        session = shield.session("c")
+        session.user("Refund 80.00 of order A1.")
+        decision = session.decide("refund", PART)
+        assert (decision.answer, [each.allowance.by for each in decision.granted]) == ("ask", ["model"])
+        asked = reader.asked
+        assert shield.session("c").decide("refund", PART).answer == "ask"
+        assert reader.asked == asked

@@ -5,7 +5,7 @@ Turns, ids and the pairing of results with calls are kept here; `Session` below 
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -95,16 +95,13 @@ class Conversation:
         """What the host vouches for with the next call."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         self._script = Transcript()
-        self.session = Session(
-            self.pack,
+        read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
+        self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
+        self.session = self._open(
             world=world,
             mode=mode,
-            context=given,
             answer=answers(self.pack, lambda: self.session.heard(self._script.events)) if answers is not None else None,
-            is_live=True,
             known=known,
-            delegation=delegation,
-            read_request=requests(self.pack) if requests is not None and self.pack.reads_requests else None,
             granted=granted,
         )
         self._told_before = ToldBefore(self._script.events)
@@ -385,6 +382,19 @@ class Conversation:
         """The rules broken so far; where the conversation has `ended`, also those that wait for something in vain."""
         self._take()
         return self.session.findings(ended=ended)
+
+    def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
+        """What would be said of a call after these events, in place of what has happened, and the session that says so.
+
+        It reads the user's words as this conversation does, and knows what a model has answered here.
+        """
+        ours = self.session.requests
+        session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
+        session.resume(events)
+        judgement = session.judge(call)
+        if ours is not None and session.requests is not None:
+            ours.know(session.requests.granted[len(ours.granted) :])
+        return judgement, session
 
     def waiting(self) -> list[Call]:
         """The agent's calls that still wait for their results, in order."""

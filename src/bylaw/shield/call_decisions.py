@@ -241,8 +241,7 @@ class CallDecisions:
         resolved: tuple[LookedUp, ...] = ()
         evidence = grounds
         if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
-            past = conversation.since(0)
-            grounds, resolved = resolve(decider, judgement, grounds, past, conversation.context, self._shield.tools)
+            grounds, resolved = resolve(decider, conversation, judgement, grounds, self._shield.tools)
             if decider.shows and gravest([ground.answer for ground in grounds]) != "deny":
                 # The agent is shown it, and decides anew.
                 grounds = evidence

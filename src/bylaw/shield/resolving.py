@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import as_content
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.session import Session
 from bylaw.errors import BylawError
 from bylaw.facts.ledger import Ledger
 from bylaw.shield.deciding import Decider
@@ -25,10 +25,9 @@ LINKS = 8
 
 def resolve(
     decider: Decider,
+    conversation: Conversation,
     judgement: Judgement,
     grounds: Sequence[Ground],
-    events: Sequence[Event],
-    context: Mapping[str, Any] | None,
     run: RunTool,
 ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
     """The grounds after the look-ups that they ask for, one link after the other, and what these showed."""
@@ -39,7 +38,7 @@ def resolve(
         if gravest([ground.answer for ground in grounds]) != "look_up" or not new:
             break
         made |= {name: _made(each, run) for name, each in new.items()}
-        again, ledger = _judged(decider, judgement, events, context, list(made.values()))
+        again, ledger = _judged(conversation, judgement, list(made.values()))
         rules = [ground for ground in grounds if ground.kind == "rule"]
         grounds = sorted([*decider.grounds(again, ledger), *rules], key=lambda ground: ground.answer == "allow")
     return grounds, tuple(made.values())
@@ -62,16 +61,10 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
-def _judged(
-    decider: Decider,
-    judgement: Judgement,
-    events: Sequence[Event],
-    context: Mapping[str, Any] | None,
-    made: Sequence[LookedUp],
-) -> tuple[Judgement, Ledger]:
+def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Ledger]:
     """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
     start, shift = judgement.made.start, 2 * len(made)
-    call = judgement.made.call
+    call, events = judgement.made.call, conversation.since(0)
     told: list[Event] = []
     for place, each in enumerate(made):
         told.append(Call(each.tool, each.arguments, turn=-1 - place, agent=call.agent, time=call.time))
@@ -82,7 +75,5 @@ def _judged(
         else event
         for event in events[start : judgement.made.step]
     ]
-    session = Session(decider.pack, context=context)
-    session.observe_all([*events[:start], *told, *later])
-    again = session.judge(call)
+    again, session = conversation.judged_after([*events[:start], *told, *later], call)
     return replace(again, rules=(), open_rules=()), session.ledger

@@ -46,12 +46,13 @@ class Requests:
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self._meant = read.meant if isinstance(read, ReadsMeaning) else None
-        self.granted: list[Granted] = list(known)
+        self.granted: list[Granted] = []
         """What a model said, in the order it was asked."""
-        self._allowances = {each.messages: each.allowance for each in self.granted if not each.text}
+        self._allowances: dict[int, Allowance] = {}
         """By how many messages of the user there were."""
-        self._texts = {each.text: each.allowance for each in self.granted if each.text}
+        self._texts: dict[str, Allowance] = {}
         """By the digest of a text that the user handed over to, with the user's words before it."""
+        self.know(known)
         self._unread: dict[int, Allowance] = {}
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
@@ -61,6 +62,15 @@ class Requests:
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """By step of a call, what speaks against it."""
+
+    def know(self, granted: Iterable[Granted]) -> None:
+        """Take in what a model said elsewhere of these words."""
+        for each in granted:
+            self.granted.append(each)
+            if each.text:
+                self._texts[each.text] = each.allowance
+            else:
+                self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
         """What the user's words so far allow; None where nobody said anything."""
