@@ -31,7 +31,8 @@ from bylaw.llm.chat import ChatError, schema_of
 from bylaw.llm.prompt import render
 from bylaw.llm.recorded import Recordings
 from bylaw.pack import Pack
-from bylaw.shield.deciding import Decider, outcome
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import outcome
 
 Shape = TypeVar("Shape")
 MEMORIES = ("none", "short", "long")

@@ -84,7 +84,7 @@ BUGS = (
     Bug("a yes needs no quote", "answering/running.py",
         "        if value and not quotes:\n", "        if False:\n",
         "answering/test_answerer.py"),
-    Bug("a shadow stops calls", "shield/deciding.py",
+    Bug("a shadow stops calls", "shield/decision.py",
         'return answer, posture != "enforce", posture', "return answer, False, posture",
         "shield/test_clinic_agents.py"),
     Bug("a backtest holds both times to the old version", "shield/backtest.py",

@@ -11,7 +11,8 @@ from bylaw.engine.predicate_values import AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.pack import Pack
 from bylaw.rule.act import Act
-from bylaw.shield.deciding import Decider, outcome
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import outcome
 from bylaw.shield.replay import replay
 from bylaw.trace import Call, Event, Message, Result, Trajectory
 

@@ -13,8 +13,8 @@ from bylaw.engine.request.values import parts_of
 from bylaw.engine.session import Session
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack
-from bylaw.shield.deciding import Decider, outcome
-from bylaw.shield.decision import Answer
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Answer, outcome
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Trajectory
 

@@ -262,9 +262,7 @@ class Conversation:
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
-        call = self._judged.made.call
-        self.session.refuse(call, card, shown)
-        self._script.events[-1] = replace(call, refused=True, card=card, looked_up=shown)
+        self._script.events[-1] = self.session.refuse(self._judged.made.call, card, shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
 

@@ -46,10 +46,11 @@ class PolicyEvidence(Struct, frozen=True):
     @property
     def outcome(self) -> GuardOutcome:
         """What every completion says; undetermined where they differ, failed where one could not be answered."""
+        first = self.completions[0].outcome
+        if len(self.completions) == 1:
+            return first
         said = {completion.outcome for completion in self.completions}
-        if len(said) == 1:
-            return self.completions[0].outcome
-        return "failed" if "failed" in said else "undetermined"
+        return first if len(said) == 1 else "failed" if "failed" in said else "undetermined"
 
 
 class Judgement(Struct, frozen=True):

@@ -226,12 +226,13 @@ class Session:
         """What was answered of predicates that code could not settle, in the order it was asked."""
         return self.values.answered.values()
 
-    def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
+    def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
-        self.observe(refused)
+        self.observe_all((refused,))
+        return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
         """The rules broken so far, in the order of the acts, each once per turn.

@@ -9,8 +9,8 @@ from bylaw.engine.verdict import Verdict
 from bylaw.pack import Pack
 from bylaw.pack.review import held_to
 from bylaw.rule.limit import Limit
-from bylaw.shield.deciding import Decider, outcome
-from bylaw.shield.decision import Answer, Ground
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Answer, Ground, outcome
 from bylaw.shield.limiting import recorded_ground
 from bylaw.shield.replay import Replayed, replay
 from bylaw.trace.event import Call

@@ -26,7 +26,7 @@ from bylaw.shield.approving import Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Text, gravest
 from bylaw.shield.for_person import line
-from bylaw.shield.history import Named, Opening, marked
+from bylaw.shield.history import Named, Opening, marked, note_interruption
 from bylaw.shield.limiting import NO_PLACES, LatestUses, places_for
 from bylaw.shield.resolving import RunTool, resolve
 from bylaw.shield.stopping import stop_grounds
@@ -70,8 +70,8 @@ class Wanted(Struct, frozen=True):
     """What happens before."""
     named: Named | None = None
     """The request that it is, where its sender gave it a name."""
-    repeated: Sequence[Decision] = ()
-    """Decisions from before on calls that are interrupted now, or go on."""
+    again: Callable[[], Decision | None] | None = None
+    """Finds a decision from before, on a call that is interrupted now, or goes on; None where there is none by then."""
     by: str = ""
     """The name of the agent that asks; another than the conversation began with, where one hands it to another."""
     whose: Mapping[str, Any] | None = None
@@ -161,12 +161,7 @@ class CallDecisions:
         return self.live
 
     def catch_up(self) -> None:
-        """Open it, with what others may have done in it meanwhile."""
-        self.open()
-
-    def was_overtaken(self) -> bool:
-        """Whether others have gone on with it: what did not fit may fit then."""
-        return False
+        """Take in what others have done in it meanwhile: without a log, nobody has."""
 
     def happen(self, happening: Happening) -> None:
         """Let something happen."""
@@ -176,6 +171,10 @@ class CallDecisions:
         """Whoever is vouched for here speaks, where somebody else may have gone on elsewhere."""
         if self.decider.postures.handover:
             conversation.vouch(self.speaks_for)
+
+    def settled(self, wanted: Wanted) -> list[Decision]:
+        """Let things happen and decide."""
+        return self.attempt(wanted).decisions
 
     @property
     def vouched(self) -> Mapping[str, Any]:
@@ -190,27 +189,30 @@ class CallDecisions:
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: Wanted) -> Attempt:
-        """Let things happen and decide."""
-        conversation, decisions = self._led_up_to(wanted), list[Decision]()
+        """The same; it holds once it is written."""
+        conversation, decisions = self._led_up_to(wanted), self._found_again(wanted)
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             given = (self._decided + place + 1, started, wanted.beside[place] if wanted.beside else (), wanted.by)
             decisions.append(self.decide_call(conversation, asking(conversation), *given)[0])
-        decisions += wanted.repeated
         self._decided += len(decisions)
         return Attempt(conversation, decisions)
 
-    def write(self, attempt: Attempt) -> bool:
-        """Whether an attempt holds."""
-        return True
+    def _found_again(self, wanted: Wanted) -> list[Decision]:
+        """The decision from before that is wanted once more, if it is still there to be found."""
+        found = wanted.again() if wanted.again is not None else None
+        if found is None:
+            return []
+        note_interruption(self.interrupted, found)
+        return [found]
 
     def _led_up_to(self, wanted: Wanted) -> Conversation:
         """The conversation after what is to happen before calls are decided."""
         conversation = self.open()
         if wanted.whose is not None:
             conversation.vouch(wanted.whose)
-        elif wanted.asked:
-            self.speak(conversation)
+        elif wanted.asked and self.decider.postures.handover:
+            conversation.vouch(self.speaks_for)
         for happening in wanted.first:
             happening(conversation)
         return conversation
@@ -260,10 +262,13 @@ class CallDecisions:
             asked = (call, name, by or self.by, conversation.context, latest, now)
             places = places_for(decider.pack, decider.postures, *asked)
             grounds = [*places.grounds, *grounds]
-        if self.puts_cards:
+        if not grounds or grounds[0].answer == "allow":
+            # Those that object come first.
+            pass
+        elif self.puts_cards:
             if not self.hears_user:
                 grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
-        elif session.ledger.is_last_unheard() and any(each.answer == "ask" for each in grounds):
+        elif session.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
         ruling = self._rule(conversation, judgement, grounds, name)
         card = self._card(conversation, judgement, ruling.grounds, name)

@@ -7,6 +7,7 @@ refused or asked, as the pack says.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
@@ -19,21 +20,13 @@ from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
-from bylaw.policy.posture import Posture, Postures
-from bylaw.policy.statement import Policy
+from bylaw.policy.posture import Postures
 from bylaw.policy.tool import misfit
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, gravest, outcome
 from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.for_person import for_person
 from bylaw.trace.event import Card, LookedUp
-
-POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
-"""The firmest first."""
-_PERMIT = {"permit"}
-_DENY = {"deny"}
-_Name = tuple[Any, ...]
-"""A call, told by its tool and its arguments, which are parts of keys."""
 
 
 class Decider:
@@ -48,22 +41,28 @@ class Decider:
         self.postures = postures
         self._permits: dict[tuple[str, str], Ground] = {}
         """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
+        self._permitted: dict[str, tuple[Ground, ...]] = {}
+        """By tool, the grounds of a call that nothing speaks against."""
 
     def grounds(
         self, judgement: Judgement, ledger: Ledger, lacks: str = "", weighed: Assessment | None = None
-    ) -> list[Ground]:
+    ) -> tuple[Ground, ...]:
         """What every policy says of a judged call, those that object first.
 
         `lacks` says why no history is known, `weighed` how the rules lean on the call together: a hard rule vetoes, a
         soft one that is broken or open counts by its weight.
         """
         tool = judgement.made.call.tool
-        found: list[Ground] = []
         fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
+        is_permitted = not (fault or lacks) and weighed is None and _is_permitted(judgement)
+        if is_permitted and (known := self._permitted.get(tool)) is not None:
+            return known
         if lacks and not fault and self._is_bound(judgement):
             fault = lacks
+        found: list[Ground] = []
         try:
-            found += [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
+            ways = LookUps(self.pack.schema, ledger, judgement.made)
+            found += [self._of_guard(judgement, evidence, ways) for evidence in judgement.evidence]
             if weighed is not None or judgement.rules or judgement.open_rules:
                 found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
                 found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
@@ -77,7 +76,10 @@ class Decider:
             found += self._of_unguarded(tool)
         if fault:
             found.append(Ground("", "call", self.on_error(tool), self.postures.of(tool), fault))
-        return sorted(found, key=_is_allowed) if len(found) > 1 else found
+        said = tuple(sorted(found, key=_is_allowed))
+        if is_permitted:
+            self._permitted[tool] = said
+        return said
 
     def _of_unguarded(self, tool: str) -> list[Ground]:
         """What the pack says of a write that no policy binds; nothing where that is to allow it."""
@@ -115,8 +117,7 @@ class Decider:
         """Whether the circuit has a say: a rule is broken or open, or a call must do better than break none."""
         if judgement.rules or judgement.open_rules:
             return True
-        book, tool = self.pack.book, judgement.made.tool
-        return book.eps > 0.0 and bool(book.rules) and (tool is None or tool.effect == "write")
+        return self.pack.book.eps > 0.0 and bool(self.pack.book.rules) and _changes(judgement)
 
     def _of_broken(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         answer: Answer = "deny" if weighed is None else weighed.decision
@@ -190,37 +191,39 @@ class Decider:
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
-        tool = judgement.made.tool
-        changes = tool is None or tool.effect == "write"
-        return bool(judgement.evidence or judgement.rules or judgement.open_rules or (changes and self.pack.book.rules))
+        speaks = judgement.evidence or judgement.rules or judgement.open_rules
+        return bool(speaks or (_changes(judgement) and self.pack.book.rules))
 
-    def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
+    def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ways: "LookUps") -> Ground:
         policy, tool, said = evidence.policy, judgement.made.call.tool, evidence.completions
-        permit = self._permits.get((tool, policy.id)) or self._permit(tool, policy)
-        if len(said) == 1 and said[0].outcome == "permit":
+        permit = self._permits.get((tool, policy.id))
+        if permit is None:
+            posture = self.postures.of(tool, policy.id)
+            permit = Ground(policy.id, "guard", "allow", posture, citations=policy.citations)
+            self._permits[tool, policy.id] = permit
+        first, posture = said[0], permit.posture
+        outcome = first.outcome if len(said) == 1 else evidence.outcome
+        if outcome == "permit":
             return permit
-        outcomes = {completion.outcome for completion in said}
-        if outcomes == _PERMIT:
-            return permit
-        posture = permit.posture
-        if outcomes == _DENY:
-            if len(said) == 1 and said[0].paths == 1:
-                return Ground(policy.id, "guard", "deny", posture, said[0].because, policy.citations)
+        if outcome == "deny":
+            if len(said) == 1 and first.paths == 1:
+                return Ground(policy.id, "guard", "deny", posture, first.because, policy.citations)
             # Where several ways it may be all end in a denial, the words of one of them would be a guess.
-            open_facts = {fact: str(fact) for fact in self._open_facts(judgement, evidence)}
-            wanted, _, _ = look_ups(self.pack.schema, ledger, open_facts, judgement.made)
+            wanted, _, _ = ways.find(self._open_facts(judgement, evidence))
             # An answer of the user may tell which denial it is, such as the amount that would be right.
             asked = _unique(fact for each in said for fact in each.asked)
             questions = [self._question(fact, "user") for fact in asked if fact.entity != "context"]
             told = ("", policy.citations, (), tuple(wanted), tuple(questions))
             return Ground(policy.id, "guard", "deny", posture, *told)
-        if "failed" in outcomes:
+        if outcome == "failed":
             why = next(each.because for each in said if each.outcome == "failed")
             answer: Answer = self.on_error(tool)
             return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
-        lacking = {fact: str(fact) for each in said for fact in each.lacking}
-        asked = list(dict.fromkeys([fact for each in said for fact in each.asked]))
-        wanted, blind, retries = look_ups(self.pack.schema, ledger, lacking, judgement.made)
+        lacking, asked = first.lacking, first.asked
+        if len(said) > 1:
+            lacking = _unique(fact for each in said for fact in each.lacking)
+            asked = _unique(fact for each in said for fact in each.asked)
+        wanted, blind, retries = ways.find(lacking)
         questions: list[Question] = []
         objections: Sequence[str] = ()
         if asked:
@@ -235,17 +238,11 @@ class Decider:
         denials = [each.because for each in said if each.outcome == "deny"]
         because = denials[0] if denials else next((each.because for each in said if each.because), "")
         because = "; ".join(objections) or because
-        told = (because, policy.citations, tuple(lacking.values()), tuple(wanted), tuple(questions), tuple(retries))
+        missing = tuple([ways.text_of(fact) for fact in lacking])
+        told = (because, policy.citations, missing, tuple(wanted), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
 
-    def _permit(self, tool: str, policy: Policy) -> Ground:
-        posture = self.postures.of(tool, policy.id)
-        found = self._permits[tool, policy.id] = Ground(
-            policy.id, "guard", "allow", posture, citations=policy.citations
-        )
-        return found
-
-    def _open_facts(self, judgement: Judgement, evidence: PolicyEvidence) -> list[Fact]:
+    def _open_facts(self, judgement: Judgement, evidence: PolicyEvidence) -> tuple[Fact, ...]:
         """Where every way it may be ends in a denial: the facts that would tell which of them it is."""
         entities = self.pack.schema.entities
         found: list[Fact] = []
@@ -297,26 +294,22 @@ def _changes(judgement: Judgement) -> bool:
 _AGREES = "Do you agree to this?"
 
 
-def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """The true answer, whether the call runs, and the posture that rests on."""
-    objecting = [ground for ground in grounds if ground.answer != "allow"]
-    if not objecting:
-        return "allow", True, "enforce"
-    if len(objecting) == 1:
-        (only,) = objecting
-        return only.answer, only.posture != "enforce", only.posture
-    by_posture = firmest(objecting)
-    answer = gravest(by_posture.values())
-    posture: Posture = next(each for each in POSTURES if each in by_posture)
-    return answer, posture != "enforce", posture
-
-
 def _is_allowed(ground: Ground) -> bool:
     return ground.answer == "allow"
 
 
-def _unique(facts: Iterable[Fact]) -> list[Fact]:
-    return list(dict.fromkeys(facts))
+def _is_permitted(judgement: Judgement) -> bool:
+    """Whether every guard permits the call, whatever is not known, and no rule has anything to say."""
+    if judgement.rules or judgement.open_rules:
+        return False
+    for evidence in judgement.evidence:
+        if len(evidence.completions) != 1 or evidence.completions[0].outcome != "permit":
+            return False
+    return True
+
+
+def _unique(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(dict.fromkeys(facts))
 
 
 def _asked(text: str) -> str:
@@ -324,47 +317,75 @@ def _asked(text: str) -> str:
     return f"{text.rstrip(' .?!')}?" if text.rstrip(" .?!") else ""
 
 
-def look_ups(
-    schema: Schema, ledger: Ledger, lacking: Mapping[Fact, str], at: CallRecord
-) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
-    """The look-ups to make before the call `at`, the facts that none is left for, and look-ups that failed.
+class LookUps:
+    """The look-ups that would show what guards lack before one call: most of them lack the same."""
 
-    `lacking` are facts, each with its text.
-    """
-    found: dict[_Name, tuple[str, dict[str, Any], list[str]]] = {}
-    failed: dict[_Name, LookUp] = {}
-    blind: list[Fact] = []
-    answers: dict[_Name, list[CallRecord]] = {}
-    calls: dict[tuple[Key, int], tuple[_Name, dict[str, Any]]] = {}
-    """By key and way, which mostly show several of the facts: the arguments, and a name for the call."""
-    for fact, text in lacking.items():
-        if fact.key is None:
-            continue
-        entity = schema.entities[fact.entity]
-        key = key_of(fact.key)
-        ways: list[tuple[_Name, str, dict[str, Any]]] = []
-        for way in schema.ways_to(entity, fact.field):
-            call = calls.get((key, id(way)))
-            if call is None:
-                call = calls[key, id(way)] = _call(way, dict(zip(entity.key, key, strict=False)))
-            name, arguments = call
-            made = answers.get(name)
-            if made is None:
-                made = answers[name] = ledger.answers.to(way.tool, arguments, at)
-            if not made or _would_tell(ledger, made, entity, key, fact.field, at):
-                look_up = found.get(name)
-                if look_up is None:
-                    look_up = found[name] = (way.tool, arguments, [])
-                look_up[2].append(text)
-                break
-            ways.append((name, way.tool, arguments))
-        else:
+    def __init__(self, schema: Schema, ledger: Ledger, at: CallRecord) -> None:
+        self._schema = schema
+        self._ledger = ledger
+        self._at = at
+        self._ways: dict[Fact, tuple[_Call | None, list[_Call]]] = {}
+        """By fact, the look-up to make, if one is left, and those that were made in vain."""
+        self._calls: dict[tuple[Key, int], _Call] = {}
+        """By key and way, which mostly show several of the facts."""
+        self._texts: dict[Fact, str] = {}
+
+    def text_of(self, fact: Fact) -> str:
+        """A fact in words."""
+        text = self._texts.get(fact)
+        if text is None:
+            text = self._texts[fact] = str(fact)
+        return text
+
+    def find(self, lacking: Iterable[Fact]) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
+        """The look-ups to make for these facts, the facts that none is left for, and look-ups that failed."""
+        found: dict[int, tuple[_Call, list[str]]] = {}
+        failed: dict[int, LookUp] = {}
+        blind: list[Fact] = []
+        for fact in lacking:
+            if fact.key is None:
+                continue
+            call, tried = self._ways.get(fact) or self._way_to(fact)
+            if call is not None:
+                found.setdefault(id(call), (call, []))[1].append(self.text_of(fact))
+                continue
             blind.append(fact)
-            for name, tool, arguments in ways:
-                if ledger.answers.has_failed(tool, arguments, at):
-                    failed[name] = LookUp(tool, arguments, (text,))
-    wanted = [LookUp(tool, arguments, tuple(facts)) for tool, arguments, facts in found.values()]
-    return wanted, blind, list(failed.values())
+            for each in tried:
+                if self._ledger.answers.has_failed(each.tool, each.arguments, self._at):
+                    failed[id(each)] = LookUp(each.tool, each.arguments, (self.text_of(fact),))
+        wanted = [LookUp(call.tool, call.arguments, tuple(facts)) for call, facts in found.values()]
+        return wanted, blind, list(failed.values())
+
+    def _way_to(self, fact: Fact) -> "tuple[_Call | None, list[_Call]]":
+        assert fact.key is not None
+        entity, key, tried = self._schema.entities[fact.entity], key_of(fact.key), list[_Call]()
+        found: _Call | None = None
+        for way in self._schema.ways_to(entity, fact.field):
+            call = self._calls.get((key, id(way)))
+            if call is None:
+                call = self._calls[key, id(way)] = self._call(way, dict(zip(entity.key, key, strict=False)))
+            if not call.made or _would_tell(self._ledger, call.made, entity, key, fact.field, self._at):
+                found = call
+                break
+            tried.append(call)
+        self._ways[fact] = (found, tried)
+        return found, tried
+
+    def _call(self, way: ReadTool, named: Mapping[str, Any]) -> "_Call":
+        arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
+        for known in self._calls.values():
+            # Two ways may be the same call.
+            if known.tool == way.tool and known.arguments == arguments:
+                return ()
+        return _Call(way.tool, arguments, self._ledger.answers.to(way.tool, arguments, self._at))
+
+
+class _Call(Struct, frozen=True):
+    """A look-up, and the answers that it has had."""
+
+    tool: str
+    arguments: dict[str, Any]
+    made: Sequence[CallRecord]
 
 
 def _would_tell(
@@ -377,8 +398,3 @@ def _would_tell(
         or may_be_settled(ledger, entity, key, field, at)
         or ledger.may_be_read_again(entity, key, field, at)
     )
-
-
-def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[_Name, dict[str, Any]]:
-    arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
-    return (way.tool, *arguments.items()), arguments

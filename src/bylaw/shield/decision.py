@@ -16,6 +16,8 @@ Answer = Literal["allow", "deny", "look_up", "ask"]
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
 """Over a call the first of these that any policy says."""
 
+POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
+"""The firmest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Whom = Literal["user", "person"]
@@ -228,3 +230,17 @@ def gravest(answers: Iterable[Answer]) -> Answer:
         if _GRAVITY[answer] < _GRAVITY[found]:
             found = answer
     return found
+
+
+def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
+    """The true answer, whether the call runs, and the posture that rests on."""
+    objecting = [ground for ground in grounds if ground.answer != "allow"]
+    if not objecting:
+        return "allow", True, "enforce"
+    if len(objecting) == 1:
+        (only,) = objecting
+        return only.answer, only.posture != "enforce", only.posture
+    by_posture = firmest(objecting)
+    answer = gravest(by_posture.values())
+    posture: Posture = next(each for each in POSTURES if each in by_posture)
+    return answer, posture != "enforce", posture

@@ -3,6 +3,7 @@
 What cannot be counted is never allowed: without a log, or without knowing whose count it is, a person is asked.
 """
 
+import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,7 @@ from msgspec import Struct
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
+from bylaw.record.log import Log
 from bylaw.record.use import Use, counted_under
 from bylaw.rule.limit import Limit
 from bylaw.shield.decision import Ground, Question
@@ -72,6 +74,17 @@ def places_for(
         if (perhaps := limit.perhaps(whose)) != whose:
             uses.append(Use(decision, limit.name + _PERHAPS, perhaps, within=limit.within))
     return Places(tuple(grounds), tuple(uses))
+
+
+def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
+    """What a log tells of places, where others of the turn are about to take some, and those of decisions come back."""
+    now = clocks.time()
+
+    def latest(counted: str, since: float, most: int) -> list[float]:
+        own = [now for use in taking if use.name == counted]
+        return [*own, *log.latest_uses(tenant, counted, since, most, returned)][:most]
+
+    return latest
 
 
 def _near(limit: Limit, whose: str, latest: LatestUses, now: float) -> int:

@@ -13,8 +13,8 @@ from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import Verdict
 from bylaw.shield.approving import lift
-from bylaw.shield.deciding import Decider, outcome
-from bylaw.shield.decision import Answer, Ground
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Answer, Ground, outcome
 from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
 

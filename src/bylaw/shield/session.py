@@ -4,7 +4,7 @@ With a log, a decision and all that led to it are on disk before its answer is g
 with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -13,13 +13,11 @@ from msgspec.structs import replace
 
 from bylaw.engine import door
 from bylaw.engine.conversation import Conversation
-from bylaw.errors import UsageError
 from bylaw.shield.call_decisions import Arguments, Beside, Happening, JudgeCall, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.event_loop import LoopSettling
-from bylaw.shield.history import Named, note_interruption
+from bylaw.shield.history import Named
 from bylaw.shield.resuming import may_go_on
-from bylaw.shield.state import TRIES, overtaken
 from bylaw.shield.telling import Telling
 from bylaw.trace.event import Card, Confirmation
 
@@ -36,7 +34,7 @@ class LiveSession(Telling):
 
         `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
         """
-        return self._settle([self._asking(tool, arguments, id, time=time, agent=agent)])[0]
+        return self._settle(Wanted([self._asking(tool, arguments, id, time=time, agent=agent)], by=self._by))[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
@@ -84,7 +82,7 @@ class LiveSession(Telling):
 
     def interrupt(self, id: str, decision: Decision) -> None:
         """A call that was allowed stops before it is done, and may go on later, here or in another worker."""
-        self._repeat(id, lambda: replace(decision, repeats="interrupted", call=id))
+        self._settle(Wanted([], again=lambda: replace(decision, repeats="interrupted", call=id)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
@@ -98,21 +96,7 @@ class LiveSession(Telling):
                 return None
             return may_go_on(self._state, id, tool, arguments, self.shield.clock())
 
-        return self._repeat(id, found)
-
-    def _repeat(self, id: str, find: Callable[[], Decision | None]) -> Decision | None:
-        """Write down a decision from before, if it is still there to be found when that is done."""
-        with self._lock:
-            for _ in range(TRIES):
-                self._state.catch_up()
-                decision = find()
-                if decision is None:
-                    return None
-                attempt = self._state.attempt(Wanted([], repeated=[decision]))
-                if self._state.write(attempt):
-                    note_interruption(self._state.interrupted, decision)
-                    return decision
-        raise overtaken(self.id)
+        return next(iter(self._settle(Wanted([], again=found))), None)
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
@@ -122,7 +106,7 @@ class LiveSession(Telling):
         """
         asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return self._settle(asked, beside)
+            return self._settle(Wanted(asked, beside, by=self._by))
 
     async def decide_turn_async(
         self, text: str, calls: Sequence[AskedCall], *, time: float | None = None
@@ -175,7 +159,7 @@ class LiveSession(Telling):
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
         """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
-        return self._settle([self._asking_after(messages, tool, arguments, id)])[0]
+        return self._settle(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by))[0]
 
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
@@ -195,7 +179,7 @@ class LiveSession(Telling):
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
         if self._state.unwritten:
-            self._settle([])
+            self._settle(Wanted([], by=self._by))
 
     @cached_property
     def _loop(self) -> LoopSettling:
@@ -209,20 +193,9 @@ class LiveSession(Telling):
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
         return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
 
-    def _settle(self, asked: Sequence[JudgeCall], beside: Sequence[Beside] = ()) -> list[Decision]:
-        wanted = Wanted(asked, beside, by=self._by)
+    def _settle(self, wanted: Wanted) -> list[Decision]:
         with self._lock:
-            for _ in range(TRIES):
-                self._state.catch_up()
-                try:
-                    attempt = self._state.attempt(wanted)
-                except UsageError:
-                    if not self._state.was_overtaken():
-                        raise
-                    continue
-                if self._state.write(attempt):
-                    return attempt.decisions
-        raise overtaken(self.id)
+            return self._state.settled(wanted)
 
     def __enter__(self) -> Self:
         return self

@@ -27,7 +27,7 @@ from bylaw.shield.call_decisions import Attempt, CallDecisions, Happening, Host,
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.drafting import Drafting, given_back
 from bylaw.shield.history import History, Named, Opening, note_interruption, read_history
-from bylaw.shield.limiting import LatestUses
+from bylaw.shield.limiting import LatestUses, latest_uses
 from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
 from bylaw.shield.stopping import stops_of
 from bylaw.shield.taken_request import TakenRequests, sent_again
@@ -195,6 +195,27 @@ class SessionState(CallDecisions):
         schema = self.decider.pack.schema
         return [sent_again(each, conversation, schema, self.stop_on(each.tool, by)) for each in found[:calls]]
 
+    def settled(self, wanted: Wanted) -> list[Decision]:
+        """Let things happen and decide; on disk when this returns."""
+        for _ in range(TRIES):
+            self.catch_up()
+            try:
+                attempt = self.attempt(wanted)
+            except UsageError:
+                if not self.was_overtaken():
+                    raise
+                continue
+            if wanted.again is not None and not attempt.decisions:
+                return []
+            try:
+                answers = self.log.append(attempt.drafts)
+            except BaseException:
+                self.forget()
+                raise
+            if self.is_written(attempt, answers):
+                return attempt.decisions
+        raise overtaken(self.id)
+
     def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
         try:
@@ -206,15 +227,6 @@ class SessionState(CallDecisions):
         if wanted.named is not None and attempt.drafts:
             attempt.drafts[0] = replace(attempt.drafts[0], id=wanted.named.id(self.id))
         return attempt
-
-    def write(self, attempt: Attempt) -> bool:
-        """Write an attempt to the log; False where others were faster."""
-        try:
-            answers = self.log.append(attempt.drafts)
-        except BaseException:
-            self.forget()
-            raise
-        return self.is_written(attempt, answers)
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
@@ -312,8 +324,9 @@ class SessionState(CallDecisions):
     def _tried(self, wanted: Wanted) -> Attempt:
         conversation, tenant = self._led_up_to(wanted), self._shield.tenant
         self._recalled = None
-        decisions: list[Decision] = []
-        taking: list[Use] = []
+        decisions, taking = self._found_again(wanted), list[Use]()
+        if wanted.again is not None and not decisions:
+            return Attempt(conversation, [])
         stops = self.log.stops(tenant)
         drafting = Drafting(conversation, self.id, self._written, self._uses)
         if self.length == 0:
@@ -343,25 +356,18 @@ class SessionState(CallDecisions):
                 step = draft(tenant, self._approvals.homes.get(change.approval, self.id), change)
                 # Others may say the same of it at this moment, and that is not this once more.
                 drafting.add(replace(step, id=f"{step.id}:{self.id}") if self.is_told_whole else step)
-        for decision in wanted.repeated:
-            decisions.append(decision)
-            drafting.decide(decision)
+        if wanted.again is not None:
+            drafting.decide(decisions[0])
         drafting.take_events()
         drafts = drafting.drafts(tenant, self.length, self._first, stops)
         return Attempt(conversation, decisions, drafts, len(self.unwritten), drafting.written)
 
     def _latest_uses(self, conversation: Conversation, taking: Sequence[Use]) -> LatestUses:
         """What tells the places that calls have taken, where others of the turn are about to take some."""
-        now = clocks.time()
         # What comes back with the refusals that this decision will be written after.
         written = conversation.since(self._written)
         returned = [use.decision for event in written for use in given_back(conversation, event, self._uses)]
-
-        def latest(counted: str, since: float, most: int) -> list[float]:
-            own = [now for use in taking if use.name == counted]
-            return [*own, *self.log.latest_uses(self._shield.tenant, counted, since, most, returned)][:most]
-
-        return latest
+        return latest_uses(self.log, self._shield.tenant, taking, returned)
 
     def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""
@@ -385,9 +391,6 @@ class SessionState(CallDecisions):
 
     def stop_on(self, tool: str, agent: str = "") -> Stop | None:
         """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
-        declared = self.decider.pack.schema.tools.get(tool)
-        if declared is not None and declared.effect != "write":
-            return None
         stops, now = self.log.stops(self._shield.tenant), self._shield.clock()
         return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
 

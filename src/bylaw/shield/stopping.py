@@ -1,6 +1,6 @@
 """What a person has stopped: which stops a call falls under, and the grounds they make."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -35,16 +35,16 @@ def _read_name(body: bytes | None) -> _Named:
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
     """What stands against a judged call because a person said so; `agents` are the names of those whose call it is."""
-    tool = judgement.made.tool
-    if not stops.standing or (tool is not None and tool.effect != "write"):
-        return []
     call = judgement.made.call
     return [_ground(stop) for stop in stops_of(stops, pack, call.tool, {*agents, call.agent}, now)]
 
 
-def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Iterable[Stop]:
-    """The stops that a write of a tool falls under."""
-    return (stop for stop in stops.standing if stop.stands(now) and _is_under(stop, pack, tool, agents))
+def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Sequence[Stop]:
+    """The stops that a call of a tool falls under; none where it is known to change nothing."""
+    declared = pack.schema.tools.get(tool)
+    if declared is not None and declared.effect != "write":
+        return ()
+    return [stop for stop in stops.standing if stop.stands(now) and _is_under(stop, pack, tool, agents)]
 
 
 def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> bool:
