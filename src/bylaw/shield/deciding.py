@@ -376,7 +376,7 @@ class LookUps:
         for known in self._calls.values():
             # Two ways may be the same call.
             if known.tool == way.tool and known.arguments == arguments:
-                return ()
+                return known
         return _Call(way.tool, arguments, self._ledger.answers.to(way.tool, arguments, self._at))
 
 
