@@ -26,7 +26,8 @@ from bylaw.integrations.pausing import decide
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text, read_content, says_more
+from bylaw.trace.readers.parts import heard
+from bylaw.trace.transcript import plain_text, read_content
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
@@ -297,8 +298,8 @@ def _parts(messages: list[Any]) -> list[Part]:
                     # Who said it is not known: it may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
-                whole = not says_more(message.content)
-                parts.append(Heard(plain_text(message.content), message.id or "", whole))
+                text, whole = heard(message.content)
+                parts.append(Heard(text, message.id or "", whole))
             case AIMessage():
                 parts.append(Turn(plain_text(message.content), _asked(message), message.id or ""))
             case ToolMessage():

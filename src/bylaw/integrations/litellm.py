@@ -27,7 +27,8 @@ from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text, says_more
+from bylaw.trace.readers.parts import heard
+from bylaw.trace.transcript import plain_text
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""
@@ -186,8 +187,9 @@ def _plain(message: Any) -> dict[str, Any]:
     """A message as data, whether the caller keeps dicts or LiteLLM's objects."""
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
-    if says_more(read("content")):
-        plain["more"] = True
+    if plain["role"] == "user":
+        plain["content"], whole = heard(read("content") or "")
+        plain |= {} if whole else {"more": True}
     plain["tool_calls"] = [_call(call) for call in read("tool_calls") or ()]
     if read("tool_call_id"):
         plain["tool_call_id"] = read("tool_call_id")

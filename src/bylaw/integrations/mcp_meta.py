@@ -8,7 +8,8 @@ import msgspec
 
 from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
-from bylaw.trace.transcript import repeated_key, says_more
+from bylaw.trace.readers.parts import heard
+from bylaw.trace.transcript import repeated_key
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
@@ -89,7 +90,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
         key = str(message.get("id") or "")
         match message["role"]:
             case "user":
-                said.append(Heard(text, key, not says_more(message.get("content"))))
+                said.append(Heard(text, key, heard(message.get("content"))[1]))
             case "assistant":
                 said.append(Turn(text, (), key))
             case _:

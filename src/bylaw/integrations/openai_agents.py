@@ -33,7 +33,8 @@ from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, pr
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
-from bylaw.trace.transcript import plain_text, says_more
+from bylaw.trace.readers.parts import heard
+from bylaw.trace.transcript import plain_text
 
 HANDED_OVER = "For context, here is the conversation so far"
 """How the SDK begins what it writes for an agent that is handed over to, in place of the history."""
@@ -316,8 +317,8 @@ def _parts(items: Any) -> list[Part]:
                 text, key = said, _key(item)
         elif kind == "message" and item.get("role") == "user":
             end_turn()
-            said = item.get("content")
-            parts.append(Heard(plain_text(said), _key(item), not says_more(said)))
+            text, whole = heard(item.get("content"))
+            parts.append(Heard(text, _key(item), whole))
         elif kind.startswith("compaction"):
             end_turn()
             parts.append(Summary())

@@ -22,6 +22,8 @@ RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzin
 """Between these a number that is no time in seconds is taken for thousandths or millionths of them."""
 _FIGURES = 16
 """So many has a time in millionths of a second."""
+TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
+"""The types of the parts that are words of who says them."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -277,10 +279,19 @@ def read_content(recorded: Any) -> str | Raw:
     if isinstance(recorded, str | Raw):
         return recorded
     if isinstance(recorded, list):
-        texts = [part_text(part) for part in cast("list[Any]", recorded)]
+        texts = [shown(part) for part in cast("list[Any]", recorded)]
         if texts and all(text is not None for text in texts):
             return "\n".join(text for text in texts if text)
     return Raw(msgspec.json.encode(recorded))
+
+
+def shown(part: Any) -> str | None:
+    """What a part of a result shows, also a file or a page that a tool handed out."""
+    match part:
+        case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
+            return text
+        case _:
+            return part_text(part)
 
 
 def part_text(part: Any) -> str | None:
@@ -288,10 +299,8 @@ def part_text(part: Any) -> str | None:
     match part:
         case str():
             return part
-        case {"type": "text" | "input_text" | "output_text" | "refusal", **rest}:
+        case {"type": str(kind), **rest} if kind in TEXTS:
             return _said(rest)
-        case {"type": str(), "content": str(text)}:
-            return text
         case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "resource" | "blob"}:
             return ""
         case {"type": "thinking" | "reasoning" | "redacted_thinking"}:
@@ -323,18 +332,6 @@ def plain_text(content: Any) -> str:
     if isinstance(content, dict):
         return part_text(content) or ""
     return ""
-
-
-_WORDS = {"text", "input_text", "output_text", "thinking", "reasoning", "redacted_thinking"}
-
-
-def says_more(content: Any) -> bool:
-    """Whether a message holds what is no text: a voice note, a picture, a file."""
-    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
-    return any(
-        isinstance(part, dict) and cast("dict[str, Any]", part).get("type") not in _WORDS and not part_text(part)
-        for part in parts
-    )
 
 
 def seconds(recorded: Any) -> float | None:

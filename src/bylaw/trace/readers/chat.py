@@ -9,8 +9,17 @@ from msgspec import Struct, field
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Approved, Card, Confirmation, LookedUp, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
-from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, check_parts, is_own_data, words_in
-from bylaw.trace.transcript import Transcript, plain_text, read_arguments, says_more, seconds
+from bylaw.trace.readers.parts import (
+    PartAnswer,
+    answer_in,
+    answers_in,
+    call_in,
+    check_parts,
+    heard,
+    is_own_data,
+    words_in,
+)
+from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
 T = TypeVar("T")
@@ -275,8 +284,8 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             spoken.append(part)
     answer()
     if by == "user" and (spoken or not parts):
-        words = "\n".join(filter(None, map(words_in, spoken)))
-        transcript.hear(words, agent, whole=not says_more(spoken) and None not in map(words_in, spoken))
+        words, whole = heard(spoken)
+        transcript.hear(words, agent, whole=whole)
     else:
         speak()
 

@@ -116,14 +116,12 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                     told.append(_answer(part.get("content"), id, tool, True if failed else None))
                 case "retry-prompt" if tool:
                     told.append(_answer(part.get("content"), id, tool, True))
-                case "retry-prompt":
-                    told.append(ChatMessage("user", part.get("content")))
                 case "text":
                     texts.append(str(part.get("content") or ""))
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
-                case "thinking" | "file" | "compaction":
-                    # They say nothing that can be checked.
+                case "thinking" | "file" | "compaction" | "retry-prompt":
+                    # They say nothing that can be checked; the last is the library's own, where it answers no call.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -163,7 +161,8 @@ def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
         if role in {"tool", "function"}:
             yield [_answer(text if text is not None else "", text_id(about.get("tool_call_id")), about.get("name"))]
         else:
-            yield [ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)]
+            said = ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)
+            yield _with_rest(said, (str(block.get("block_type")) for block in message.get("blocks") or ()))
 
 
 _SILENT_BLOCKS = {"tool_call", "image", "audio", "video", "document", "cache", "citable", "citation", "thinking"}
@@ -192,8 +191,15 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 raise Malformed(f"a content that cannot be read: {named(each)}")
         if calls or texts or not answers:
             said = ChatMessage(str(message.get("role")), "".join(texts) or None, calls or None)
-            answers = [said, *answers] if calls else [*answers, said]
+            kinds = (str(each.get("type")) for each in message.get("contents") or ())
+            answers = [said, *answers] if calls else [*answers, *_with_rest(said, kinds)]
         yield answers
+
+
+def _with_rest(said: ChatMessage, kinds: Iterable[str]) -> list[ChatMessage]:
+    """A message of these kinds of parts. Of a user's with a picture or a file, something is said that is not known."""
+    is_whole = said.role != "user" or all(kind in ("text", "function_result") for kind in kinds)
+    return [said] if is_whole else [said, ChatMessage("user", "", captured=False)]
 
 
 def _result(content: Fields) -> ChatMessage:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.transcript import part_text, plain_text, seconds
+from bylaw.trace.transcript import TEXTS, plain_text, seconds, shown
 
 Fields = dict[str, Any]
 
@@ -187,7 +187,7 @@ def words_in(part: Any) -> str | None:
     """What a part says; empty where it is silent, None where nobody here can read it."""
     if isinstance(part, str):
         return part
-    block = _fields(part)
+    block = _given(part)
     kind = block.get("type")
     if not block or (isinstance(kind, str) and (kind in _SILENT or kind.startswith("data-"))):
         return None if not block and part else ""
@@ -200,9 +200,24 @@ def words_in(part: Any) -> str | None:
             return None
         words = "" if block.get("thought") else text
     else:
-        words = part_text(block)
+        words = shown(block)
     beside = block.keys() - _BESIDE_WORDS
     return None if beside and any(may_tell(block[name]) for name in beside) else words
+
+
+def heard(content: Any) -> tuple[str, bool]:
+    """What the user said, and whether that is all of the message: a file, a page or a mail in it is nobody's word here,
+    whatever it holds. Nothing but a text is the user's."""
+    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
+    said = [words_in(part) if _is_text(part) else None for part in parts]
+    return "\n".join(filter(None, said)), None not in said
+
+
+def _is_text(part: Any) -> bool:
+    block = _given(part)
+    if "type" in block:
+        return block["type"] in TEXTS
+    return isinstance(part, str) or ("text" in block and _SILENT_KEYS.isdisjoint(block))
 
 
 def is_own_data(part: Any) -> bool:
@@ -269,6 +284,11 @@ def first(fields: Fields, names: tuple[str, ...]) -> Any:
 
 def _fields(value: Any) -> Fields:
     return cast("Fields", value) if isinstance(value, dict) else {}
+
+
+def _given(part: Any) -> Fields:
+    """What a part holds: Google's SDK writes each key that there is, and null under most."""
+    return {name: value for name, value in _fields(part).items() if value is not None}
 
 
 def _text(id: Any) -> str:

@@ -9,8 +9,8 @@ from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.dialects import as_chat
 from bylaw.trace.readers.langchain import chat_message, is_langchain
-from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, may_tell, named, words_in
-from bylaw.trace.transcript import plain_text
+from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, heard, may_tell, named, words_in
+from bylaw.trace.transcript import part_text, plain_text
 
 MessageMark = tuple[Any, ...]
 
@@ -63,7 +63,8 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
         return [chat_message(message)]
     if str(message.get("type")) in ITEMS and "role" not in message:
         return _item(message)
-    if "type" in message and "role" not in message and (call_in(message) or answer_in(message)):
+    is_part = "role" not in message and message.get("type") not in (None, "message")
+    if is_part and (role == "user" or call_in(message) or answer_in(message)):
         return message_of_parts({"parts": [message]}, role)
     if "role" in message or any(message.get(name) for name in _CALLING):
         return as_chat(message, "a message", role)
@@ -119,7 +120,7 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
     for part in cast(list[dict[str, Any]], message["parts"]):
         match part:
             case {"type": "text"}:
-                texts.append(str(part.get("content") or part.get("text") or ""))
+                texts.append(part_text(part) or "")
             case {"type": "tool_call"}:
                 calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
             case {"type": "tool_call_response"}:
@@ -130,7 +131,7 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
                 calls.append(ToolCall(text_id(call.get("id")), name=_called(call), arguments=call.get("args") or {}))
             case {"function_response": dict()} | {"functionResponse": dict()}:
                 answers.append(gemini_answer(part.get("function_response") or part["functionResponse"]))
-            case {"text": str(text)} if "type" not in part and not part.get("thought"):
+            case {"text": str(text)} if said == "assistant" and "type" not in part and not part.get("thought"):
                 texts.append(text)
             case {"type": "function_call"}:
                 calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
@@ -139,13 +140,15 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
                 answers += [_told(each) for each in (answer_in(part),) if each is not None]
             case _ if answer := answer_in(part):
                 answers.append(_told(answer))
+            case _ if said != "assistant":
+                words, is_text = heard(part)
+                texts.append(words)
+                is_whole &= is_text
             case _ if (words := words_in(part)) is not None:
                 # Reasoning, images and files say nothing that can be checked.
                 texts.append(words)
-            case _ if said == "assistant":
-                raise Malformed(f"a message has a part that cannot be read: {named(part)}")
             case _:
-                is_whole = False
+                raise Malformed(f"a message has a part that cannot be read: {named(part)}")
     if said == "tool":
         return answers
     made = [ChatMessage(said, "\n".join(filter(None, texts)) or None, calls or None)]
