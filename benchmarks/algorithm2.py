@@ -23,9 +23,9 @@ from bylaw.answering.embedder import HASHED, WORDLLAMA, open_embedder
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
-from bylaw.compile.draft import Draft
 from bylaw.compile.refine import ITERATIONS, Refined, refine
 from bylaw.compile.ruleset import Ruleset, Step, rules_of
+from bylaw.compile.span import Draft
 from bylaw.compile.things import Things
 from bylaw.compile.tools import read_tools
 from bylaw.llm import Pending

@@ -12,8 +12,7 @@ import msgspec
 
 from bylaw import load_pack, read
 from bylaw.align.bearing import Bearing, next_write, spans
-from bylaw.align.check import Checked, check
-from bylaw.align.matcher import Matcher
+from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.align.written import RUBRICS, Turn, Written, write_thoughts
 from bylaw.llm.batch import Batch

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.check import check
 from bylaw.align.grader import Gold, Grader, ModelJudge
-from bylaw.align.matcher import Matcher
+from bylaw.align.matcher import Matcher, check
 from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError

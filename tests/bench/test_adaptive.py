@@ -7,8 +7,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from bylaw.bench.adaptive import TRICKS, Attack, attack_of, variants
-from bylaw.bench.trial import try_tricks
+from bylaw.bench.trial import TRICKS, Attack, attack_of, try_tricks, variants
 from bylaw.cli.app import app
 from bylaw.pack import load_pack
 from bylaw.text.folding import fold

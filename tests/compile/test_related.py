@@ -2,9 +2,9 @@
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.brief import brief_of
-from bylaw.compile.draft import Draft
 from bylaw.compile.related import related
 from bylaw.compile.sort import Sorted
+from bylaw.compile.span import Draft
 from bylaw.compile.things import Things
 from bylaw.policy.document import Document
 from bylaw.policy.yaml import read_yaml

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from bylaw.compile.assemble import assemble
-from bylaw.compile.draft import Draft
 from bylaw.compile.extract import UNSAID
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.repeat import told_apart
 from bylaw.compile.section import sections
-from bylaw.compile.span import covered
+from bylaw.compile.span import Draft, covered
 from bylaw.compile.update import MadeOf, read_work, records
 from bylaw.compile.writing import place
 from bylaw.llm import Request

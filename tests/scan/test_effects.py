@@ -6,8 +6,7 @@ import pytest
 
 from bylaw.errors import BylawError
 from bylaw.scan import scan
-from bylaw.scan.effect import Behaviour, by_definition, by_name, guess, weigh
-from bylaw.scan.override import effects_file, read_effects
+from bylaw.scan.effect import Behaviour, by_definition, by_name, effects_file, guess, read_effects, weigh
 
 from .library import Talk, loan, visits
 

@@ -41,7 +41,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
         rows = _rows(columns, len(completions))
         texts = [output_of(completion) for completion in completions]
         return [
-            grader.grade(text, gold_of({**row, **_prompt(prompt)})).total
+            grader.grade(text, gold_of(row if isinstance(prompt, str) else {**row, "prompt": prompt})).total
             for text, row, prompt in zip(texts, rows, prompts, strict=True)
         ]
 
@@ -139,7 +139,3 @@ def _plain(message: Any) -> dict[str, Any]:
 def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     held = {name: cast(Sequence[Any], columns[name]) for name in _COLUMNS if columns.get(name) is not None}
     return [{name: values[place] for name, values in held.items()} for place in range(count)]
-
-
-def _prompt(prompt: Any) -> dict[str, Any]:
-    return {} if isinstance(prompt, str) else {"prompt": prompt}

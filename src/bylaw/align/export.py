@@ -33,7 +33,11 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
         raise UsageError("the sets lie there already", place=str(out), hint="name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
     write = _write_parquet if trainer == "verl" else _write_lines
-    written = [write(out, name, _learned(data / f"{name}.jsonl")) for name in LEARNED if _is_there(data, name)]
+    written = [
+        write(out, name, ({"messages": row["messages"]} for row in read_rows(data / f"{name}.jsonl")))
+        for name in LEARNED
+        if _is_there(data, name)
+    ]
     if _is_there(data, "rl"):
         rows = (TRIED[trainer](row, place, made) for place, row in enumerate(read_rows(data / "rl.jsonl")))
         written.append(write(out, "rl", rows))
@@ -48,10 +52,6 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
 def _is_there(data: Path, name: str) -> bool:
     file = data / f"{name}.jsonl"
     return file.is_file() and file.stat().st_size > 0
-
-
-def _learned(file: Path) -> Iterable[Row]:
-    return ({"messages": row["messages"]} for row in read_rows(file))
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:

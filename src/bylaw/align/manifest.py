@@ -38,7 +38,8 @@ class Manifest(Struct, frozen=True):
 
 def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterable[str]) -> Manifest:
     """Write it for the sets that lie there."""
-    files = {each: _file(out / f"{each}.jsonl") for each in sets}
+    paths = {each: out / f"{each}.jsonl" for each in sets}
+    files = {name: SetFile(len(path.read_bytes().splitlines()), digest_of(path)) for name, path in paths.items()}
     found = Manifest(SCHEMA, name, pack.version, pack.digest, command, files)
     (out / NAME).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return found
@@ -57,10 +58,6 @@ def find_manifest(data: Path) -> Manifest | None:
 
 def digest_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _file(path: Path) -> SetFile:
-    return SetFile(len(path.read_bytes().splitlines()), digest_of(path))
 
 
 WHAT = {

@@ -14,12 +14,7 @@ from msgspec import Struct
 
 from bylaw.policy.yaml import LOADER
 
-
-def _read_words() -> dict[str, Any]:
-    return yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
-
-
-WORDS = _read_words()
+WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
 """English as far as it is needed here."""
 
 _NUMBERS = {name: number for number, said in enumerate(WORDS["numbers"]) for name in said.split()}
@@ -103,7 +98,7 @@ def values_in(text: str) -> list[Value]:
             take(Value("date", day, match.start(), match.end()))
     for match in _AMOUNTS.finditer(plain):
         number = next(group for group in match.groups() if group)
-        take(Value("amount", _plain(Decimal(number.replace(",", ""))), match.start(), match.end()))
+        take(Value("amount", Decimal(number.replace(",", "")).quantize(Decimal("0.01")), match.start(), match.end()))
     for match in _TIMES.finditer(plain):
         hour = int(match[1]) % 12 + 12 * (match[3].lower().startswith("p")) if match[3] else int(match[1])
         take(Value("time", f"{hour:02}:{match[2]}", match.start(), match.end()))
@@ -140,7 +135,3 @@ def _date(match: re.Match[str]) -> date | str | None:
         return date(*parts)
     except ValueError:
         return None
-
-
-def _plain(amount: Decimal) -> Decimal:
-    return amount.quantize(Decimal("0.01"))

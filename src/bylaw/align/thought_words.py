@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from bylaw.align.bearing import Saw
 from bylaw.facts.entity import ABSENT, Fact, Field
@@ -82,7 +82,7 @@ def value_in_words(field: Field, value: Any) -> str:
         case date():
             return value.isoformat()
         case list():
-            items = _items(value)
+            items = cast(list[Any], value)
             if any(isinstance(item, dict | list) for item in items):
                 return f"{len(items)} on record"
             return ", ".join(str(item).replace("_", " ") for item in items) or "nothing"
@@ -90,10 +90,6 @@ def value_in_words(field: Field, value: Any) -> str:
             return "on record"
         case _:
             return str(value).replace("_", " ") if field.type == "enum" else str(value)
-
-
-def _items(value: Any) -> Sequence[Any]:
-    return value
 
 
 def saw_in_words(saws: Iterable[Saw]) -> list[str]:

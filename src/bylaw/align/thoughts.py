@@ -7,9 +7,8 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.align.bearing import Bearing, next_write
-from bylaw.align.check import Checked, check
 from bylaw.align.logged import acts, place_of
-from bylaw.align.matcher import Matcher
+from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.align.written import ROUNDS, THRESHOLDS, Rubric, Turn, requests_for, write_thoughts
 from bylaw.errors import UsageError

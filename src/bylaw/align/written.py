@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from msgspec import Meta, Struct, field
 
-from bylaw.align.check import Checked
+from bylaw.align.matcher import Checked
 from bylaw.llm import Answer, Chat, ModelMessage, Request
 from bylaw.llm.chat import schema_of
 

@@ -1,6 +1,7 @@
 """Who answers for predicates that code cannot settle: for each rule a plan, for each step of it an operation.
 
 The model stands behind `llm.Chat`. Nothing here raises: what could not be asked, read or shown stays unknown.
+What asking would cost is found by going through the motions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -166,7 +167,9 @@ class ConversationAnswers:
             if share >= SAME and known.tool == topic.tool and not known.plan.faults(topic.names, tools):
                 return known.plan
         examples = [known for _, known in alike[:EXAMPLES]]
-        shown = "\n\n".join(f"For:\n{each.about}\nPlan:\n{_encode(each.plan)}" for each in examples)
+        shown = "\n\n".join(
+            f"For:\n{each.about}\nPlan:\n{msgspec.json.encode(each.plan).decode()}" for each in examples
+        )
         more = "\n".join(f"- `use` with tool `{each.name}`: {each.description}" for each in tools.values())
         given = {"topic": topic.about, "names": ", ".join(topic.names), "examples": shown or "(none yet)"}
         request = render(PROMPTS, "plan", given | {"tools": more or "(none)"}, schema=SCHEMA, max_tokens=1200)
@@ -228,5 +231,45 @@ def _meaning(predicate: Predicate) -> str:
     return " ".join(filter(None, (predicate.question, predicate.description))) or predicate.name.replace("_", " ")
 
 
-def _encode(plan: Plan) -> str:
-    return msgspec.json.encode(plan).decode()
+_CHARACTERS = 4
+"""Of a token, about."""
+
+
+class Estimate:
+    """A chat that answers from what is at hand, and counts the rest."""
+
+    def __init__(self, known: Callable[[Request], Answer | None]) -> None:
+        self._known = known
+        self._asked: dict[str, Request] = {}
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """What is known already; for anything else it fails, as a model would that cannot be reached for this."""
+        found = [(request, self._known(request)) for request in requests]
+        for request, answer in found:
+            if answer is None:
+                self._asked[request.key] = request
+        if any(answer is None for _, answer in found):
+            raise ChatError("counted, not asked")
+        return [answer for _, answer in found if answer is not None]
+
+    @property
+    def requests(self) -> int:
+        """How many requests would be sent at once."""
+        return len(self._asked)
+
+    @property
+    def leads(self) -> int:
+        """How many of them lead to others: those that ask for a plan."""
+        return sum(request.name == "plan" for request in self._asked.values())
+
+    def words(self, model: str, budget: int) -> str:
+        """What it costs, in one line."""
+        sent = sum(len(message.content) for request in self._asked.values() for message in request.messages)
+        answered = sum(request.max_tokens for request in self._asked.values())
+        count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
+        told = f"{model} will be sent {count}: about {sent // _CHARACTERS:,} tokens, at most {answered:,} in answers"
+        if self.leads:
+            told += f"; {self.leads:,} of them ask for a plan, each with a few more to follow"
+        if self.requests > budget:
+            told += f". --budget allows {budget:,}: the rest stays open"
+        return f"{told}."

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from bylaw.answering.operation import By, Search
+from bylaw.answering.operation import Search
 from bylaw.engine.predicate_values import Quote
 from bylaw.pack.predicate import SPEAKERS, Speaker
 from bylaw.rule.act import Act
@@ -50,7 +50,7 @@ class History:
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
         """The pieces that share the rarest words with a search, each with the reply to it, and the latest; in order."""
-        mine = [piece for piece in self.pieces if _is_by(piece, wanted.by)]
+        mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
         scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
         best = sorted((step for step in scores if scores[step] > 0), key=lambda step: (-scores[step], -step))[:MOST]
         latest = [piece.step for piece in mine[-wanted.last :]] if wanted.last > 0 else []
@@ -101,10 +101,6 @@ def _pieces(events: Sequence[Event]) -> Iterable[Piece]:
             yield Piece(step, "agent", f"calls {call_text(event.tool, event.arguments)}{refused}")
         else:
             yield Piece(step, "tool", event.text if event.captured else "(an answer that was not recorded)")
-
-
-def _is_by(piece: Piece, by: By) -> bool:
-    return by in ("anyone", piece.by)
 
 
 def _plain(text: str) -> str:

@@ -59,14 +59,10 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
     found: dict[str, bool] = {}
     for each in reply.arguments:
         quotes = [fold(quote) for quote in each.quotes if quote.strip()]
-        is_founded = bool(quotes) and all(_stands(quote, shown) for quote in quotes)
+        is_founded = bool(quotes) and all(quote in shown for quote in quotes)
         if each.name in doubt.asked and each.meant != "unclear" and (is_founded or each.meant == "no"):
             found[each.name] = each.meant == "yes" and found.get(each.name, True)
     return found
-
-
-def _stands(quote: str, shown: str) -> bool:
-    return " ".join(quote.split()) in " ".join(shown.split())
 
 
 def _given(arguments: Mapping[str, object]) -> str:

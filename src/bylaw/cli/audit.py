@@ -151,7 +151,7 @@ def audit_command(
 def _tell_cost(request: Request, answers: "Answerer", llm: str, budget: int) -> None:
     """Say what asking will cost, by an audit that only counts requests; batches and recordings cost nothing here."""
     from bylaw.answering import Answerer
-    from bylaw.answering.cost import Estimate
+    from bylaw.answering.answerer import Estimate
     from bylaw.llm.source import at_hand
 
     if llm == "recorded" or llm.startswith("batch:"):

@@ -16,7 +16,7 @@ from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.document_files import PARTED, TOO_LONG
 from bylaw.policy.tool import Effect
-from bylaw.scan.override import read_effects
+from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 from bylaw.scan.stored import stored_in, world_lines
 from bylaw.trace.log_file import LogFile

@@ -17,9 +17,8 @@ from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.argument import Argument, Strange
-from bylaw.scan.effect import Guess
+from bylaw.scan.effect import Guess, effects_file, read_effects
 from bylaw.scan.habit import FEWEST, CallPlace, Habit
-from bylaw.scan.override import effects_file, read_effects
 from bylaw.text.visible import clean
 from bylaw.trace.log_file import LogFile
 

@@ -9,12 +9,11 @@ from msgspec import to_builtins
 
 from bylaw.compile.check import Check, Question
 from bylaw.compile.compact import compacted, count
-from bylaw.compile.draft import Draft
 from bylaw.compile.lesson import Weighed, learn_weights
 from bylaw.compile.naming import named_apart, slug
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading, named_in_pack
-from bylaw.compile.span import first_place, ranges, spans
+from bylaw.compile.span import Draft, first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.engine.finished import verdicts
 from bylaw.pack import Pack
@@ -29,7 +28,7 @@ _VERSION = "0.1.0"
 def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
     """The pack's files by path; `work` must be complete."""
     assert work.things is not None
-    drafts = _in_order(work.drafts, source.document)
+    drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
     manifest |= {"document": named_in_pack(source.document)} | ({"now": source.now} if source.now else {})
     files = {
@@ -167,10 +166,6 @@ def _merged(checks: list[Check]) -> dict[str, Any]:
         predicates |= own["predicates"]
         rules += own["rules"]
     return {"predicates": predicates, "rules": rules}
-
-
-def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:
-    return sorted(drafts, key=lambda draft: first_place(draft.quotes, document))
 
 
 def _told_question(question: Question, check: Check | None, source: Source) -> dict[str, Any]:

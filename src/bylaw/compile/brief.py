@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.context import told_for_code, told_things, told_tools
-from bylaw.compile.draft import Draft
 from bylaw.compile.naming import digest_of
 from bylaw.compile.related import told_related
 from bylaw.compile.sort import told as told_policy
+from bylaw.compile.span import Draft
 from bylaw.policy.statement import Policy
 
 

@@ -13,12 +13,11 @@ from msgspec.structs import astuple, replace
 
 from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk, Outcome, render, stage
-from bylaw.compile.draft import Draft, Listed
 from bylaw.compile.naming import slug
 from bylaw.compile.reference import with_references
 from bylaw.compile.repeat import told_apart, told_repeats
 from bylaw.compile.section import Section, sections
-from bylaw.compile.span import covered, places, stands
+from bylaw.compile.span import Draft, Listed, covered, places, stands
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.document import Document, Sentence
 

@@ -172,7 +172,10 @@ def _settled(
         if not (isinstance(result, CaseResult) and result.passed)
     }
     disputed = sorted(failed)
-    apart = _unlike((trial for trial in divided if not trial.is_broken), lambda case: _is_runnable(bench, brief, case))
+    apart = _unlike(
+        (trial for trial in divided if not trial.is_broken),
+        lambda case: not bench.misfits(brief.policy, [{"note": "generated", **case, "want": "deny"}]),
+    )
     if not disputed and not apart:
         return list(cases), []
     rulings = rule_on(
@@ -318,8 +321,3 @@ def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> li
         if said not in chosen and is_runnable(trial.case):
             chosen[said] = trial
     return list(chosen.values())[:_DIVIDING]
-
-
-def _is_runnable(bench: Bench, brief: PolicyBrief, case: Case) -> bool:
-    """Whether a generated input can be a case of a pack: else no guard could pass it, whatever is ruled."""
-    return not bench.misfits(brief.policy, [{"note": "generated", **case, "want": "deny"}])

@@ -125,16 +125,13 @@ def compile_pack(
             desk.fetch(chat)
         except Pending:
             if desk.asked:
-                progress(f"{_counted(len(desk.asked), 'answer')} used; what has none yet is written down")
+                used = "1 answer is" if len(desk.asked) == 1 else f"{len(desk.asked)} answers are"
+                progress(f"{used} used; what has none yet is written down")
             if not as_is or work.things is None or work.second is None or not work.kinds:
                 raise
             desk.gives_up = True
             desk.begin()
             return run(desk, source, benches), desk
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what} is" if count == 1 else f"{count} {what}s are"
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:

@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.draft import Draft
-from bylaw.compile.span import covered, places
+from bylaw.compile.span import Draft, covered, places
 from bylaw.policy.document import Document, File
 from bylaw.policy.sentence import HEADING, Sentence
 
@@ -44,16 +43,16 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
     """The drafts, each with what stands elsewhere that its sentences refer to."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
-    before = {after.start: one for one, after in pairwise(document.sentences) if _leans(one, after)}
+    before = {
+        after.start: one
+        for one, after in pairwise(document.sentences)
+        if one.heading == after.heading and _LEANS.match(after.text)
+    }
     found: list[Draft] = []
     for draft in drafts:
         told = [*_told(_referred(draft, document, articles)), *_leaned_on(draft, document, before)]
         found.append(replace(draft, refers="\n".join(told)))
     return tuple(found)
-
-
-def _leans(one: Sentence, after: Sentence) -> bool:
-    return one.heading == after.heading and _LEANS.match(after.text) is not None
 
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:

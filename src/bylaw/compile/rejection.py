@@ -6,9 +6,8 @@ from typing import Any, cast
 
 import msgspec
 
-from bylaw.compile.draft import Draft
 from bylaw.compile.pipeline import Work
-from bylaw.compile.span import first_place
+from bylaw.compile.span import Draft, first_place
 from bylaw.pack.review import COMPILED, read_signatures, standings
 from bylaw.policy.document import Document
 from bylaw.policy.reach import own_record

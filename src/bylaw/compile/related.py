@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from bylaw.compile.check import Question
-from bylaw.compile.draft import Draft
 from bylaw.compile.sort import Sorted
-from bylaw.compile.span import covered, places
+from bylaw.compile.span import Draft, covered, places
 from bylaw.policy.document import Document
 
 _MOST = 4

@@ -31,7 +31,7 @@ def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: in
         f"cases: {sum(len(check.cases) for check in checks)}; mutants of guards that they find: {killed} of {mutants}",
         f"sentences without a policy: {len(aside)}, listed in compiled.yaml",
         f"questions for the reviewer: {sum(map(len, [*(check.questions for check in checks), *asked]))}",
-        f"requests: {requests}; 4 + 11 per item, per tool, would be {toolguard_calls(dict(items))}",
+        f"requests: {requests}; 4 + 11 per item, per tool, would be {sum(4 + 11 * count for count in items.values())}",
     ]
     lines += [
         f"{each.stage}, {each.iteration}: {each.rules} rules, {each.predicates} predicates, vague {each.vagueness:.2f}"
@@ -80,8 +80,3 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
         f"in all about {first.requests + sum(later.values())} requests for about {policies} policies",
     ]
-
-
-def toolguard_calls(items_by_tool: dict[str, int]) -> int:
-    """What ToolGuard asks by its own build: 4 for each tool, and 11 for each policy item of it."""
-    return sum(4 + 11 * items for items in items_by_tool.values())

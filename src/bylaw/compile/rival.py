@@ -19,7 +19,7 @@ from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.guard import Guard
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
-from bylaw.trace import Call, Trajectory
+from bylaw.trace import Call
 
 _FEWEST = 5
 """Fewer flagged calls are a few careless agents."""
@@ -58,7 +58,7 @@ def outlier(bench: Bench, policy: Policy, code: str, guard: Guard) -> Outlier | 
         judged = 0
         flagged: list[tuple[CallVerdict, PolicyVerdict]] = []
         for trajectory in bench.trajectories:
-            if not _has_call(trajectory, policy.tools):
+            if not any(isinstance(event, Call) and event.tool in policy.tools for event in trajectory.events):
                 continue
             for call in verdicts(pack, trajectory).calls:
                 judged += len(call.policies)
@@ -69,10 +69,6 @@ def outlier(bench: Bench, policy: Policy, code: str, guard: Guard) -> Outlier | 
         return Outlier(len(flagged), judged, tuple(shown.values()), tuple(shown))
 
     return bench.once(("outlier", policy.id, policy.tools, code), find)
-
-
-def _has_call(trajectory: Trajectory, tools: Sequence[str]) -> bool:
-    return any(isinstance(event, Call) and event.tool in tools for event in trajectory.events)
 
 
 def _situations(

@@ -229,7 +229,9 @@ def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
         return {"true": True, "false": False}.get(finding.value.strip().lower(), UNSEEN)
     if need.field.type in _LITERAL and not any(finding.value.strip() in text for text in named):
         return UNSEEN
-    if need.field.type in ("list", "object") and not all(_stands(leaf, named) for leaf in _leaves(finding.value)):
+    if need.field.type in ("list", "object") and not all(
+        any(leaf in text for text in named) for leaf in _leaves(finding.value)
+    ):
         return UNSEEN
     try:
         return coerce(need.field, _read(finding.value, need.field))
@@ -253,10 +255,6 @@ def _leaves(text: str) -> list[str]:
         elif part is not None and not isinstance(part, bool):
             found.append(str(part))
     return found
-
-
-def _stands(leaf: str, results: Sequence[str]) -> bool:
-    return any(leaf in text for text in results)
 
 
 def _read(text: str, field: Field) -> Any:

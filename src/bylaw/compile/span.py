@@ -1,14 +1,36 @@
-"""Where the quotes of a policy stand, and how `policies.yaml` has them. What is covered, in every stage, goes by this.
+"""A policy as it was extracted, where its quotes stand, and how `policies.yaml` has them.
 
-A quote that stands more than once means all its places; where other quotes of the policy stand once, it means the place
-nearest to them, and its span says so.
+What is covered, in every stage, goes by this. A quote that stands more than once means all its places; where other
+quotes of the policy stand once, it means the place nearest to them, and its span says so.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from bylaw.policy.document import Document, Range, Sentence
 from bylaw.policy.quote import Quote, Which, places_of, read_quote
+
+
+class Listed(Struct, frozen=True):
+    """A policy as an answer lists it."""
+
+    id: str
+    definition: str
+    # What may be empty may be left out: a schema asks for it, and not every model has one.
+    scope: str = ""
+    description: str = ""
+    quotes: tuple[str, ...] = ()
+
+
+class Draft(Listed, frozen=True):
+    """A policy as it was extracted."""
+
+    refers: str = ""
+    """What stands elsewhere that its sentences refer to: where that changes, its check is asked for again."""
+    remark: str = ""
+    """What is told of it for one update alone, such as why its check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:

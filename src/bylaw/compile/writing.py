@@ -65,7 +65,7 @@ def planned(
     kept: list[str] = []
     told: list[str] = []
     for path, text in made.items():
-        found = _text(root / path)
+        found = (root / path).read_text(encoding="utf-8") if (root / path).is_file() else None
         if found is None or _is_record(path) or not written or _is_contained(found, text, written.get(path)):
             files[path] = text
             continue
@@ -95,10 +95,6 @@ def planned(
 def _is_record(path: str) -> bool:
     """Whether a file is the compiler's own; copies of several documents are, too."""
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
-
-
-def _text(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def merged(base: str, mine: str, theirs: str) -> str | None:

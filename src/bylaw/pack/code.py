@@ -1,10 +1,14 @@
-"""The code of a pack: its guards and look-up functions, compiled, and the policies that nothing enforces."""
+"""The code of a pack: its guards and look-up functions, compiled, what of it decides, and what nothing enforces."""
 
+import ast
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError
@@ -12,6 +16,7 @@ from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup, seen_from
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 
@@ -105,3 +110,29 @@ def unenforced(
             message = f"nothing enforces policy `{policy.id}`"
             faults.append(NothingEnforces(message, place=places[policy.id], hint=hint))
     return faults
+
+
+class Pinned(Struct, frozen=True):
+    """The records and the code that decide. Cases, comments, the document's text and reviews do not."""
+
+    records: Mapping[str, Any]
+    """By name, as they were read: what stands in them, not how it is written."""
+    code: Mapping[str, str]
+    """Guards and look-up functions, by file."""
+
+    def digest(self) -> str:
+        """A name for it that another spelling of the same does not change."""
+        code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
+        told = json.dumps([self.records, code], sort_keys=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+
+def pinned_of(folder: PackFolder) -> Pinned:
+    """What of the files of a pack decides."""
+    manifest = folder.manifest
+    records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
+    named = [str(manifest.name), str(manifest.version)]
+    told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
+    if manifest.timezone != "":
+        told.append(str(manifest.timezone))
+    return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})

@@ -16,9 +16,8 @@ from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, compared_with_none, compile_expression
 from bylaw.pack.causes import causes
 from bylaw.pack.citing import Ambiguous
-from bylaw.pack.code import predicate_code, read_guards, unenforced, with_lookups
+from bylaw.pack.code import Pinned, pinned_of, predicate_code, read_guards, unenforced, with_lookups
 from bylaw.pack.manifest import is_the_packs, manifest_faults, moment, read_postures, title_of, zone_named
-from bylaw.pack.pinned import Pinned, pinned_of
 from bylaw.pack.review import Standing, unaccepted
 from bylaw.pack.rules import ReadyRules, Rules, RulesReader
 from bylaw.pack.statements import PolicyReader, read_tools

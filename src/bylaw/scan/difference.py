@@ -105,10 +105,6 @@ class Differences:
 
 def _names(write: Call, look_up: Call) -> bool:
     """Whether the write names the thing that was looked up."""
-    given = [value for value in write.arguments.values() if _is_plain(value)]
+    given = [value for value in write.arguments.values() if isinstance(value, str | int | float | bool)]
     wanted: Sequence[Any] = list(look_up.arguments.values())
     return bool(wanted) and all(value in given for value in wanted)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool)

@@ -1,19 +1,24 @@
 """What a tool does to the world, guessed from its name, its definition and how its results behave.
 
 Each piece of evidence adds weight to one effect; the guess is the heaviest, and how sure it is says how far ahead.
-A tool that nothing speaks for is taken for a write, so that ignorance never hides one.
+A tool that nothing speaks for is taken for a write, so that ignorance never hides one. A person
+corrects the guesses in a file and hands it back.
 """
 
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
+import yaml
 from msgspec import Struct
 
+from bylaw.errors import PackError, UsageError
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import VERBS, hands_over, words_of
+from bylaw.policy.yaml import read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
 """The effect it speaks for, how much it weighs, and what it is, in words."""
@@ -160,3 +165,36 @@ def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, 
 @lru_cache(maxsize=4096)
 def _sounds_like_a_write(tool: str, evidence: tuple[EffectHint, ...]) -> bool:
     return weigh([*by_name(tool), *evidence])[0] == "write"
+
+
+def read_effects(path: Path) -> dict[str, Effect]:
+    """The effects a person gave, by tool; every fault of the file is reported together."""
+    located = read_yaml_file(path)
+    given: Any = located.data.get("effects")
+    if not isinstance(given, dict):
+        raise UsageError("no `effects:` in the file", place=str(path), hint="write one with --write-effects")
+    effects: dict[str, Effect] = {}
+    faults: list[UsageError] = []
+    for tool, effect in cast("dict[str, Any]", given).items():
+        if effect in EFFECTS:
+            effects[tool] = effect
+        else:
+            place = located.place("effects", tool)
+            faults.append(UsageError(f"`{effect}` is not an effect", place=place, hint="use read, write or none"))
+    if faults:
+        raise PackError(faults, place=str(path))
+    return effects
+
+
+def effects_file(guesses: Iterable[Guess]) -> str:
+    """The text of an effects file: each guess, with how sure it is and why."""
+    lines = ["# Guessed by `bylaw scan`. Correct what is wrong and pass it back with --effects.", "effects:"]
+    for guess in guesses:
+        name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)
+        why = " ".join("; ".join(guess.why).split())
+        lines.append(f"  {name.splitlines()[0]}: {guess.effect}  # {guess.sure:.0%}: {why}")
+    return "\n".join(lines) + "\n"
+
+
+def _needs_quotes(name: str) -> bool:
+    return not name.replace("_", "").replace("-", "").isalnum() or name.isdigit()

@@ -108,7 +108,11 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
     named = {name for habit in found for name in habit.tools}
     found += _distinctive(tool, prepared, reads - named)
     write = guesses[tool].sure
-    rated = [_rate(habit, write * max(guesses[name].sure for name in habit.tools)) for habit in found]
+    factors = [write * max(guesses[name].sure for name in habit.tools) for habit in found]
+    rated = [
+        msgspec.structs.replace(habit, sure=round(habit.low * factor, 2))
+        for habit, factor in zip(found, factors, strict=True)
+    ]
     return tuple(sorted(rated, key=lambda habit: (habit.reason == "distinctive", -habit.sure, habit.tools)))
 
 
@@ -227,7 +231,3 @@ def _touching(own: Preparation) -> Counter[str]:
         for name in pattern.chained.union(name for _, cover in pattern.covers for name, _ in cover):
             hits[name] += count
     return hits
-
-
-def _rate(habit: Habit, factor: float) -> Habit:
-    return msgspec.structs.replace(habit, sure=round(habit.low * factor, 2))

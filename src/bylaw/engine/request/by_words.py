@@ -87,7 +87,11 @@ def allowed_by_words(request: str, tools: Mapping[str, Tool]) -> Allowance:
         asked = tuple(span for span, stems in sentences if fetches(tool) or _asks(tool, stems))
         if asked:
             deeds.append(Deed(tool.name, asked, tuple(slots_of(tool))))
-    delegations = tuple(Delegation((span,), (Source(),)) for span, stems in sentences if _delegates(stems))
+    delegations = tuple(
+        Delegation((span,), (Source(),))
+        for span, stems in sentences
+        if any(stem(verb) in stems and stem(thing) in stems for verb, thing in _DELEGATES)
+    )
     return Allowance(tuple(deeds), delegations)
 
 
@@ -183,10 +187,6 @@ def _asks(tool: Tool, stems: frozenset[str]) -> bool:
     said_verb = any(stem(word) in stems for word in verbs)
     said_thing = any(stem(word) in stems for word in things)
     return said_verb and (said_thing or not things)
-
-
-def _delegates(stems: frozenset[str]) -> bool:
-    return any(stem(verb) in stems and stem(thing) in stems for verb, thing in _DELEGATES)
 
 
 def sentences_of(text: str) -> Iterator[Span]:

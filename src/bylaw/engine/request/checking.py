@@ -59,7 +59,7 @@ class Check:
         found: list[Objection] = []
         for name, given in arguments.items():
             listed = self._deed.slot(name)
-            if isinstance(given, bool) and listed is not None and _is_other_flag(listed.value, given):
+            if isinstance(given, bool) and listed is not None and fold(str(listed.value)) == str(not given).lower():
                 found.append(self._objection("not_said", listed, str(given).lower()))
             if given is None or given == "" or given == [] or isinstance(given, bool):
                 continue
@@ -248,8 +248,3 @@ class Check:
 
     def _objection(self, why: Why, slot: Slot, value: str | float) -> Objection:
         return Objection(why, slot.name, str(value), self._view.trace(value))
-
-
-def _is_other_flag(meant: str | float | bool | None, given: bool) -> bool:
-    """Whether the user's words mean yes and a flag says no, or the other way round."""
-    return fold(str(meant)) == str(not given).lower()
