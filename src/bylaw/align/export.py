@@ -5,7 +5,7 @@ them a second time, in a form that contradicts the first. The chat template goes
 take thoughts out of earlier turns.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +39,7 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
         if _is_there(data, name)
     ]
     if _is_there(data, "rl"):
-        rows = (TRIED[trainer](row, place, made) for place, row in enumerate(read_rows(data / "rl.jsonl")))
+        rows = (_tried(row, place, trainer, made) for place, row in enumerate(read_rows(data / "rl.jsonl")))
         written.append(write(out, "rl", rows))
         written.append(_write_reward(out, trainer, made))
     template = out / "chat_template.jinja"
@@ -59,35 +59,25 @@ def _graded(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
-def _for_trl(row: Row, place: int, made: Manifest) -> Row:
-    return {"prompt": row["prompt"], **_graded(row)}
-
-
-def _for_swift(row: Row, place: int, made: Manifest) -> Row:
-    return {"messages": row["prompt"], **_graded(row)}
-
-
-def _for_verl(row: Row, place: int, made: Manifest) -> Row:
-    truth = {**{name: row[name] for name in GRADED}, "prompt": row["prompt"]}
-    return {
-        "data_source": f"bylaw/{Path(made.pack).name}",
-        "prompt": row["prompt"],
-        "ability": "policy",
-        "reward_model": {"style": "rule", "ground_truth": msgspec.json.encode(truth).decode()},
-        "extra_info": {"index": place, "task": row["task"], "turn": row["turn"]},
-    }
-
-
-def _for_verifiers(row: Row, place: int, made: Manifest) -> Row:
-    return {"prompt": row["prompt"], "gold": _graded(row), "id": f"{row['task']}/{row['turn']}"}
-
-
-TRIED: dict[Trainer, Callable[[Row, int, Manifest], Row]] = {
-    "trl": _for_trl,
-    "verl": _for_verl,
-    "swift": _for_swift,
-    "verifiers": _for_verifiers,
-}
+def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
+    """A turn to be tried, as a trainer has it."""
+    prompt, at = row["prompt"], {"task": row["task"], "turn": row["turn"]}
+    match trainer:
+        case "trl":
+            return {"prompt": prompt, **_graded(row)}
+        case "swift":
+            return {"messages": prompt, **_graded(row)}
+        case "verifiers":
+            return {"prompt": prompt, "gold": _graded(row), "id": f"{row['task']}/{row['turn']}"}
+        case "verl":
+            truth = {**{name: row[name] for name in GRADED}, "prompt": prompt}
+            return {
+                "data_source": f"bylaw/{Path(made.pack).name}",
+                "prompt": prompt,
+                "ability": "policy",
+                "reward_model": {"style": "rule", "ground_truth": msgspec.json.encode(truth).decode()},
+                "extra_info": {"index": place, **at},
+            }
 
 
 def _write_lines(out: Path, name: str, rows: Iterable[Row]) -> Path:

@@ -1,6 +1,7 @@
 """`bylaw align thoughts`: a thought for every turn of recorded conversations, verified or written by a model."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -48,7 +49,7 @@ class _Place(Struct, frozen=True):
 
 def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Options) -> Iterator[bytes]:
     """One JSON line for every turn."""
-    places = _limited(_places(pack, trajectories, options.seed), options.limit)
+    places = islice(_places(pack, trajectories, options.seed), options.limit)
     if not options.written:
         for place in places:
             yield _line(place, {"thought": place.thought} if place.thought else {"thought": None, "why": NO_WAY})
@@ -109,13 +110,6 @@ def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterat
             thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}", working=True)
             turn = events[span.start : span.end]
             yield _Place(place_of(trajectory, span), events[: span.start], turn, thought.text, thought.bearing)
-
-
-def _limited(places: Iterator[_Place], limit: int | None) -> Iterator[_Place]:
-    for number, place in enumerate(places):
-        if limit is not None and number >= limit:
-            return
-        yield place
 
 
 def _line(place: _Place, more: dict[str, object]) -> bytes:

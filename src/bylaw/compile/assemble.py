@@ -1,6 +1,5 @@
 """The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -9,6 +8,7 @@ from msgspec import to_builtins
 
 from bylaw.compile.check import Check, Question
 from bylaw.compile.compact import compacted, count
+from bylaw.compile.generation import functions_of
 from bylaw.compile.lesson import Weighed, learn_weights
 from bylaw.compile.naming import named_apart, slug
 from bylaw.compile.pipeline import Source, Work
@@ -18,7 +18,6 @@ from bylaw.compile.things import entities_file, tools_file
 from bylaw.engine.finished import verdicts
 from bylaw.pack import Pack
 from bylaw.policy.document import Document
-from bylaw.policy.python import parse_python, text_of
 from bylaw.scan.written import packed
 from bylaw.trace import Trajectory
 
@@ -143,11 +142,10 @@ def _once_each(codes: Sequence[str]) -> str:
     kept: list[str] = []
     seen: set[str] = set()
     for code in codes:
-        functions = [each for each in parse_python(code).body if isinstance(each, ast.FunctionDef)]
-        if any(each.name in seen for each in functions):
-            own = (f"{text_of(code, each)}\n" for each in functions if each.name not in seen)
-            code = "\n\n".join(own)
-        seen |= {each.name for each in functions}
+        functions = functions_of(code)
+        if not seen.isdisjoint(functions):
+            code = "\n\n".join(text for name, text in functions.items() if name not in seen)
+        seen |= functions.keys()
         kept.append(code)
     return "\n\n".join(kept)
 

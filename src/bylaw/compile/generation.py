@@ -29,7 +29,7 @@ class Written(Struct, frozen=True):
 def one_function(text: str, name: str) -> str:
     """The function of that name in an answer; the whole answer where there is none, for its faults to be told."""
     try:
-        return _functions(text).get(name, text)
+        return functions_of(text).get(name, text)
     except SyntaxError:
         return text
 
@@ -76,7 +76,7 @@ def read_guards(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Wr
     source = unfenced(text)
     cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
     try:
-        functions = _functions(source)
+        functions = functions_of(source)
     except SyntaxError as error:
         return Written({}, cannot), [f"line {error.lineno}: not Python: {error.msg}"]
     names = {function_name(policy.id): policy for policy in policies}
@@ -91,7 +91,7 @@ def read_guards(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Wr
     return Written(codes, cannot), complaints
 
 
-def _functions(source: str) -> dict[str, str]:
+def functions_of(source: str) -> dict[str, str]:
     """The text of each function of an answer."""
     try:
         nodes = parse_python(source).body

@@ -186,38 +186,40 @@ class World:
                 length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
                 length = max(length, int(schema.get("minItems") or 0))
                 return draw.sample(list(items), min(length, len(items)))
-            case "integer" | "number":
-                return draw.choice(self._pool.numbers)
-            case "boolean":
-                return draw.random() < 0.5
+            case "object":
+                return {}
+            case "integer" | "number" | "boolean" as kind:
+                return self._scalar(kind, draw)
+            case _:
+                return self._scalar(self._pool.read_as.get(name, ""), draw, is_id=name.endswith("_id"))
+
+    def _draw(self, field: Field, draw: random.Random) -> Any:
+        match field.type:
+            case "enum":
+                return draw.choice(field.values)
+            case "list":
+                return [word for word in (*self._pool.words, *_IDS) if draw.random() < 0.4]
             case "object":
                 return {}
             case _:
-                kind = self._pool.read_as.get(name)
-                pools = {"money": self._pool.money, "date": self._pool.days, "time": self._pool.times}
-                return draw.choice(pools.get(kind or "", _IDS if name.endswith("_id") else (*_IDS, *self._pool.words)))
+                return self._scalar(field.type, draw, is_id=field.name.endswith("_id"))
 
-    def _draw(self, field: Field, draw: random.Random) -> Any:
+    def _scalar(self, kind: str, draw: random.Random, *, is_id: bool = False) -> Any:
+        """A value of a type or a format; a word or an id where it is of none that is known."""
         pool = self._pool
-        match field.type:
+        match kind:
             case "boolean":
                 return draw.random() < 0.5
-            case "enum":
-                return draw.choice(field.values)
             case "integer" | "number":
                 return draw.choice(pool.numbers)
             case "money":
                 return draw.choice(pool.money)
             case "date":
                 return draw.choice(pool.days)
-            case "datetime":
+            case "time" | "datetime" | "date-time":
                 return draw.choice(pool.times)
-            case "list":
-                return [word for word in (*pool.words, *_IDS) if draw.random() < 0.4]
-            case "object":
-                return {}
-            case "string":
-                return draw.choice(_IDS if field.name.endswith("_id") else (*_IDS, *pool.words))
+            case _:
+                return draw.choice(_IDS if is_id else (*_IDS, *pool.words))
 
     def _made(self, name: str, schema: Schema, draw: random.Random) -> Any:
         """A value of a schema: records inside lists, tables and objects."""
@@ -229,18 +231,10 @@ class World:
             return {key: self._made(key, part, draw) for key, part in cast(dict[str, Schema], parts).items()}
         if schema.get("type") == "array":
             return [self._made(name, schema.get("items") or {}, draw) for _ in range(draw.choice(_LENGTHS))]
-        pools: dict[str, Sequence[Any]] = {"money": self._pool.money, "date": self._pool.days, "time": self._pool.times}
-        kind = self._pool.inner_as.get(name) or {"date-time": "time", "datetime": "time"}.get(
-            str(schema.get("format")), str(schema.get("format"))
-        )
-        match schema.get("type"):
-            case "integer" | "number":
-                return draw.choice(self._pool.numbers)
-            case "boolean":
-                return draw.random() < 0.5
-            case _:
-                words = _IDS if name == "id" or name.endswith("_id") else (*_IDS, *self._pool.words)
-                return draw.choice(pools.get(kind, words))
+        kind = self._pool.inner_as.get(name) or str(schema.get("format"))
+        if schema.get("type") in ("integer", "number", "boolean"):
+            kind = str(schema["type"])
+        return self._scalar(kind, draw, is_id=name == "id" or name.endswith("_id"))
 
     def _random(self, *of: Any) -> random.Random:
         return random.Random(f"{self._seed}/{of}")

@@ -3,7 +3,6 @@
 They are in the guard language, so nothing foreign runs, and they are tried on recorded results before they count.
 """
 
-import ast
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
 from bylaw.compile.context import field_kind, keys_of, told_whole
 from bylaw.compile.desk import Desk, Outcome, grouped, render, stage
+from bylaw.compile.generation import functions_of
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce
@@ -21,7 +21,6 @@ from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
 from bylaw.guard.lookup import LookupFunction
 from bylaw.llm import Request
 from bylaw.llm.chat import unfenced
-from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
@@ -157,23 +156,20 @@ def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> lis
 def _judged(
     text: str, part: Sequence[tuple[str, str]], vocabulary: Vocabulary, trajectories: Sequence[Trajectory]
 ) -> tuple[dict[str, str], list[str]]:
-    source = unfenced(text)
     try:
-        nodes = [node for node in parse_python(source).body if isinstance(node, ast.FunctionDef)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        functions = functions_of(unfenced(text))
+    except SyntaxError as error:
         return {}, [f"not Python: {error}"]
     names = {f"find_{entity}_{field}": f"{entity}.{field}" for entity, field in part}
     found: dict[str, str] = {}
-    complaints = [f"`{node.name}` is none of the functions asked for" for node in nodes if node.name not in names]
-    for node in nodes:
-        if node.name not in names:
+    complaints = [f"`{name}` is none of the functions asked for" for name in functions if name not in names]
+    for name, code in functions.items():
+        if name not in names:
             continue
-        code = f"{text_of(source, node)}\n"
         made, faults = parse_lookups(code, file="guards/lookups.py", vocabulary=vocabulary)
-        wrong = [f"`{node.name}`, {told(fault)}" for fault in faults]
+        wrong = [f"`{name}`, {told(fault)}" for fault in faults]
         wrong += [each for lookup in made.values() for each in _failures(lookup, trajectories)]
         complaints += wrong
         if not wrong:
-            found[names[node.name]] = code
-    given = {node.name for node in nodes}
-    return found, complaints + [f"there is no function `{name}`" for name in names if name not in given]
+            found[names[name]] = code
+    return found, complaints + [f"there is no function `{name}`" for name in names if name not in functions]

@@ -11,12 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.check import Check
+from bylaw.compile.generation import functions_of
 from bylaw.compile.naming import function_name
 from bylaw.compile.pipeline import Work
 from bylaw.errors import UsageError
 from bylaw.pack.review import Sides, read_signatures, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
-from bylaw.policy.python import parse_python, text_of
+from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
@@ -152,12 +153,7 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _functions(folder: PackFolder) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in folder.guards.values():
-        for node in parse_python(text).body:
-            if isinstance(node, ast.FunctionDef):
-                found[node.name] = f"{text_of(text, node)}\n"
-    return found
+    return {name: code for text in folder.guards.values() for name, code in functions_of(text).items()}
 
 
 def _with_shared(name: str, functions: Mapping[str, str], policies: set[str]) -> str | None:
