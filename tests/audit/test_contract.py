@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bylaw import Pack
-from bylaw.audit.rate import rate
 from bylaw.audit.run import read_calls
 from bylaw.audit.unmapped import UnmappedFields
 from bylaw.errors import UsageError
+from bylaw.facts.interval import rate
 from bylaw.trace.event import Call, Result
 from tests.audit.logs import CAREFUL, HASTY, NO_RESULT, OK, WRONG, Shop, call, look, record, ship, user
 

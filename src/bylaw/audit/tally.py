@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.rate import rate
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
+from bylaw.facts.interval import rate
 from bylaw.guard import no_such
 from bylaw.pack import CRITERIA, Criterion
 from bylaw.trace.trajectory import TaskOutcome

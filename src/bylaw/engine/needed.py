@@ -8,7 +8,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from bylaw.engine.judgement import Judgement
-from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
+from bylaw.facts.entity import ABSENT, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
 from bylaw.facts.unread import why_unread
@@ -167,9 +167,8 @@ class NeededFacts:
             return UNSEEN
 
     def _named(self, fact: Fact) -> tuple[Entity, Field]:
-        name, _, field = fact
-        entity = self._entities[name]
-        return entity, EXISTS if field == "exists" else entity.fields[field]
+        entity = self._entities[fact.entity]
+        return entity, entity.named(fact.field)
 
 
 def is_equal(one: Any, other: Any) -> bool:

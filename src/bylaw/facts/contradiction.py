@@ -10,7 +10,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import EXISTS, Entity, Field, Key, OneOf
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
-from bylaw.facts.shown import SeenThing, Shown
+from bylaw.facts.shown import SeenThing, Shown, delivered_at, shown_before
 from bylaw.facts.value import coerce, one_of
 
 
@@ -129,24 +129,10 @@ class Visible:
 def may_be_settled(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
     """Whether one more look-up would tell a fact that look-ups made at once told in two ways."""
     thing = ledger.thing(entity.name, key)
-    named = EXISTS if field == "exists" else entity.fields[field]
-    return thing is not None and Visible(ledger, thing, entity, key, at).may_be_settled(named)
+    return thing is not None and Visible(ledger, thing, entity, key, at).may_be_settled(entity.named(field))
 
 
 def contradicted(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
     """Whether a fact is not known to the judged call because it was shown in two ways."""
     thing = ledger.thing(entity.name, key)
-    named = EXISTS if field == "exists" else entity.fields[field]
-    return thing is not None and Visible(ledger, thing, entity, key, at).is_contradicted(named)
-
-
-def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    """Those that were delivered before a step."""
-    if not shown or shown[-1].delivered < start:
-        return shown
-    return shown[: bisect_left(shown, start, key=delivered_at)]
-
-
-def delivered_at(entry: Shown) -> int:
-    """The step of the result."""
-    return entry.delivered
+    return thing is not None and Visible(ledger, thing, entity, key, at).is_contradicted(entity.named(field))

@@ -81,6 +81,10 @@ class Entity(Struct, frozen=True):
         """Whether it is what somebody says and no tool shows: there is one, though nothing may have been said yet."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
+    def named(self, field: str) -> Field:
+        """The field of a name."""
+        return EXISTS if field == "exists" else self.fields[field]
+
 
 EXISTS = Field("exists", type="boolean")
 

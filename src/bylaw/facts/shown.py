@@ -154,14 +154,8 @@ class ShownThings:
     ) -> Shown | None:
         """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
         before = at.step if before is None else before
-        shown = thing.shown(field)
-        if not shown:
-            return None
         who, newest = at.who, -1
-        # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
-        count = len(shown) if shown[-1].delivered < at.start else bisect_left(shown, at.start, key=_delivered)
-        for index in range(count - 1, -1, -1):
-            entry = shown[index]
+        for entry in reversed(shown_before(thing.shown(field), at.start)):
             if entry.delivered < newest:
                 return None
             if entry.agent != who:
@@ -326,5 +320,14 @@ def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
     return False
 
 
-def _delivered(entry: Shown) -> int:
+def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
+    """Those that were delivered before a step."""
+    # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
+    if not shown or shown[-1].delivered < start:
+        return shown
+    return shown[: bisect_left(shown, start, key=delivered_at)]
+
+
+def delivered_at(entry: Shown) -> int:
+    """The step of the result."""
     return entry.delivered

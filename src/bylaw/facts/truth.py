@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import beside, is_there, newest_of, shown_before, told_by
+from bylaw.facts.contradiction import beside, is_there, newest_of, told_by
 from bylaw.facts.entity import (
     ABSENT,
     EXISTS,
@@ -23,7 +23,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.seen import SeenFacts, matching
-from bylaw.facts.shown import Shown
+from bylaw.facts.shown import Shown, shown_before
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result

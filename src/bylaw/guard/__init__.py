@@ -7,8 +7,7 @@ from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.interruption import no_such
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
-from bylaw.guard.none_test import compared_with_none
-from bylaw.guard.parse import Branch, Guard, parse_guards, seen_from
+from bylaw.guard.parse import Branch, Guard, compared_with_none, parse_guards, seen_from
 
 __all__ = [
     "NO_ASSUMPTIONS",

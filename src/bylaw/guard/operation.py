@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from bylaw.facts.money import Amount, amount_in, currency_of, shared_currency
@@ -143,6 +144,7 @@ def not_alike(one: Any, other: Any) -> str:
     return unlike("text", "number" if right in FIGURES else "time" if right in TIMES else "any")
 
 
+@lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
     """Whether a constant of a guard may be the text of a number, a day or a boolean, or is one of these."""
     if constant.__class__ is not str:

@@ -3,7 +3,7 @@
 import ast
 import io
 import tokenize
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError, SyntaxFault
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
+from bylaw.guard.nullable import fields_compared
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 from bylaw.guard.syntax import children_of, parts_of
@@ -305,3 +306,10 @@ def _fault(message: str, file: str, line: int, hint: str) -> GuardError:
 
 def _line(fault: GuardError) -> int:
     return int(fault.place.rpartition(":")[2])
+
+
+def compared_with_none(functions: Iterable[str], expressions: Iterable[str] = ()) -> frozenset[str]:
+    """The names of fields that are compared with `None`, at once or under a name given to them; faults are not told."""
+    trees = [parse_text(text, file="")[0] for text in functions if "None" in text]
+    trees += [parse_text(text.strip(), file="", mode="eval")[0] for text in expressions if "None" in text]
+    return frozenset[str]().union(*(fields_compared(parts_of(tree)) for tree in trees))
