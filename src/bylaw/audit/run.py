@@ -72,23 +72,25 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
         if skipped and not lines.count:
             spare_earlier(out, skipped)
         check_tools(examiner)
-        summary, skipped = _summarised(examiner, request, skipped, lines.repeated)
-        dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
-        dump(aside / "summary.json", summary)
-        if faults := examiner.coverage.faults:
-            text = "".join(json.dumps(fault) + "\n" for fault in faults)
-            (aside / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
+        if request.key is not None:
+            skipped = [Pseudonyms(request.key).fault(fault) for fault in skipped]
+        summary = write_summary(aside, examiner, request, skipped, lines.repeated)
     return Report(summary, out, tuple(skipped), lines.read)
 
 
-def _summarised(
-    examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
-) -> tuple[dict[str, Any], list[RecordError]]:
-    if request.key is None:
-        return summarise(examiner, request, skipped, repeated), skipped
-    pseudonyms = Pseudonyms(request.key)
-    skipped = [pseudonyms.fault(fault) for fault in skipped]
-    return redact_summary(summarise(examiner, request, skipped, repeated), pseudonyms), skipped
+def write_summary(
+    folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
+) -> dict[str, Any]:
+    """Write `summary.json`, which is given back, `policies.json` and, where there are any, our own faults."""
+    summary = summarise(examiner, request, skipped, repeated)
+    if request.key is not None:
+        summary = redact_summary(summary, Pseudonyms(request.key))
+    dump(folder / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+    dump(folder / "summary.json", summary)
+    if faults := examiner.coverage.faults:
+        text = "".join(json.dumps(fault) + "\n" for fault in faults)
+        (folder / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
+    return summary
 
 
 def check_tools(examiner: Examiner) -> None:

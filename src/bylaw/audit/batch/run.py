@@ -21,15 +21,14 @@ from bylaw.audit.batch.engine import Engine
 from bylaw.audit.batch.part import Job, read_entry
 from bylaw.audit.batch.schema import TABLES, arrow
 from bylaw.audit.batch.shard import SIZE, Shard, cut
-from bylaw.audit.batch.tables import PlacedPart, partitioned_by, place_parts, write_table
+from bylaw.audit.batch.tables import PlacedPart, partitioned_by, place_parts, write_schema, write_table
 from bylaw.audit.batch.written_lines import write_lines
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
-from bylaw.audit.redaction import Pseudonyms, redact_summary
+from bylaw.audit.redaction import Pseudonyms
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, check_tools, dump
-from bylaw.audit.summary import policies_record, summarise
+from bylaw.audit.run import Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import size_of, stamp_of
@@ -198,19 +197,12 @@ def _put_together(
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
     repeated = sum(len(part.renamed) for part in parts)
-    summary = summarise(examiner, request, skipped, repeated)
-    if request.key is not None:
-        # What was skipped is redacted where it was found.
-        summary = redact_summary(summary, Pseudonyms(request.key))
-    dump(made / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+    # What was skipped is redacted where it was found.
+    summary = write_summary(made, examiner, request, skipped, repeated)
     if "parquet" in formats:
         _write_tables(examiner, parts, made / FOLDER, summary)
     if "jsonl" in formats:
         write_lines(parts, made)
-    dump(made / "summary.json", summary)
-    if faults := examiner.coverage.faults:
-        text = "".join(json.dumps(fault) + "\n" for fault in faults)
-        (made / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
     put_in_place(made, out)
     return Report(summary, out, tuple(skipped), names)
 
@@ -219,10 +211,4 @@ def _write_tables(examiner: Examiner, parts: Sequence[PlacedPart], folder: Path,
     folder.mkdir()
     by = partitioned_by([str(agent["agent"]) for agent in examiner.tally.agents("determined")])
     rows = {table: write_table(table, parts, folder / table, by) for table in TABLES}
-    record = {
-        "schema": TABLES_SCHEMA,
-        "criterion": summary["criterion"],
-        "partitioned_by": list(by),
-        "tables": {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()},
-    }
-    dump(folder / "schema.json", record)
+    write_schema(folder, summary["criterion"], by, rows)

@@ -3,7 +3,7 @@
 What comes out depends on the rows alone, and not on how they were shared out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from msgspec import Struct
 from bylaw.audit.batch.part import part_file
 from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow, arrow_schema
 from bylaw.audit.line import finding_id
+from bylaw.audit.output import TABLES_SCHEMA
+from bylaw.audit.run import dump
 from bylaw.trace import Identities
 
 ROWS = 1 << 14
@@ -163,3 +165,10 @@ def _renamed(table: str, rows: Any, ordinals: list[int], renamed: dict[int, str]
         ]
         rows = rows.set_column(rows.schema.get_field_index("finding"), "finding", pa.array(findings, pa.string()))
     return rows.set_column(rows.schema.get_field_index("conversation"), "conversation", pa.array(names, pa.string()))
+
+
+def write_schema(folder: Path, criterion: str, by: Sequence[str], rows: Mapping[str, int]) -> None:
+    """Write what a folder of tables holds, with the rows of each."""
+    tables = {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()}
+    record = {"schema": TABLES_SCHEMA, "criterion": criterion, "partitioned_by": list(by), "tables": tables}
+    dump(folder / "schema.json", record)

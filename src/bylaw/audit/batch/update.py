@@ -22,9 +22,9 @@ from bylaw.audit.batch.run import WORK, Advance, begin, judged
 from bylaw.audit.batch.schema import PARTITIONED, TABLES, arrow
 from bylaw.audit.batch.shard import SIZE, Shard
 from bylaw.audit.batch.state import HeldLog, Night, State, counts_file, read_state, recount
-from bylaw.audit.batch.tables import PlacedPart, batches, write_table
+from bylaw.audit.batch.tables import PlacedPart, batches, write_schema, write_table
 from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours
+from bylaw.audit.output import STATE, alone_in, check_ours
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
@@ -301,13 +301,7 @@ def _counted(state: State, examiner: Examiner) -> Examiner:
 def _write_schema(made: Path, request: Request, examiner: Examiner) -> None:
     pq = arrow("parquet")
     rows = {table: sum(pq.read_metadata(file).num_rows for file in parquet_files(made / table)) for table in TABLES}
-    record = {
-        "schema": TABLES_SCHEMA,
-        "criterion": request.criterion or examiner.shelf.packs[-1].criterion,
-        "partitioned_by": list(BY),
-        "tables": {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()},
-    }
-    dump(made / "schema.json", record)
+    write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion, BY, rows)
 
 
 def _tell(state: State, examiner: Examiner, request: Request, aside: Sequence[RecordError], out: Path) -> Report:
