@@ -43,7 +43,7 @@ def test_what_goes_wrong_when_a_result_is_read_ahead_is_told_at_the_call(
         raise KeyError("observation")
 
     with monkeypatch.context() as broken:
-        broken.setattr("bylaw.facts.ledger.sightings", fail)
+        broken.setattr("bylaw.facts.shown.sightings", fail)
         session = seeing(pack)
         assert session.judge(SHIP).outcome == "failed"
         assert [fault.error for fault in session.faults] == ["KeyError"]
@@ -53,7 +53,7 @@ def test_what_goes_wrong_when_a_result_is_read_ahead_is_told_at_the_call(
 
 def test_a_result_is_read_when_it_comes(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     session = seeing(pack)
-    monkeypatch.setattr("bylaw.facts.ledger.sightings", lambda *_: pytest.fail("read again for the call"))
+    monkeypatch.setattr("bylaw.facts.shown.sightings", lambda *_: pytest.fail("read again for the call"))
     assert session.judge(SHIP).outcome == "permit"
 
 
