@@ -53,7 +53,11 @@ def test_what_goes_wrong_when_a_result_is_read_ahead_is_told_at_the_call(
 
 def test_a_result_is_read_when_it_comes(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     session = seeing(pack)
-    monkeypatch.setattr("bylaw.facts.shown.sightings", lambda *_: pytest.fail("read again for the call"))
+
+    def fail(*_: object) -> None:
+        pytest.fail("read again for the call")
+
+    monkeypatch.setattr("bylaw.facts.shown.sightings", fail)
     assert session.judge(SHIP).outcome == "permit"
 
 
