@@ -1,7 +1,10 @@
 """A private value stays out of what is written where the conversation spells it otherwise than its record."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bylaw.audit import respelled as module
 from bylaw.audit.respelled import respelled
 from bylaw.audit.scrub import Scrub
 from bylaw.trace.event import Call, Event, Message, Result
@@ -49,3 +52,34 @@ def test_another_spelling_is_hidden(value: object, written: str):
 )
 def test_another_value_is_left(value: object, written: str):
     assert hidden(value, written) == f"It is {written}, as I said."
+
+
+def test_a_value_that_also_stands_as_it_was_found_is_hidden_in_both_spellings():
+    assert hidden("351912345678", "351912345678 or 351 912 345 678") == "It is [Member.it] or [Member.it], as I said."
+
+
+@st.composite
+def spelled(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A number, and texts that have it, parts of it, and others, in groups or not."""
+    number = draw(st.text("123", min_size=5, max_size=8))
+    cuts = st.sets(st.integers(1, len(number) - 1), max_size=3).map(sorted)
+    pieces = st.one_of(
+        st.just(number),
+        cuts.flatmap(lambda at: st.sampled_from(" -.").map(lambda joint: grouped(number, at, joint))),
+        st.text("123 -x", max_size=6),
+    )
+    return number, draw(st.lists(st.lists(pieces, max_size=4).map(" ".join), max_size=3))
+
+
+def grouped(number: str, cuts: list[int], joint: str) -> str:
+    return joint.join(number[start:end] for start, end in zip([0, *cuts], [*cuts, len(number)], strict=True))
+
+
+@given(spelled())
+def test_nothing_is_missed_for_not_being_searched_for(drawn: tuple[str, list[str]]):
+    number, texts = drawn
+    events: list[Event] = [Message("user", text) for text in texts]
+    quick = {value for (_, value, _, _), _ in respelled([(("Member.it", number, "it", False), 1)], events)}
+    pattern = module._grouped(number)  # pyright: ignore[reportPrivateUsage]
+    plain = {match[0] for text in texts for match in pattern.finditer(text)}
+    assert quick | {number} == plain | {number}
