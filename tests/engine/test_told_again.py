@@ -6,7 +6,7 @@ import pytest
 
 from bylaw import Pack, Shield
 from bylaw.shield import LiveSession
-from bylaw.trace import Message
+from bylaw.trace import Call, Message
 
 FILES = {
     "pack.yaml": "{format: 1, name: fund, document: policy.md}",
@@ -24,14 +24,18 @@ FILES = {
 }
 PACK = Pack.from_files(FILES)
 WORDS_ONLY = Pack.from_files({name: text for name, text in FILES.items() if name != "guards/g.py"})
-LOOK = {"id": "a", "type": "function", "function": {"name": "get_invoice", "arguments": '{"invoice_id": "I1"}'}}
-REQUEST = {"role": "user", "content": "Pay invoice I1 please."}
-LOOKED_UP = [
+LOOK: dict[str, Any] = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "get_invoice", "arguments": '{"invoice_id": "I1"}'},
+}
+REQUEST: dict[str, Any] = {"role": "user", "content": "Pay invoice I1 please."}
+LOOKED_UP: list[dict[str, Any]] = [
     {"role": "assistant", "content": None, "tool_calls": [LOOK]},
     {"role": "tool", "tool_call_id": "a", "content": '{"invoice_id": "I1", "total": "100.00", "paid": "0.00"}'},
 ]
-QUESTION = {"role": "assistant", "content": "I will pay 100.00 of invoice I1. Shall I?"}
-YES = {"role": "user", "content": "Yes."}
+QUESTION: dict[str, Any] = {"role": "assistant", "content": "I will pay 100.00 of invoice I1. Shall I?"}
+YES: dict[str, Any] = {"role": "user", "content": "Yes."}
 NO = {"role": "user", "content": "No."}
 HISTORY: list[dict[str, Any]] = [REQUEST, *LOOKED_UP, QUESTION, YES]
 TALK = [REQUEST, QUESTION, YES]
@@ -101,12 +105,18 @@ def test_what_may_have_been_said_once_more_is_not_known() -> None:
     session.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}, YES])
     session.messages([QUESTION, NO])
     assert session.decide("pay_invoice", WHOLE).answer != "allow"
-    # An id shows that it is the old one.
-    sure = Shield(PACK).session("d")
-    sure.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
-    sure.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}, YES])
-    sure.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
-    assert paid(sure)
+    # An id does not show that it is the old one: some hosts begin to count anew in every turn.
+    named = Shield(PACK).session("d")
+    named.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
+    named.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}, YES])
+    named.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
+    assert not paid(named)
+    # A word that stands alone is a new one, however often it was said.
+    waits = Shield(WORDS_ONLY).session("e")
+    waits.messages([REQUEST, {"role": "assistant", "content": "One moment."}, {"role": "user", "content": "Wait."}])
+    waits.messages([QUESTION, YES])
+    waits.messages([{"role": "user", "content": "Wait."}])
+    assert not paid(waits)
 
 
 HELLO = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}]
@@ -133,3 +143,100 @@ def test_new_words_between_make_the_same_question_another() -> None:
     session.agent(QUESTION["content"])
     session.user("Yes.")
     assert paid(session, "q")
+
+
+def called(id: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [{**LOOK, "id": id}]},
+        {**LOOKED_UP[1], "tool_call_id": id},
+    ]
+
+
+PART = {"type": "text", "text": "I will pay 100.00 of invoice I1."}
+CHANGED: dict[str, list[dict[str, Any]]] = {
+    "a result cleared": [REQUEST, LOOKED_UP[0], {**LOOKED_UP[1], "content": "[cleared]"}, QUESTION, YES],
+    "a result cut off": [REQUEST, LOOKED_UP[0], {**LOOKED_UP[1], "content": '{"invoice_id": "I1", ...'}, QUESTION, YES],
+    "ids renamed": [REQUEST, *called("toolu_1"), QUESTION, YES],
+    "a look-up left out": TALK,
+    "a look-up more": [REQUEST, *LOOKED_UP, *called("b"), QUESTION, YES],
+    "a refused call": [REQUEST, *LOOKED_UP, *said("p0"), QUESTION, YES],
+    "words redacted": [{"role": "user", "content": "Pay invoice *** please."}, *LOOKED_UP, QUESTION, YES],
+    "words in between redacted": [REQUEST, *LOOKED_UP, {"role": "assistant", "content": "I will ***. Shall I?"}, YES],
+    "the last words redacted": [REQUEST, *LOOKED_UP, QUESTION, {"role": "user", "content": "Y**."}],
+    "words more": [REQUEST, *LOOKED_UP, {"role": "assistant", "content": "Let me see."}, QUESTION, YES],
+    "a blank more": [REQUEST, *LOOKED_UP, {**QUESTION, "content": f"{QUESTION['content']}\n"}, YES],
+    "in two parts": [
+        *(REQUEST, *LOOKED_UP),
+        {"role": "assistant", "content": [PART, {"type": "text", "text": " Shall I?"}]},
+        YES,
+    ],
+    "summed up": [REQUEST, {"role": "user", "content": "Summary: I1 was looked up."}, QUESTION, YES],
+    "its end after a summary": [{"role": "user", "content": "Summary: I1 may be paid."}, YES],
+    "its end": [YES],
+}
+
+
+@pytest.mark.parametrize("again", CHANGED.values(), ids=CHANGED)
+def test_a_history_that_comes_back_changed_is_no_second_yes(again: list[dict[str, Any]]) -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages(HISTORY)
+    assert paid(session)
+    session.messages(again)
+    assert not paid(session, "q")
+    # What comes after it is heard, even where the host goes on to tell it so.
+    for more in ([], [{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}], [YES]):
+        again = [*again, *more]
+        session.messages(again)
+    assert words(session)[-2:] == ["Shall I pay 100.00 of invoice I1 now?", "Yes."]
+    assert paid(session, "r")
+
+
+def test_a_history_whose_opening_recurs_is_told_once() -> None:
+    session, history = Shield(WORDS_ONLY).session("c"), [*HELLO, *HELLO, *TALK]
+    for number in range(3):
+        session.messages(history)
+        assert paid(session, f"p{number}") == (number == 0)
+    assert len(words(session)) == len(history)
+
+
+def test_one_message_that_is_told_again_is_one() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    for _ in range(3):
+        session.messages([REQUEST])
+    assert words(session) == [REQUEST["content"]]
+
+
+@pytest.mark.parametrize("id", ["", "p"])
+@pytest.mark.parametrize("text", [None, "I pay it now."])
+def test_a_call_at_the_end_of_a_history_is_the_one_that_is_asked_about(id: str, text: str | None) -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    asked = {**said("p")[0], "content": text}
+    session.messages([*TALK, asked])
+    assert session.decide("pay_invoice", WHOLE, id=id).allowed
+    session.result("paid", id=id)
+    # Told with its result, it was made once.
+    session.messages([*TALK, asked, said("p")[1], {"role": "assistant", "content": "Paid."}])
+    assert [call.refused for call in session.trajectory().events if isinstance(call, Call)] == [False]
+    assert words(session) == [each["content"] for each in TALK] + ([text] if text else []) + ["Paid."]
+
+
+def test_calls_at_the_end_that_nobody_asks_about_were_made() -> None:
+    for more in ([said("p")[1]], [{"role": "user", "content": "Thanks."}]):
+        session = Shield(WORDS_ONLY).session("c")
+        session.messages([*TALK, said("p")[0]])
+        session.messages(more)
+        assert sum(isinstance(event, Call) for event in session.trajectory().events) == 1
+        assert not paid(session, "q")
+
+
+def test_calls_side_by_side_at_the_end_are_of_one_turn() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    calls: list[dict[str, Any]] = [
+        {**LOOK, "id": "a"},
+        {**LOOK, "id": "b", "function": {**LOOK["function"], "arguments": '{"invoice_id": "I2"}'}},
+    ]
+    session.messages([REQUEST, {"role": "assistant", "content": None, "tool_calls": calls}])
+    for id, invoice in (("b", "I2"), ("a", "I1")):
+        assert session.decide("get_invoice", {"invoice_id": invoice}, id=id).allowed
+        session.result({"invoice_id": invoice}, id=id)
+    assert len({call.turn for call in session.trajectory().events if isinstance(call, Call)}) == 1

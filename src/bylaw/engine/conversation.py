@@ -105,6 +105,8 @@ class Conversation:
             granted=granted,
         )
         self._told_before = ToldBefore(self._script.events)
+        self._asked_for: list[Call] = []
+        """Calls of the last message that was told, which somebody may be asked to decide on next."""
         self._told: dict[str, int] = {}
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
 
@@ -115,18 +117,21 @@ class Conversation:
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
+        self._make()
         self._begin("user", time)
         self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something; calls that follow without a word or a result between are of the same turn."""
+        self._make()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
         self._take()
 
     def unheard(self) -> None:
         """Agent and user may have talked, and nobody told: what hangs on their words is not known from here on."""
+        self._make()
         for speaker in ("agent", "user"):
             self._begin(speaker, None, anew=True)
             self._script.events.append(Message(speaker, "", self._script.turn, captured=False))
@@ -199,6 +204,8 @@ class Conversation:
     def _judge(
         self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
     ) -> Judgement:
+        if self._asked_for:
+            self._decide_on(tool, given, id)
         self._begin("agent", time)
         if id and self._script.waits_for(id):
             raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
@@ -226,6 +233,8 @@ class Conversation:
         `refused` where it failed before the tool ran; any other error of a write may have come after the deed.
         """
         shown = as_content(content)
+        if any(call.id == id for call in self._asked_for):
+            self._make()
         self._take()
         self._script.time = time
         if id and (step := self._told.pop(id, None)) is not None:
@@ -296,18 +305,26 @@ class Conversation:
         self._take()
         self._speaker = ""
 
-    def messages(self, messages: Iterable[Any]) -> list[Judgement]:
+    def messages(self, messages: Iterable[Any], *, asks: bool = False) -> list[Judgement]:
         """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
 
         What guards and rules say of each of the agent's calls among them, in order. What was told before is passed
-        over.
+        over. With `asks` the calls of the last message are not made yet: each is asked about next, or told again with
+        its result.
         """
         listed = list(messages)
-        told, is_sure = self._told_before.count(listed)
-        if not is_sure:
+        known = self._told_before.known(listed)
+        if known.is_history:
+            # What was made of them is told in it.
+            self._asked_for = []
+        self._make()
+        if not known.is_sure:
             self.unheard()
-        self._read(listed[told:])
+        self._read(listed[known.count :], is_said=known.has_words)
         self._speaker = "tool"
+        if asks:
+            asked = self._script.take_back(self._script.waiting_since(self._taken))
+            self._asked_for = [call for call in asked if isinstance(call, Call)]
         judged: list[Judgement] = []
         for step in range(self._taken, len(self._script.events)):
             event = self._script.events[step]
@@ -317,6 +334,23 @@ class Conversation:
             self.session.observe(event)
         self._taken = len(self._script.events)
         return judged
+
+    def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        """Somebody asks about a call: where it is one of the message that was told last, it is of that turn."""
+        such = [call for call in self._asked_for if (call.tool, call.arguments) == (tool, arguments)]
+        named = [call for call in self._asked_for if id and call.id == id]
+        for call in (named or such)[:1]:
+            self._asked_for.remove(call)
+            self._speaker = "agent"
+
+    def _make(self) -> None:
+        """Something else happens: the calls that nobody asked about were made."""
+        if self._asked_for:
+            self._take()
+            for call in self._asked_for:
+                self._script.add(call)
+            self._asked_for = []
+            self._speaker = "tool"
 
     def asked(
         self,
@@ -338,11 +372,20 @@ class Conversation:
         tool_name(tool)
         return self._judge(tool, given, fault, "", time)
 
-    def _read(self, messages: Iterable[Any]) -> None:
-        """Put messages into the transcript; what only a host may say is not taken from them on trust."""
+    def _read(self, messages: Iterable[Any], *, is_said: bool = False) -> None:
+        """Put messages into the transcript; what only a host may say is not taken from them on trust. What the first
+        one says is left out where it `is_said` already."""
         self._take()
-        if follow_messages(messages, self._script):
-            disown(self._script.events, self._taken)
+        listed, start = list(messages), self._taken
+        has_more = False
+        if is_said:
+            has_more = follow_messages(listed[:1], self._script)
+            calls = [event for event in self._script.take_back(start) if isinstance(event, Call)]
+            for call in calls:
+                self._script.add(call)
+            listed = listed[1:]
+        if follow_messages(listed, self._script) or has_more:
+            disown(self._script.events, start)
         doubt(self._script, self._taken, self.pack.schema, self._doubts)
 
     def resume(self, events: Sequence[Event]) -> None:

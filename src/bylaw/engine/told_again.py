@@ -1,16 +1,35 @@
-"""Messages that a host tells again: its whole history before each call, the end of it, or a request sent twice since no
-answer came.
+"""Messages that a host tells again: its whole history before each call, the end of it, one that was summed up, or a
+request sent twice since no answer came.
 
-What happened once happened once: a yes that is told again is no second yes, a look-up no fresh one. Calls that were
-decided on here may be missing in what the host tells, and so may their results; words may not.
+What happened once happened once: a yes that is told again is no second yes, a look-up no fresh one. Histories come back
+changed: results are cut off or cleared, ids renamed, words redacted, refused calls stand in them or not. So the words
+say how far a history goes, and what was called and shown between them was told with them.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from bylaw.trace import Call, Event, Message
+from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
+
+Word = tuple[str, str]
+"""Who said what, white space apart."""
+
+
+class Known(NamedTuple):
+    """What of some messages is known."""
+
+    count: int
+    """So many, from the first, are known as a whole."""
+    has_words: bool = False
+    """Whether the next one's words are known too, and only what it calls is new."""
+    is_sure: bool = True
+    """Whether nothing was told beside what is known and what is new: otherwise what hangs on words is open."""
+    is_history: bool = False
+    """Whether words that are known were told again."""
 
 
 class ToldBefore:
@@ -18,89 +37,102 @@ class ToldBefore:
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
-        self._places: dict[tuple[str, ...], list[int]] = {}
-        """Where what was said and called stands."""
-        self._looked = 0
+        self._words: list[Word] = []
+        """What was said, as the host tells it."""
+        self._looked = self._after = 0
+        """How many events were looked at, and where it goes on after the last words."""
 
-    def count(self, messages: Sequence[Any]) -> tuple[int, bool]:
-        """How many of the messages, from the first, were told before, and whether that is sure.
-
-        It is sure where all of them are known and the id of a call is among them, or no word was said since: the same
-        words may also have been said once more, and a "no" among them must not get lost. Words that are not known, with
-        known ones after them, are what a host has made of older ones.
-        """
-        if len(messages) < 2 or not self._known:
-            return 0, True
-        told = _read(messages)
+    def known(self, messages: Sequence[Any]) -> Known:
+        """What of these messages is known."""
         self._look()
-        for first, events in enumerate(told):
-            start = _mark(events[0]) if events else None
-            for place in reversed(self._places.get(start, ()) if start else ()):
-                count, end = self._follow(told[first:], place)
-                is_latest = not any(_is_said(event) for event in self._known[end:])
-                # Of one message alone, nobody knows; unless there is no other.
-                if count > 1 or (is_latest and not any(_is_said(event) for event in self._known[:place])):
-                    has_id = any(
-                        isinstance(one, Call) and one.id for each in told[first : first + count] for one in each
-                    )
-                    return first + count, first == 0 and (has_id or is_latest)
-        return 0, True
+        if not self._known:
+            return Known(0)
+        told, ends = _read(messages)
+        said = [(step, word) for step, event in enumerate(told) if (word := _word(event)) is not None]
+        words = [word for _, word in said]
+        count, is_sure, is_end = self._count(words)
+        if count == len(words) and count and not is_end:
+            # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
+            return Known(len(messages), is_sure=False, is_history=True)
+        if not is_sure:
+            # Told like this once more, it is the same history.
+            self._words = words[:count]
+        start = said[count - 1][0] + 1 if count else 0
+        passed = bisect_right(ends, self._passed(told, start, is_history=count > 0))
+        has_words = count > 0 and passed == bisect_right(ends, start - 1)
+        return Known(passed, has_words, is_sure, is_history=count > 0)
+
+    def _count(self, words: Sequence[Word]) -> tuple[int, bool, bool]:
+        """How many words, from the first, are known, whether they are told as they were, and whether they go on to the
+        end of what is known."""
+        known = self._words
+        if not words or not known:
+            return 0, True, False
+        if (end := self._end(words)) >= 0:
+            return end + 1, list(words[: end + 1]) == known[-end - 1 :], True
+        if words[0] == known[0] and len(words) > 1:
+            # It begins as the conversation did, but what was said last stands in it otherwise, or not at all.
+            return min(len(known), len(words)), False, len(words) >= len(known)
+        pairs = set(pairwise(known))
+        old = [place + 2 for place, pair in enumerate(pairwise(words)) if pair in pairs]
+        return (old[-1], False, False) if old else (0, True, False)
+
+    def _end(self, words: Sequence[Word]) -> int:
+        """Where the last words that are known stand; -1 for nowhere. A "yes" may be said again: so they come first, or
+        after the words before them, or right after somebody's summary."""
+        last, before = self._words[-1], self._words[-2:-1]
+        for place in reversed(range(len(words))):
+            if words[place] == last:
+                is_led = place == 0 or [words[place - 1]] == before
+                is_summed_up = place == 1 and words[0][0] == last[0] == "user" and words[0] not in self._words
+                if is_led or is_summed_up:
+                    return place
+        return -1
+
+    def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> int:
+        """Up to where, from a place on, nothing is told but calls and results that are known since the last words."""
+        since = range(self._after, len(self._known))
+        made = {step: call for step in since if isinstance(call := self._known[step], Call)}
+        answered = {event.call for step in since if isinstance(event := self._known[step], Result)}
+        same: dict[int | None, int] = {}
+        for place in range(start, len(told)):
+            event = told[place]
+            if isinstance(event, Call):
+                found = next((step for step, call in made.items() if _is_same(event, call, is_history)), None)
+                if found is None:
+                    return place
+                same[place] = found
+                del made[found]
+            elif not isinstance(event, Result) or same.get(event.call) not in answered:
+                return place
+        return len(told)
 
     def _look(self) -> None:
-        if self._looked > len(self._known):
-            # A call was taken back.
-            self._places, self._looked = {}, 0
-        for place in range(self._looked, len(self._known)):
-            if mark := _mark(self._known[place]):
-                self._places.setdefault(mark, []).append(place)
+        # A call may have been taken back since.
+        for step in range(min(self._looked, len(self._known)), len(self._known)):
+            if (word := _word(self._known[step])) is not None:
+                self._words.append(word)
+                self._after = step + 1
         self._looked = len(self._known)
 
-    def _follow(self, told: Sequence[Sequence[Event]], place: int) -> tuple[int, int]:
-        """How many messages stand in order from a place on, and where it goes on after them."""
-        for count, events in enumerate(told):
-            after = place
-            for event in events:
-                if (found := self._find(event, after)) is None:
-                    return count, place
-                after = found + 1
-            place = after
-        return len(told), place
 
-    def _find(self, event: Event, start: int) -> int | None:
-        """Where an event stands, with no other words before it."""
-        for place in range(start, len(self._known)):
-            if _is_same(event, self._known[place]):
-                return place
-            if _is_said(self._known[place]):
-                return None
-        return None
-
-
-def _read(messages: Sequence[Any]) -> list[list[Event]]:
-    """The events of each message."""
-    script, told = Transcript(), list[list[Event]]()
+def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
+    """The events of some messages, and where each message ends."""
+    script, ends = Transcript(), list[int]()
     for message in messages:
-        start = len(script.events)
         follow_messages([message], script)
-        told.append(script.events[start:])
-    return told
+        ends.append(len(script.events))
+    return script.events, ends
 
 
-def _mark(event: Event) -> tuple[str, ...] | None:
-    """By what an event may be found again; None for results, and for what nobody heard."""
-    if isinstance(event, Call):
-        return ("call", event.tool, event.id)
-    return (event.by, event.text) if isinstance(event, Message) and _is_said(event) else None
+def _word(event: Event) -> Word | None:
+    """What somebody said; None for all else: an answer to a card and a handover are no words that a host tells."""
+    is_said = isinstance(event, Message) and event.captured and event.text
+    return (event.by, " ".join(event.text.split())) if is_said else None
 
 
-def _is_said(event: Event) -> bool:
-    """Whether it is words: an answer to a card and a handover are none that a host tells."""
-    return isinstance(event, Message) and event.captured and bool(event.text)
-
-
-def _is_same(one: Event, other: Event) -> bool:
-    if isinstance(one, Message):
-        return isinstance(other, Message) and (one.by, one.text, one.captured) == (other.by, other.text, other.captured)
-    if isinstance(one, Call):
-        return isinstance(other, Call) and (one.id, one.tool, one.arguments) == (other.id, other.tool, other.arguments)
-    return not isinstance(other, Message | Call) and one.value() == other.value()
+def _is_same(one: Call, other: Call, is_history: bool) -> bool:
+    """Whether two calls are one: by their ids, or by where they stand in a history, which may name them otherwise. One
+    that was decided on without an id is told with one."""
+    is_named = is_history or (one.id and other.id in ("", one.id))
+    return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

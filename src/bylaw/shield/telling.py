@@ -86,9 +86,10 @@ class Telling:
         self._happen(Conversation.resume_turn)
 
     def messages(self, messages: Iterable[Any]) -> None:
-        """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
+        """Messages of the conversation so far, or what is new of them, with calls and results: what happened, not to be
+        decided. Of the last one's calls, those that are asked about next have not been made."""
         given = door.messages(messages)
-        self._happen(lambda conversation: conversation.messages(given), is_said=True)
+        self._happen(lambda conversation: conversation.messages(given, asks=True), is_said=True)
 
     def result(
         self,

@@ -179,13 +179,31 @@ class Transcript:
                 start = step
         if start is None or turn is None:
             return False
-        del self.events[start:]
-        if self._named > start:
-            self._named = start
-        while waiting and next(reversed(waiting)) >= start:
-            waiting.popitem()
+        self.take_back(start)
         self.turn = turn
         return True
+
+    def waiting_since(self, step: int) -> int:
+        """From where on, a step or later, nothing has happened but calls of the agent's that wait for their results."""
+        start = len(self.events)
+        while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
+            start -= 1
+        return start
+
+    def take_back(self, start: int) -> list[Event]:
+        """What came last has not happened: from here on calls, and what was said with them."""
+        taken, waiting = self.events[start:], self.open
+        del self.events[start:]
+        self._named = min(self._named, start)
+        while waiting and next(reversed(waiting)) >= start:
+            waiting.popitem()
+        return taken
+
+    def add(self, event: Event) -> None:
+        """An event that was made before, in the current turn or a later one."""
+        if isinstance(event, Call):
+            self.open[len(self.events)] = event
+        self.events.append(event)
 
     def close(self, step: int) -> None:
         """The call at `step` waits for no result any more."""
@@ -212,7 +230,8 @@ class Transcript:
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
         """The earliest unanswered call of the latest turn that fits: by id, else by order and by tool where it is said.
 
-        A second result under an id that was answered already answers nothing: the first one stands.
+        A second result under an id that was answered already answers nothing: the first one stands. Under an id that
+        no call has it answers the only call without one, if it does not answer something that nobody recorded.
         """
         waiting = self.open
         if id:
@@ -224,6 +243,9 @@ class Transcript:
             if id in self.answered:
                 return None
         fitting = [step for step, call in waiting.items() if call.by == by and (not tool or call.tool == tool)]
+        if id:
+            unnamed = [step for step in fitting if not waiting[step].id]
+            return unnamed[0] if len(unnamed) == 1 else None
         return self._first_of_latest_turn(fitting) if fitting else None
 
     def _first_of_latest_turn(self, steps: list[int]) -> int:
