@@ -224,3 +224,63 @@ def test_looking_up_a_value_does_not_search_the_conversation():
     assert provenance.trace("SE4550", before=len(many)).source == "user"
     assert provenance.trace("QQ1234", before=len(many)).source == "agent"
     assert len(looked) <= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("mail jo.hart@x.com.", "hart@x.com"),
+        ("mail jo_hart@x.com", "hart@x.com"),
+        ("mail o'hart@x.com", "hart@x.com"),
+        ("mail alice+news@x.com", "news@x.com"),
+        ("mail hart@x.com.au", "hart@x.com"),
+        ("mail Jo.Hart@x.com", "Hart@x.com"),
+        ("post to #general-private", "#general"),
+        ("post to #general_private", "#general"),
+        ("post to general_private", "general"),
+        ("pay INV-2024-001", "INV-2024"),
+        ("pay INV-2024-001", "2024-001"),
+        ("delete /home/me/a.txt", "/home"),
+        ("delete /home/me/a.txt", "/home/me"),
+        ("delete /home/me/a.txt", "/me/a.txt"),
+        ("delete C:\\docs\\plan.doc", "plan.doc"),
+        ("open https://x.com/a/b", "https://x.com/a"),
+        ("open https://x.com/a/b", "https://x.com"),
+        ("pay 12.50", "50"),
+        ("pay 12.50", "12"),
+        ("pay 1,250.00", "250.00"),
+        ("pay 12,50", "12"),
+        ("come at 12:30", "30"),
+    ],
+)
+def test_a_part_of_a_name_or_a_number_is_not_said(words: str, value: str):
+    assert trace(talk(words), value).source == "agent"
+
+
+def test_a_part_of_an_address_is_not_shown():
+    events = talk("mail the one in note.txt", ("read_file", {"path": "note.txt"}, "Write to jo.hart@x.com at once."))
+    assert trace(events, "hart@x.com").source == "agent"
+    assert trace(events, "jo.hart@x.com").source == "content"
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("mail jo.hart@x.com.", "jo.hart@x.com"),
+        ("mail (jo.hart@x.com), please", "jo.hart@x.com"),
+        ("to:jo.hart@x.com?", "jo.hart@x.com"),
+        ("look at www.x.com.They sent it there", "www.x.com"),
+        ("open https://x.com/a/.", "x.com/a"),
+        ("post to '#general'!", "#general"),
+        ("set Alice's quota", "Alice"),
+        ("invoice #1234: pay", "1234"),
+        ("id=AC-22", "AC-22"),
+        ("make it read_only", "read only"),
+        ("make it read only", "read_only"),
+        ("delete /home/me/", "/home/me"),
+        ("pay 250.00 to him", "250"),
+        ("items 12, 13, and 14", "13"),
+    ],
+)
+def test_a_full_stop_a_quote_or_a_label_is_no_part_of_a_name(words: str, value: str):
+    assert trace(talk(words), value).source == "user"

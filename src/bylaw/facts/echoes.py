@@ -55,11 +55,11 @@ class Echoes:
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
         """The steps of the calls before a step that were given a value, perhaps within a text."""
-        return [step for step in self.candidates(spelling, before) if spelling.said_in(self._texts.given(step))]
+        return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
         """Whether the call at `step` was given a value, in any spelling."""
-        if spelling.said_in(self._texts.given(step)):
+        if spelling.held_in(self._texts.given(step)):
             return True
         if not letters:
             return False
@@ -92,7 +92,7 @@ class Echoes:
         telling: int | None = None
         # Hundreds of calls may have been given it: mostly the first tells.
         for step in sorted({*self.candidates(spelling, before), *sure}):
-            if step not in sure and not spelling.said_in(self._texts.given(step)):
+            if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue
             is_write = self._texts.writes(step)
             anyhow = step if is_write and anyhow is None else anyhow

@@ -8,7 +8,7 @@ from bylaw.facts.leaf import leaves
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import without_joined
-from bylaw.text.folding import fold
+from bylaw.text.folding import fold, fold_said
 from bylaw.trace.event import Call, Event, Message, Result
 
 _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
@@ -62,17 +62,17 @@ class EventTexts:
         return event.text
 
     def said(self, step: int) -> str:
-        """The same, folded."""
+        """The same, folded, names with their underscores."""
         words = self._folded.get(step)
         if words is None:
-            words = self._folded[step] = fold(self.message(step))
+            words = self._folded[step] = fold_said(self.message(step))
         return words
 
     def said_bare(self, step: int) -> str:
         """The same in words of their own: no part of an address, a link, a path or an id."""
         words = self._bare.get(step)
         if words is None:
-            words = self._bare[step] = fold(without_joined(self.message(step)))
+            words = self._bare[step] = fold_said(without_joined(self.message(step)))
         return words
 
     def is_users(self, step: int) -> bool:

@@ -23,7 +23,7 @@ from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.facts.run_index import RunIndex
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import is_word, without_joined
-from bylaw.text.folding import fold
+from bylaw.text.folding import fold, fold_said
 from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -344,12 +344,12 @@ class Provenance:
 
 
 # Conversations of one log mostly share their instructions: folded once, asked once.
-_fold_long = lru_cache(maxsize=16)(fold)
+_fold_long = lru_cache(maxsize=16)(fold_said)
 
 
 @lru_cache(maxsize=16)
 def _fold_bare(text: str) -> str:
-    return fold(without_joined(text))
+    return fold_said(without_joined(text))
 
 
 @lru_cache(maxsize=8192, typed=True)

@@ -8,6 +8,10 @@ _FOREIGN_LETTER = re.compile(
 )
 """Anything but letters without marks, and signs that have no case: quotes, dashes, arrows, currencies, emoji."""
 
+_BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
+_AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
+"""What makes a longer word, number, address, path or id of one: signs of its own, without a blank."""
+
 
 def occurs(value: str, text: str, start: int = 0) -> int:
     """Where `value` stands in `text` as a whole word, or -1."""
@@ -26,6 +30,28 @@ def _joins(outer: str, inner: str) -> bool:
     return (outer.isalnum() or outer == "_") and (inner.isalnum() or inner == "_")
 
 
+def stands_whole(value: str, text: str) -> bool:
+    """Whether `value` stands in `text` and nothing of the same word, number, address, path or id goes on at its ends:
+    `hart@x.com` does not in `jo.hart@x.com`, nor `AC-22` in `AC-22-7`, nor `50` in `12.50`."""
+    here = text.find(value) if value else -1
+    while here >= 0:
+        end, near = here + len(value), max(0, here - 2)
+        is_led = _may_go_on(value[0]) and (
+            _BEFORE.search(text, near, here) or (value[0].isdigit() and _BEFORE_FIGURES.search(text, near, here))
+        )
+        if not is_led and not (
+            _may_go_on(value[-1])
+            and (_AFTER.match(text, end) or (value[-1].isdigit() and _AFTER_FIGURES.match(text, end)))
+        ):
+            return True
+        here = text.find(value, here + 1)
+    return False
+
+
+def _may_go_on(end: str) -> bool:
+    return end.isalnum() or end in "_-/\\@.+&#~"
+
+
 def runs_of(text: str) -> tuple[str, ...]:
     """The runs of letters and the runs of digits in a folded text. What `occurs` in it has all its own among them."""
     return tuple(_RUN.findall(text))
@@ -33,9 +59,23 @@ def runs_of(text: str) -> tuple[str, ...]:
 
 def fold(text: str) -> str:
     """`text` with case, underscores and runs of white space made alike, so that words can be compared."""
+    return " ".join(lowered(text).replace("_", " ").split())
+
+
+_RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
+"""A link or an address, and after its full stop the next sentence without a blank: `x.com.They sent`."""
+
+
+def fold_said(text: str) -> str:
+    """What somebody said, folded but for underscores: they join what is one name."""
+    return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
+
+
+def lowered(text: str) -> str:
+    """`text` with case and runs of white space made alike."""
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
         # To fold a text with a single dash or quote in it, letter by letter, costs tens of times as much.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()
-    return " ".join(folded.replace("_", " ").split())
+    return " ".join(folded.split())

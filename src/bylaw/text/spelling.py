@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from bylaw.text.day import MONTHS
-from bylaw.text.folding import fold, occurs, runs_of
+from bylaw.text.folding import fold, lowered, occurs, runs_of, stands_whole
 from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000
@@ -22,6 +22,11 @@ class Spelling:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
+        # Where underscores are left as they are, what has none may be said with them, and the other way round.
+        forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
+        # 250 is said by "250.00", of which it is otherwise a part.
+        forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
+        self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
@@ -43,10 +48,13 @@ class Spelling:
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers."""
-        if not self.is_number and occurs(self.folded, words) >= 0:
-            return True
-        return self._matches(words)
+        """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers, and not
+        something longer that it is a part of."""
+        return (not self.is_number and any(stands_whole(each, words) for each in self._said)) or self._matches(words)
+
+    def held_in(self, words: str) -> bool:
+        """The same where it may also be a part of something longer."""
+        return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
         """Whether the value stands in a result's text at all."""
