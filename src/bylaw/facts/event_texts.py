@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from bylaw.facts.leaf import leaves
+from bylaw.facts.leaf import leaves, with_keys
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import without_joined
@@ -91,7 +91,9 @@ class EventTexts:
         """The values inside of what the call at `step` was given."""
         call = self._events[step]
         assert isinstance(call, Call)
-        return [str(leaf) for leaf in leaves(call.arguments)]
+        tool = self._tools.get(call.tool)
+        names = (*call.arguments, *(tool.names if tool is not None else ()))
+        return [str(leaf) for leaf in leaves(with_keys(call.arguments, names))]
 
     def writes(self, step: int) -> bool:
         """Whether the call at `step` may change something."""

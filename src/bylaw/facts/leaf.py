@@ -1,6 +1,6 @@
 """The values that data is made of, out of its lists and records."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from bylaw.text.identifier import identifiers, is_prose
@@ -17,6 +17,18 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(part)
     else:
         yield value
+
+
+def with_keys(value: Any, names: Collection[str]) -> Any:
+    """Data in which keys that are none of these names are values beside the others: `{"jo@x.com": "editor"}`."""
+    if isinstance(value, dict):
+        record = cast("dict[str, Any]", value)
+        keys = [key for key in record if key not in names]
+        parts = {key: with_keys(part, names) for key, part in record.items()}
+        return [*keys, *parts.values()] if keys else parts
+    if isinstance(value, list):
+        return [with_keys(part, names) for part in cast("list[Any]", value)]
+    return value
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.derivation import derive
 from bylaw.facts.entity import UNSEEN, NoValue
-from bylaw.facts.leaf import leaf_values
+from bylaw.facts.leaf import leaf_values, with_keys
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced
 from bylaw.text.identifier import identifiers, is_prose
@@ -52,7 +52,7 @@ def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: 
     Where a message or a result was not captured, what was not found may have stood there: UNSEEN.
     """
     provenance = ledger.provenance(context)
-    found = [_traced(provenance, part, at.start) for part in _parts(value)] or [_NONE]
+    found = [_traced(provenance, part, at.start) for part in _parts(value, at)] or [_NONE]
     worst = min(found, key=lambda traced: WORST_FIRST.index(traced.source))
     if worst.source in ("agent", "content") and not ledger.is_whole_before(at.start):
         return UNSEEN
@@ -68,7 +68,7 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
-        parts = _parts(value)
+        parts = _parts(value, at)
         if not parts:
             continue
         traced = [(part, _traced(provenance, part, at.start)) for part in parts]
@@ -78,10 +78,10 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
     return found
 
 
-def _parts(value: Any) -> list[str | float]:
+def _parts(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
         # Addresses that were joined to one text, and what is named in a text that was composed.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
-    return [part for _, part in leaf_values(value)]
+    return [part for _, part in leaf_values(with_keys(value, at.tool.names if at.tool is not None else ()))]

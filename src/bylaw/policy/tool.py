@@ -1,7 +1,7 @@
 """A tool the agent may call, and what calling it does."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, cast
 
@@ -92,6 +92,8 @@ class Tool(Struct, frozen=True):
     `*` for all other fields, and where nothing is said, `content`."""
     texts: frozenset[str] = frozenset()
     """Arguments of which nothing is declared but that they are texts: any text fits."""
+    names: frozenset[str] = frozenset()
+    """The names of all that its arguments are declared to be made of; any other key of a record is a value."""
     mask: frozenset[str] = frozenset()
     """Fields of its result that the agent is not shown, however deep they stand; guards and the log have them."""
     mark: bool = False
@@ -102,6 +104,7 @@ class Tool(Struct, frozen=True):
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
         force_setattr(self, "texts", frozenset(plain))
+        force_setattr(self, "names", frozenset((*self.parameters, *_names([*self.parameters.values()]))))
 
     def trusts(self, field: str) -> bool:
         """Whether the system vouches for a field of its result; without a name, for a result that has no fields.
@@ -146,6 +149,17 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     **dict.fromkeys(("string", "integer", "number"), (str, int, float)),
 }
+
+
+def _names(schema: Any) -> Iterator[str]:
+    """The names of the properties in a schema, however deep."""
+    if isinstance(schema, dict):
+        declared = cast(dict[str, Any], schema)
+        if isinstance(declared.get("properties"), dict):
+            yield from declared["properties"]
+        schema = [*declared.values()]
+    for part in cast(list[Any], schema) if isinstance(schema, list) else ():
+        yield from _names(part)
 
 
 def _is_plain_text(schema: Any) -> bool:

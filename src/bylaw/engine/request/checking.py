@@ -65,7 +65,7 @@ class Check:
                 continue
             kind = self._kinds.get(name) or parameter_kind(name, None)
             slot = listed or Slot(name, "free" if kind == "text" else "open")
-            values = parts_of(given)
+            values = parts_of(given, self._tool)
             is_needed = kind not in ("link", "address", "name") and (
                 kind not in ("number", "moment") or name in self._tool.required
             )

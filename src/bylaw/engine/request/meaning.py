@@ -107,6 +107,6 @@ def _is_in_place(call: Call, name: str, places: set[int], view: View) -> bool:
     kind = kinds_of(view.tools[call.tool]).get(name, "name")
     if kind in ("number", "moment", "text"):
         return True
-    values = parts_of(call.arguments[name]) if kind != "link" else []
+    values = parts_of(call.arguments[name], view.tools[call.tool]) if kind != "link" else []
     sights = [view.sights(plain_link(value), confirmed=True) for value in values]
     return bool(values) and all(any(sight.step in places for sight in each) for each in sights)

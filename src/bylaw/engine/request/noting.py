@@ -86,7 +86,7 @@ def is_of_one_item(call: Call, text: str, view: View) -> bool:
         _items_with(value, kinds.get(name, "name"), items, view)
         for name, given in call.arguments.items()
         if kinds.get(name) in ("name", "address", "link", "moment")
-        for value in parts_of(given)
+        for value in parts_of(given, view.tools[call.tool])
     ]
     return any(all(not each or number in each for each in held) for number in range(len(items)))
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from bylaw.engine.request.bearing import telling_stems
+from bylaw.facts.leaf import with_keys
 from bylaw.facts.provenance import plain_link
+from bylaw.policy.tool import Tool
 from bylaw.text.day import days, times
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import identifiers
@@ -28,15 +30,16 @@ _A_DAY = re.compile(
 )
 
 
-def parts_of(given: Any) -> list[str | float]:
-    """The values of an argument: of a list each, and of a text that lists addresses each of them."""
+def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
+    """The values of an argument: of a list each, of a record also the keys that the tool does not declare, and of a
+    text that lists addresses each of them."""
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
         decoded = decode_text(given)
         given = decoded if isinstance(decoded, list) else given  # pyright: ignore[reportUnknownVariableType]
     if isinstance(given, (list, dict)):
-        return [*leaves_of(given)]
+        return [*leaves_of(with_keys(given, tool.names) if tool is not None else given)]
     if isinstance(given, str) and given.count("@") > 1 and (found := identifiers(given)):
         return [*found]
     return [given] if isinstance(given, (str, int, float)) else []
