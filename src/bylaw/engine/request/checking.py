@@ -124,8 +124,9 @@ class Check:
             return self._object_to_text(slot, value)
         if self._saying.is_amount(slot, kind):
             # Without a model an amount is one that the user said for it, or that stands in a place which counts.
-            is_shown = any(sight.source == "record" or sight.pointed for sight in self._placing.sights(value))
-            is_wrong = not is_shown and self._saying.object_to_amount(self._deed, slot, value)
+            sights = [*self._placing.sights(value)]
+            is_shown = any(sight.source == "record" or sight.pointed for sight in sights)
+            is_wrong = not is_shown and self._saying.object_to_amount(self._deed, slot, value, is_told=bool(sights))
             return self._objection("not_said", slot, value) if is_wrong else None
         if (
             self._saying.is_user_word(value)

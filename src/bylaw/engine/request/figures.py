@@ -104,6 +104,9 @@ class Moments:
                 return "not_said" if is_past(day[0], self._text) else None
             is_open = slot.fill == "free" or not says_a_day(self._view.request)
             return None if is_open else "not_said"
+        is_trusted = any(sight.source == "record" or sight.pointed for sight in sights)
+        if not slot.sources and not self._text and not is_trusted and says_a_day(self._view.request):
+            return "not_said"
         named = [source for source in slot.sources if source.is_described]
         if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
             return "not_found"

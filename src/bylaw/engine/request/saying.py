@@ -85,14 +85,14 @@ class Saying:
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
-    def object_to_amount(self, deed: Deed, slot: Slot, value: str | float) -> bool:
+    def object_to_amount(self, deed: Deed, slot: Slot, value: str | float, *, is_told: bool) -> bool:
         """Without a model, whether an amount may be another than the user means: it was not said for it, and if it had
-        to be worked out, it is more than all that was said or shown."""
+        to be worked out, a text tells it (`is_told`), or it is more than all that was said or shown."""
         said, number = said_amounts(self._view.request, deed.asked, slot.name), number_of(value)
         if number is None or number in said.all:
             return number is None
         shown = (each for each in self._view.numbers() if each not in said.numbers)
-        return said.asked or number > max((*said.all, *shown), default=0)
+        return said.asked or is_told or number > max((*said.all, *shown), default=0)
 
     def is_amount(self, slot: Slot, kind: str) -> bool:
         """Whether an argument is an amount that is held to the user's words, as no model says how it is filled."""
