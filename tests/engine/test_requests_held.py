@@ -10,7 +10,7 @@ from bylaw import Pack, Shield
 TOOLS = """
 tools:
   read_mail: {effect: read, parameters: {mail_id: string}}
-  order_item: {effect: write, description: Order an item., parameters: {item_id: string, quantity: integer}, changes: []}
+  order_item: {effect: write, description: Order it., parameters: {item_id: string, quantity: integer}, changes: []}
   delete_files: {effect: write, description: Delete files., parameters: {paths: array}, changes: []}
   book_room:
     effect: write
@@ -31,7 +31,8 @@ tools:
 
 @cache
 def pack(test: str) -> Pack:
-    guard = f'def asked(call: write, facts):\n    """Only what the user said."""\n    return permit() if {test} else deny("no")\n'
+    returned = f'permit() if {test} else deny("no")'
+    guard = f'def asked(call: write, facts):\n    """Only what the user said."""\n    return {returned}\n'
     files = {"policy.md": "Only what the user said.\n", "tools.yaml": TOOLS, "guards/g.py": guard}
     return Pack.from_files({"pack.yaml": "{format: 1, name: x, document: policy.md}", **files})
 
