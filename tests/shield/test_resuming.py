@@ -1,5 +1,6 @@
 """A call that was allowed, paused and goes on: by what is known when it goes on."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,109 @@ def test_it_goes_on_where_what_is_known_by_then_allows_it(
         assert (session.resume("a", "refund", CALL) is not None) is goes_on
         if not goes_on:
             assert not session.decide("refund", CALL, id="b").allowed
+
+
+PIN = {
+    "pack.yaml": "format: 1\nname: pin\ndocument: policy.md\n",
+    "policy.md": "After a wrong PIN nothing is changed any more.\nPay only what the customer has confirmed.\n"
+    "Only staff pay.\n",
+    "tools.yaml": """\
+tools:
+  check_pin: {effect: read, parameters: {pin: string}}
+  pay: {effect: write, parameters: {to: string}, changes: []}
+""",
+    "entities.yaml": "context: {signed_in_as: string, role: string}\n",
+    "policies.yaml": """\
+policies:
+  - {id: refused-login, kind: rule, spans: [After a wrong PIN nothing is changed any more.]}
+  - {id: confirmed, kind: rule, spans: [Pay only what the customer has confirmed.]}
+""",
+    "rules.yaml": """\
+predicates:
+  change: {effect: write}
+  denied: {returned: "wrong (pin|password)"}
+  agreed: {consented: told, lifetime: 600}
+rules:
+  - {id: stop, policy: refused-login, formula: ALWAYS (ONCE denied IMPLIES NOT change), hard: true}
+  - {id: confirm, policy: confirmed, formula: ALWAYS (change IMPLIES agreed)}
+""",
+    "guards/pin.py": """\
+def staff_only(call: pay, facts):
+    '''Only staff pay.'''
+    return permit() if facts.context.role == "staff" else deny("not staff")
+""",
+}
+PAY = {"to": "X-1"}
+
+
+def wrong_pin(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    check(session, "wrong pin")
+
+
+def right_pin(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    check(session, "right")
+
+
+def wrong_pin_told(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    call = {"id": "p", "type": "function", "function": {"name": "check_pin", "arguments": '{"pin": "0"}'}}
+    session.messages([{"role": "assistant", "tool_calls": [call]}])
+    session.result("wrong password", id="p")
+
+
+def check(session: LiveSession, said: str) -> None:
+    session.decide("check_pin", {"pin": "0"}, id="p")
+    session.result(said, id="p")
+
+
+def nothing(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    clock.now += 60
+
+
+def too_late(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    clock.now += 601
+
+
+def another_role(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    session.vouch({"signed_in_as": "ann", "role": "guest"})
+
+
+def doubted(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    shield.doubts = {"pay": "its description has changed"}
+
+
+def lacking(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    session.lacks = "the result of a call could not be kept"
+
+
+def stopped(shield: Shield, session: LiveSession, clock: Clock) -> None:
+    assert shield.log is not None
+    shield.log.stop("agent", "inner", until=clock.now + 60, by="ann", reason="runs wild", tenant=shield.tenant)
+
+
+@pytest.mark.parametrize("since", [wrong_pin, wrong_pin_told, too_late, another_role, doubted, lacking, stopped])
+def test_it_is_decided_anew_where_anything_objects_since(
+    since: Callable[[Shield, LiveSession, Clock], None], tmp_path: Path
+) -> None:
+    assert went_on(since, tmp_path) == (False, False)
+
+
+@pytest.mark.parametrize("since", [nothing, right_pin])
+def test_it_goes_on_where_nothing_new_objects(
+    since: Callable[[Shield, LiveSession, Clock], None], tmp_path: Path
+) -> None:
+    assert went_on(since, tmp_path)[0]
+
+
+def went_on(since: Callable[[Shield, LiveSession, Clock], None], tmp_path: Path) -> tuple[bool, bool]:
+    """Whether a paused call of an inner agent goes on after something happened, and whether it is allowed anew."""
+    clock = Clock()
+    with Shield(Pack.from_files(PIN), log=tmp_path / "log.db", clock=clock) as shield:
+        session = shield.session("c", context={"signed_in_as": "ann", "role": "staff"})
+        session.user("Pay X-1.")
+        session.agent("Shall I pay X-1?")
+        session.user("Yes.")
+        decision = session.decide("pay", PAY, id="a", agent="inner")
+        assert decision.allowed
+        session.interrupt("a", decision)
+        since(shield, session, clock)
+        return session.resume("a", "pay", PAY) is not None, session.decide("pay", PAY, id="b", agent="inner").allowed

@@ -32,6 +32,8 @@ from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
+GIVEN_UP = "not known: the call was asked for again, and decided anew"
+"""What stands as the result of a call that was given up."""
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
 OpenRequests = Callable[[Pack], ReadRequest]
@@ -98,7 +100,7 @@ class Conversation:
         self._script.goes_by_id = True
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
-        self.session = self._open(
+        self.session: Session = self._open(
             world=world,
             mode=mode,
             answer=answers(self.pack, lambda: self.session.heard(self._script.events)) if answers is not None else None,
@@ -238,11 +240,9 @@ class Conversation:
             self._make()
         self._take()
         self._script.time = time
-        if id and (step := self._told.pop(id, None)) is not None:
-            call = self._script.events[step]
-            assert isinstance(call, Call)
-            self._script.events.append(Result(step, shown or "", error, captured, call.tool, call.agent, time))
-            self._take()
+        # An id that was used again is that of the later call.
+        if id and (step := self._told.pop(id, None)) is not None and not self._script.waits_for(id):
+            self._answer(step, shown or "", error, captured, time)
             return
         if not self._script.waits_for(id) or (tool and all(call.tool != tool for call in self.waiting())):
             which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
@@ -253,6 +253,19 @@ class Conversation:
         doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
         if not self._held:
             self._speaker = "tool"
+        self._take()
+
+    def give_up(self, step: int) -> None:
+        """A call that waits is asked for again: whether it was made meanwhile, nobody knows."""
+        self._take()
+        self._script.close(step)
+        self._answer(step, GIVEN_UP, None, False, None)
+
+    def _answer(self, step: int, shown: Any, error: bool | None, captured: bool, time: float | None) -> None:
+        """What came of the call at a step."""
+        call = self._script.events[step]
+        assert isinstance(call, Call)
+        self._script.events.append(Result(step, shown, error, captured, call.tool, call.agent, time))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:

@@ -100,7 +100,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The name of the agent whose call it is: stops and limits go by it, also where another began the conversation."""
     request: str = ""
     """Your own name for this request, unlike that of any other of its conversation: sent again, because no answer
-    came, it happens once and is answered as it was."""
+    came, it happens once and is answered as it was, unless something speaks against that by now."""
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
         """The calls to decide on, in order."""

@@ -348,8 +348,17 @@ class CallDecisions:
         digest = requests.digest(judgement.made.start)
         return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
 
-    def stop_on(self, tool: str, agent: str = "") -> Stop | None:
-        """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
+    @property
+    def now(self) -> float:
+        """What the shield's clock says."""
+        return self._shield.clock()
+
+    def has_new_doubt(self, decision: Decision) -> bool:
+        """Whether the host has something against a tool that it had not when a call of it was decided on."""
+        return decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds)
+
+    def stop_on(self, call: Call, by: str) -> Stop | None:
+        """What a person has stopped that a call would fall under now; None where nothing is known here."""
         return None
 
 

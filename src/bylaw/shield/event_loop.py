@@ -13,6 +13,7 @@ from bylaw.record.log import Log
 from bylaw.shield.call_decisions import Attempt, CallDecisions, Host, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.state import TRIES, SessionState, overtaken
+from bylaw.shield.taken_request import filled, left_of
 
 ASKING = 200
 """Conversations that wait for a model or the host's tools at once, at most."""
@@ -57,12 +58,13 @@ class LoopSettling:
                 catch_up()
             elif self._may_ask_others or not self._alone(state.take_for_new):
                 await self._in_thread(log, catch_up)
-            if named is not None:
-                before = self._alone(partial(state.taken_before, named, len(wanted.asked), wanted.by))
-                if before is not None:
-                    return before
+            left, before = wanted, None
+            if named is not None and (before := await self._asked(partial(state.taken_before, wanted))) is not None:
+                left = left_of(wanted, before)
+                if not left.asked:
+                    return filled(before, ())
             try:
-                attempt = await self._attempt(wanted)
+                attempt = await self._attempt(left)
             except UsageError:
                 if not await self._in_thread(log, state.was_overtaken):
                     raise
@@ -72,8 +74,8 @@ class LoopSettling:
             except BaseException:
                 state.forget()
                 raise
-            if self._alone(partial(state.is_written, attempt, answers, named)):
-                return attempt.decisions
+            if self._alone(partial(state.is_written, attempt, answers, left.named)):
+                return attempt.decisions if before is None else filled(before, attempt.decisions)
         raise overtaken(state.id)
 
     def _alone(self, do: Callable[[], Found]) -> Found:
@@ -90,14 +92,17 @@ class LoopSettling:
         """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
         return self._state.decider.resolves or self._shield.answers is not None or self._shield.requests is not None
 
+    async def _asked(self, do: Callable[[], Found]) -> Found:
+        """Do what may ask others, and wait for them where they may be asked."""
+        if not self._may_ask_others:
+            return self._alone(do)
+        # Each may wait long for a model, and nobody who needs none is to wait for it.
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(_asking(), lambda: context.run(self._alone, do))
+
     async def _attempt(self, wanted: Wanted) -> Attempt:
-        attempt = partial(self._alone, partial(self._state.attempt, wanted))
-        if self._may_ask_others:
-            # Each may wait long for a model, and nobody who needs none is to wait for it.
-            context = contextvars.copy_context()
-            return await asyncio.get_running_loop().run_in_executor(_asking(), lambda: context.run(attempt))
-        log = self._shield.log
+        log, attempt = self._shield.log, partial(self._state.attempt, wanted)
         reads_on = self._state.is_told_whole or bool(self._state.decider.pack.book.limits)
-        if reads_on and log is not None and not log.reads_at_once:
-            return await asyncio.to_thread(attempt)
-        return attempt()
+        if reads_on and log is not None and not log.reads_at_once and not self._may_ask_others:
+            return await asyncio.to_thread(self._alone, attempt)
+        return await self._asked(attempt)

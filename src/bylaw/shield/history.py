@@ -94,6 +94,8 @@ class History(Struct):
     """Every step in the life of every approval, in order."""
     length: int
     """How many entries there are."""
+    steps: list[int] = field(default_factory=list[int])
+    """For each decision, the step of the event that came last before it: of the call that it is on."""
     requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
 
@@ -205,6 +207,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
                 history.asked.clear()
         case "decision":
             history.decisions.append(read_decision(body))
+            history.steps.append(len(history.events) - 1)
             if history.decisions[-1].repeats:
                 note_interruption(history.interrupted, history.decisions[-1])
             elif history.events:

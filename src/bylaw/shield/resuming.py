@@ -1,56 +1,54 @@
-"""Calls that go on after a pause: whether one still waits, and what was known when it was allowed still allows it."""
+"""Calls that were allowed and have no result yet: whether what is known by now still allows one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from bylaw.engine.session import Session
 from bylaw.shield.call_decisions import CallDecisions
-from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Answer, Decision, gravest
 from bylaw.trace.event import Call, Event, Message, Result
 
 
-def may_go_on(state: CallDecisions, id: str, tool: str, arguments: Mapping[str, Any], time: float) -> Decision | None:
+def may_go_on(state: CallDecisions, id: str, tool: str, arguments: Mapping[str, Any], by: str) -> Decision | None:
     """The decision on a call that was interrupted and may go on now; None where it is to be decided anew."""
     before = state.interrupted.get(id)
     if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
         return None
-    conversation = state.open()
-    events = conversation.events
+    events = state.open().events
     made = max((at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1)
-    if made < 0 or any(isinstance(event, Message) and event.by == "user" for event in events[made:]):
-        return None
-    if any(isinstance(event, Result) and event.call == made for event in events[made:]):
+    if made < 0 or any(isinstance(event, Result) and event.call == made for event in events[made:]):
         # It has been answered: to go on would make it twice.
         return None
-    if _has_new_objection(state.decider, events, made, conversation.context, time):
-        return None
-    return replace(before, repeats="resumed")
+    return replace(before, repeats="resumed") if still_stands(state, before, made, by) else None
 
 
-def _has_new_objection(
-    decider: Decider, events: Sequence[Event], made: int, context: Mapping[str, Any], time: float
-) -> bool:
-    """Whether a guard objects to the call made at a step by what was shown since, or because what was shown before is
-    too old by now: more than it did when the call was made. A person's yes may have answered what it said then."""
+def still_stands(state: CallDecisions, decision: Decision, made: int, by: str) -> bool:
+    """Whether a call that was allowed at a step, and has no result, may run by all that is known now: the user has not
+    spoken since, nobody has stopped or doubted it, and no policy objects to it more than it did then."""
+    events = state.open().events
     call = events[made]
-    assert isinstance(call, Call)
+    if not isinstance(call, Call) or any(isinstance(each, Message) and each.by == "user" for each in events[made:]):
+        return False
+    if state.stop_on(call, by) is not None or state.has_new_doubt(decision):
+        return False
     # As if it had not been made yet: what it would change is as it was.
     held = [*events[:made], replace(call, refused=True, card=None), *events[made + 1 :]]
-    then = _guards(decider, events[:made], call, context)
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
-    now = _guards(decider, held, replace(call, turn=turn, time=time), context)
-    return any(gravest((answer, before := then.get(policy, "allow"))) != before for policy, answer in now.items())
+    again = replace(call, turn=turn, time=state.now, context=dict(state.vouched) or None)
+    then, now = _said_of(state, events[:made], call), _said_of(state, held, again, state.lacks)
+    # A person's yes may have answered what was said then.
+    return all(gravest((answer, before := then.get(whose, "allow"))) == before for whose, answer in now.items())
 
 
-def _guards(decider: Decider, events: Sequence[Event], call: Call, context: Mapping[str, Any]) -> dict[str, Answer]:
-    """What each guard says of a call, with its policy."""
-    session = Session(decider.pack, context=context)
-    session.observe_all(events)
-    found: dict[str, Answer] = {}
-    for each in decider.grounds(session.judge(call), session.ledger):
-        if each.kind in ("guard", "call"):
-            found[each.policy] = gravest((each.answer, found.get(each.policy, "allow")))
+def _said_of(
+    state: CallDecisions, events: Sequence[Event], call: Call, lacks: str = ""
+) -> dict[tuple[str, str], Answer]:
+    """What each policy says of a call after these events."""
+    decider, (judgement, session) = state.decider, state.open().judged_after(events, call)
+    weighed = session.weigh(call) if decider.must_weigh(judgement) else None
+    found: dict[tuple[str, str], Answer] = {}
+    for each in decider.grounds(judgement, session.ledger, lacks, weighed):
+        whose = (each.kind, each.policy)
+        found[whose] = gravest((each.answer, found.get(whose, "allow")))
     return found

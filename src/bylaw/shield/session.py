@@ -87,15 +87,10 @@ class LiveSession(Telling):
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
 
-        Nor does one that was answered, or where the user has spoken since, a person has stopped such calls, or what was
-        shown since, or is too old by now, speaks against it: it is to be decided anew.
+        Nor does one that was answered, or where the user has spoken since, a person has stopped such calls, or a policy
+        objects to it by what happened since, or what was shown is too old by now: it is to be decided anew.
         """
-
-        def found() -> Decision | None:
-            if self._state.stop_on(tool, self._by) is not None:
-                return None
-            return may_go_on(self._state, id, tool, arguments, self.shield.clock())
-
+        found = lambda: may_go_on(self._state, id, tool, arguments, self._by)  # noqa: E731
         return next(iter(self._settle(Wanted([], again=found))), None)
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:

@@ -30,8 +30,8 @@ from bylaw.shield.history import History, Named, Opening, note_interruption, rea
 from bylaw.shield.limiting import LatestUses, latest_uses
 from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
 from bylaw.shield.stopping import stops_of
-from bylaw.shield.taken_request import TakenRequests, sent_again
-from bylaw.trace.event import Card
+from bylaw.shield.taken_request import Repeated, sent_again, taken_of
+from bylaw.trace.event import Call, Card
 
 TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
@@ -55,7 +55,8 @@ class SessionState(CallDecisions):
     _approvals: Approvals
     _uses: dict[int, list[Use]]
     """By step of the call, the places that it took under limits."""
-    requests: TakenRequests
+    requests: set[str]
+    """The names that senders gave to requests which were taken."""
 
     def __init__(self, shield: Host, log: Log, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         super().__init__(shield, id or uuid.uuid4().hex, context, by, lacks)
@@ -169,7 +170,7 @@ class SessionState(CallDecisions):
         live.resume(news.events)
         self._approvals.take(news.approvals)
         self._uses |= {self._written + step: uses for step, uses in news.uses.items()}
-        self.requests.take(news)
+        self.requests |= news.requests.keys()
         self.length = news.length
         self._written += len(news.events)
         self._decided += len(news.decisions)
@@ -181,19 +182,18 @@ class SessionState(CallDecisions):
         self._may_be_known, self._may_be_new = True, False
         self.is_unsettled = False
 
-    def taken_before(self, named: Named, calls: int, by: str = "") -> list[Decision] | None:
-        """What was answered to this request; None where none of its name was taken."""
+    def taken_before(self, wanted: Wanted) -> list[Repeated] | None:
+        """What was answered to this request, where that still stands; None where none of its name was taken."""
         self.open()
-        if not self.requests.knows(named):
+        if wanted.named is None or wanted.named.name not in self.requests:
             return None
-        # What was answered may be in the log alone; and others may have told of its result since, or stopped it.
+        # What was answered is in the log alone; and others may have told of its result since, or stopped it.
         self.log.read_stops(self._shield.tenant)
         self.forget()
-        conversation, found = self.open(), self.requests.answer(named)
-        if found is None:
-            return None
-        schema = self.decider.pack.schema
-        return [sent_again(each, conversation, schema, self.stop_on(each.tool, by)) for each in found[:calls]]
+        self.open()
+        history = read_history(self._read(settled=False))
+        found = taken_of(history, wanted.named) if history is not None else None
+        return None if found is None else [sent_again(self, *each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def settled(self, wanted: Wanted) -> list[Decision]:
         """Let things happen and decide; on disk when this returns."""
@@ -249,7 +249,7 @@ class SessionState(CallDecisions):
             self._written = attempt.events
             del self.unwritten[: attempt.happened]
         if named is not None:
-            self.requests.note(named, attempt.decisions)
+            self.requests.add(named.name)
         if not self.unwritten:
             # Everything that happened is written: the shield need not remember the session.
             self._shield.unwritten.pop(id(self), None)
@@ -275,7 +275,7 @@ class SessionState(CallDecisions):
         if history is None:
             self._first = None
             self.length = self._written = 0
-            self._approvals, self._uses, self._yeses, self.requests = Approvals(), {}, {}, TakenRequests()
+            self._approvals, self._uses, self._yeses, self.requests = Approvals(), {}, {}, set()
             self.interrupted, self.asked = {}, {}
             conversation = self.begin()
         else:
@@ -291,7 +291,7 @@ class SessionState(CallDecisions):
             self.by = opening.agent
             self._approvals = Approvals(history.approvals, handed_over=history.handed_over, before=history.before)
             self._yeses, self._uses = history.yeses, history.uses
-            self.requests, self.interrupted, self.asked = TakenRequests(history), history.interrupted, history.asked
+            self.requests, self.interrupted, self.asked = {*history.requests}, history.interrupted, history.asked
             self.length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self.begin(
                 [each for decision in history.decisions for each in decision.answered],
@@ -389,10 +389,10 @@ class SessionState(CallDecisions):
         self._recalled = recalled(self.log, self._shield.tenant, card, whose, self.decider.pack.pin, before, now)
         return self._recalled.card or card
 
-    def stop_on(self, tool: str, agent: str = "") -> Stop | None:
-        """What a person has stopped that a call of a tool would fall under now; None where nothing is known here."""
+    def stop_on(self, call: Call, by: str) -> Stop | None:
+        """What a person has stopped that a call would fall under now; None where nothing is known here."""
         stops, now = self.log.stops(self._shield.tenant), self._shield.clock()
-        return next(iter(stops_of(stops, self.decider.pack, tool, {self.by, agent}, now)), None)
+        return next(iter(stops_of(stops, self.decider.pack, call.tool, {self.by, by, call.agent}, now)), None)
 
 
 def overtaken(id: str) -> LogError:

@@ -4,71 +4,71 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bylaw.engine.conversation import Conversation
+from bylaw.engine.conversation import GIVEN_UP
 from bylaw.errors import UsageError
-from bylaw.facts.schema import Schema
-from bylaw.record.stop import Stop
+from bylaw.shield.call_decisions import CallDecisions, JudgeCall, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import History, Named
-from bylaw.shield.stopping import told
-from bylaw.trace.event import Call
+from bylaw.shield.resuming import still_stands
+from bylaw.trace.event import Event, Result
 
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What is told of a call whose request comes again after its result."""
 
-
-class TakenRequests:
-    """Requests of one conversation, by the names that their senders gave them."""
-
-    def __init__(self, history: History | None = None) -> None:
-        self._taken: dict[str, tuple[str, list[Decision] | None]] = {}
-        """The digest of each, and what was answered; None where the log has to be asked."""
-        if history is not None:
-            self.take(history)
-
-    def take(self, history: History) -> None:
-        """Those of a history."""
-        for name, (digest, start) in history.requests.items():
-            self._taken[name] = (digest, history.decisions[start:])
-
-    def note(self, named: Named, decisions: list[Decision]) -> None:
-        """One that was taken now. The answer to the last one alone is kept at hand."""
-        if self._taken:
-            last = next(reversed(self._taken))
-            self._taken[last] = (self._taken[last][0], None)
-        self._taken[named.name] = (named.digest, decisions)
-
-    def knows(self, named: Named) -> bool:
-        """Whether one of this name was taken."""
-        return named.name in self._taken
-
-    def answer(self, named: Named) -> Sequence[Decision] | None:
-        """What was answered to a request; one that used the name for something else is refused."""
-        digest, found = self._taken.get(named.name, ("", None))
-        if digest and digest != named.digest:
-            raise UsageError(
-                f"request `{named.name}` was used for something else", hint="give each request a name of its own"
-            )
-        return found
+Repeated = Decision | int
+"""What was answered, or the step of a call that is to be decided anew."""
 
 
-def sent_again(decision: Decision, conversation: Conversation, schema: Schema, stop: Stop | None) -> Decision:
-    """What was decided; and whether the call has been answered since, so that nobody makes it a second time."""
+def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
+    """The last decision on each call of a request, with the call's step; None where no request of its name was taken.
+    One that uses the name for something else is refused."""
+    digest, start = history.requests.get(named.name, ("", 0))
+    if not digest:
+        return None
+    if digest != named.digest:
+        hint = "give each request a name of its own"
+        raise UsageError(f"request `{named.name}` was used for something else", hint=hint)
+    by_step = dict(zip(history.steps, history.decisions, strict=True))
+    last = (_last_try(history.events, step) for step in history.steps[start:])
+    return [(by_step[step], step) for step in last]
+
+
+def _last_try(events: Sequence[Event], step: int) -> int:
+    """Where the call that was made at a step was last decided on."""
+    for place in range(step + 1, len(events)):
+        event = events[place]
+        if isinstance(event, Result) and event.call == step and event.content == GIVEN_UP:
+            return _last_try(events, place + 1)
+    return step
+
+
+def sent_again(state: CallDecisions, decision: Decision, step: int, by: str) -> Repeated:
+    """What was decided, where that still stands; and whether the call has been answered since, so that nobody makes it
+    a second time."""
     if not decision.allowed:
         return decision
-    made = [
-        event
-        for event in conversation.events
-        if isinstance(event, Call) and not event.refused and _is_of(event, decision)
-    ]
-    waiting = [call for call in conversation.waiting() if _is_of(call, decision)]
-    if len(waiting) == len(made):
-        return decision if stop is None else replace(decision, allowed=False, to_agent=f"{told(stop)}.")
-    tool = schema.tools.get(decision.tool)
+    if not any(isinstance(event, Result) and event.call == step for event in state.open().since(step)):
+        return decision if still_stands(state, decision, step, by) else step
+    tool = state.decider.pack.schema.tools.get(decision.tool)
     if tool is not None and tool.effect != "write":
         return replace(decision, is_over=True)
     return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
 
-def _is_of(call: Call, decision: Decision) -> bool:
-    return call.tool == decision.tool and call.arguments == decision.arguments
+def left_of(wanted: Wanted, answers: Sequence[Repeated]) -> Wanted:
+    """What is still wanted of a request that was taken: what happened before it happened once, and whether a call that
+    is decided anew was made meanwhile, nobody knows."""
+    steps = {place: each for place, each in enumerate(answers) if not isinstance(each, Decision)}
+    asked = [_anew(wanted.asked[place], step) for place, step in steps.items()]
+    beside = [wanted.beside[place] for place in steps] if wanted.beside else ()
+    return replace(wanted, asked=asked, beside=beside, first=(), named=None)
+
+
+def _anew(ask: JudgeCall, step: int) -> JudgeCall:
+    return lambda conversation: (conversation.give_up(step), ask(conversation))[1]
+
+
+def filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
+    """The answer to a request, where some of its calls were decided anew."""
+    new = iter(decisions)
+    return [each if isinstance(each, Decision) else next(new) for each in answers]
