@@ -30,7 +30,7 @@ from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import Transcript
+from bylaw.trace.transcript import TheUser, Transcript
 
 GIVEN_UP = "not known: the call was asked for again, and decided anew"
 """What stands as the result of a call that was given up."""
@@ -122,7 +122,7 @@ class Conversation:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
         self._make()
         self._begin("user", time)
-        self._script.hear(text, whole=whole)
+        self._script.hear(text, whole=whole, is_told=False)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
@@ -196,6 +196,7 @@ class Conversation:
         if self._held:
             self._script.begin_turn()
         self._script.events.append(Message("user", "", self._script.turn, handover=dict(context)))
+        self._script.user = TheUser()
         self._take()
         self._passed_to(context, len(self._script.events))
 

@@ -27,7 +27,7 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import plain_text, read_content
+from bylaw.trace.transcript import TheUser, plain_text, read_content
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
@@ -284,6 +284,7 @@ def _asked(message: AIMessage) -> tuple[Asked, ...]:
 
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
+    user = TheUser()
     for message in messages:
         match message:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
@@ -297,6 +298,8 @@ def _parts(messages: list[Any]) -> list[Part]:
                 elif role:
                     # Who said it is not known: it may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
+            case HumanMessage() | ChatMessage() if not user.is_named(message.name):
+                parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)
                 parts.append(Heard(text, message.id or "", whole))

@@ -28,7 +28,7 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import plain_text
+from bylaw.trace.transcript import TheUser, plain_text
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""
@@ -189,7 +189,7 @@ def _plain(message: Any) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
     if plain["role"] == "user":
         plain["content"], whole = heard(read("content") or "")
-        plain |= {} if whole else {"more": True}
+        plain |= ({} if whole else {"more": True}) | ({"name": read("name")} if read("name") else {})
     plain["tool_calls"] = [_call(call) for call in read("tool_calls") or ()]
     if read("tool_call_id"):
         plain["tool_call_id"] = read("tool_call_id")
@@ -206,11 +206,13 @@ def _beside(calls: Sequence[Any]) -> str:
 
 def _parts(messages: Sequence[Any]) -> list[Part]:
     parts: list[Part] = []
+    user = TheUser()
     for message in messages:
         plain = _plain(message)
         match plain["role"]:
             case "user":
-                parts.append(Heard(plain["content"], whole=not plain.get("more")))
+                is_theirs = user.is_named(plain.get("name"))
+                parts.append(Heard(plain["content"] if is_theirs else "", whole=is_theirs and not plain.get("more")))
             case "assistant":
                 calls = [
                     (call["id"], call["function"]["name"], call["function"]["arguments"])

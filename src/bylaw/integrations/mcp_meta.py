@@ -9,7 +9,7 @@ import msgspec
 from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import repeated_key
+from bylaw.trace.transcript import TheUser, repeated_key
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
@@ -80,6 +80,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
     if not isinstance(messages, list):
         raise UsageError(f"`{MESSAGES}` is not a list")
     said: list[Part] = []
+    user = TheUser()
     for place, message in enumerate(messages):
         text = _talk(message)
         if text is None:
@@ -90,7 +91,8 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
         key = str(message.get("id") or "")
         match message["role"]:
             case "user":
-                said.append(Heard(text, key, heard(message.get("content"))[1]))
+                is_theirs = user.is_named(message.get("name"))
+                said.append(Heard(text if is_theirs else "", key, is_theirs and heard(message.get("content"))[1]))
             case "assistant":
                 said.append(Turn(text, (), key))
             case _:

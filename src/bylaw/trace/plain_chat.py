@@ -62,10 +62,11 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
             continue
         transcript.turn = turn = turn + 1
         by: Party = "user" if role == "user" else "agent"
-        if content and not content.isspace():
+        if by == "user":
+            if not message.tool_calls or (content and not content.isspace()):
+                transcript.hear(content or "", name=message.name or "")
+        elif content and not content.isspace():
             add(Message(by, content, turn, "", time))
-        elif by == "user" and not message.tool_calls:
-            transcript.hear("")
         if message.tool_calls is None:
             continue
         for call in message.tool_calls:

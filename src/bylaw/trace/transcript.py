@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from bylaw.trace.contradicted import names_stand_once
@@ -27,12 +27,27 @@ TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class TheUser(Struct):
+    """Whom a conversation is with, where several speak as `user` and are told apart by their names: who spoke first.
+
+    A yes of anybody else's is not theirs: another's in a chat room, or that of an agent that speaks as a user.
+    """
+
+    name: str | None = None
+
+    def is_named(self, name: str | None) -> bool:
+        """Whether what is said under a name, or without one, is theirs."""
+        if self.name is None:
+            self.name = name or ""
+        return (name or "") == self.name
+
+
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
     __slots__ = (
         "_named", "_steps", "answered", "events", "goes_by_id", "instructions", "open", "returned", "tells_refusal",
-        "time", "turn",
+        "time", "turn", "user",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -56,6 +71,7 @@ class Transcript:
         """Tools whose results came."""
         self.tells_refusal = False
         """Whether a result says that its call was refused, and nothing else does."""
+        self.user = TheUser()
 
     def begin_turn(self) -> None:
         """What follows is said and called at once, until the next turn begins."""
@@ -71,12 +87,15 @@ class Transcript:
         if text:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
-    def hear(self, text: str, agent: str = "", *, whole: bool = True) -> None:
+    def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "", is_told: bool = True) -> None:
         """A message of the user's. Of one without words, or with a voice note, a picture or a file, something was said
-        that is not known."""
-        has_words = bool(text) and not text.isspace()
+        that is not known; so it is where a source tells the words of several users, and these are not of the first.
+
+        Not `is_told` where it is no source but the host that says who spoke.
+        """
+        has_words = bool(text) and not text.isspace() and (self.user.is_named(name) or not is_told)
         if has_words:
-            self.say("user", text, agent)
+            self.events.append(Message("user", text, self.turn, agent, self.time, name=name))
         if not (has_words and whole):
             self.leave_out("user", agent)
 
@@ -164,6 +183,10 @@ class Transcript:
                 self.turn = event.turn
                 if isinstance(event, Call):
                     self.open[len(self.events)] = event
+                elif event.handover is not None:
+                    self.user = TheUser()
+                elif event.by == "user" and event.text:
+                    self.user.is_named(event.name)
             self.events.append(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:

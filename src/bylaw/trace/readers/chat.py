@@ -19,7 +19,7 @@ from bylaw.trace.readers.parts import (
     is_own_data,
     words_in,
 )
-from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
+from bylaw.trace.transcript import TheUser, Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
 T = TypeVar("T")
@@ -116,9 +116,9 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                     _confirm(transcript, message, agent)
                 elif message.handover is not None and by == "user":
                     _hand_over(transcript, message, agent)
-                elif by == "user" and message.captured and not content.strip():
-                    if not message.tool_calls:
-                        transcript.hear(content, agent)
+                elif by == "user" and message.captured:
+                    if not message.tool_calls or content.strip():
+                        transcript.hear(content, agent, name=message.name or "")
                 elif content or not message.captured:
                     add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
@@ -173,7 +173,7 @@ def _confirm(transcript: Transcript, message: ChatMessage, agent: str) -> None:
     """A user's answer to a card. What else is called so is what the user said, if anything was."""
     found = _told(message.confirmation, Confirmation)
     if found is None:
-        transcript.say("user", message.content, agent)
+        transcript.hear(message.content, agent, name=message.name or "")
         return
     said = Message("user", "", transcript.turn, agent, transcript.time, confirmation=found)
     transcript.events.append(said)
@@ -183,6 +183,7 @@ def _hand_over(transcript: Transcript, message: ChatMessage, agent: str) -> None
     """Somebody else goes on. Who it is may be unreadable: what was said before is then not theirs either."""
     context = _told(message.handover, dict[str, Any]) or {}
     transcript.events.append(Message("user", "", transcript.turn, agent, transcript.time, handover=context))
+    transcript.user = TheUser()
 
 
 def _told(told: Any, type: type[T]) -> T | None:
@@ -285,7 +286,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
     answer()
     if by == "user" and (spoken or not parts):
         words, whole = heard(spoken)
-        transcript.hear(words, agent, whole=whole)
+        transcript.hear(words, agent, whole=whole, name=message.name or "")
     else:
         speak()
 

@@ -79,7 +79,7 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
         content=body.content,
         tool_calls=_calls(body, extra),
         tool_call_id=body.tool_call_id,
-        name=body.name if role == "tool" else None,
+        name=body.name,
         is_error=True if body.status == "error" else None,
         function_call=extra.function_call,
         refusal=extra.refusal,
