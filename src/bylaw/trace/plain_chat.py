@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import REFUSALS, Call, Message, Party, Result
+from bylaw.trace.told_once import told_once
 from bylaw.trace.transcript import Transcript, decode_object, read_arguments
 
 
@@ -41,7 +42,7 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
     waiting, answered, returned, time = transcript.open, transcript.answered, transcript.returned, transcript.time
     events, turn = transcript.events, transcript.turn
     add = events.append
-    for message in messages:
+    for message in told_once(messages):
         role, content = message.role, message.content
         if role == "tool":
             id = message.tool_call_id

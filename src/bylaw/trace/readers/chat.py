@@ -19,6 +19,7 @@ from bylaw.trace.readers.parts import (
     is_own_data,
     words_in,
 )
+from bylaw.trace.told_once import told_once
 from bylaw.trace.transcript import TheUser, Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
@@ -99,7 +100,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
     add = transcript.events.append
     # The clock of a tau2 run is not that of its world.
     timed = not by_id
-    for position, message in enumerate(messages):
+    for position, message in enumerate(told_once(messages)):
         role = message.role
         if timed and (message.time is not None or message.timestamp is not None):
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
