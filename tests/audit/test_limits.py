@@ -165,3 +165,41 @@ def test_it_says_what_the_obvious_way_says() -> None:
         assert (set(over), set(is_open)) == twin(calls)
         seen.add((bool(over), bool(is_open)))
     assert len(seen) == 4
+
+
+def grown(id: str, at: float, *, key: str = "k") -> list[dict[str, Any]]:
+    """The lines of a log of requests for one conversation with one refund: each has all messages so far."""
+    told = refund(at, id=key)
+    told["messages"][2]["tool_call_id"] = key
+    thanks = [{"role": "user", "content": f"Thanks {n}.", "timestamp": 1.7e9 + at + n} for n in range(3)]
+    return [{"id": id, **told, "messages": [*told["messages"], *thanks][:count]} for count in (2, 3, 4, 6)]
+
+
+def mixed(*logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line for lines in zip(*logs, strict=True) for line in lines]
+
+
+TOLD_AGAIN: dict[str, tuple[list[dict[str, Any]], tuple[int, int, int]]] = {
+    "one, on four lines of two files": (grown("a", 0), (1, 0, 0)),
+    "several users at the same time": (mixed(grown("a", 0), grown("b", 1), grown("c", 2)), (3, 0, 0)),
+    "one too many": (mixed(grown("a", 0), grown("b", 1), grown("c", 2), grown("d", 3)), (4, 1, 0)),
+    "a key after the messages": ([{**each, "tags": ["prod"]} for each in grown("a", 0)], (1, 0, 0)),
+    "a key before the messages": ([{"time": n, **each} for n, each in enumerate(grown("a", 0))], (1, 0, 0)),
+    "another conversation is another call": ([grown(id, 0)[-1] for id in "abcd"], (4, 1, 0)),
+    "another time is another call": ([grown("a", at)[-1] for at in (0, 1, 2, 3)], (4, 1, 0)),
+    "another id is another call": ([grown("a", 0, key=key)[-1] for key in "klmn"], (4, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("case", TOLD_AGAIN)
+def test_a_call_that_logs_tell_of_again_counts_once(case: str, tmp_path: Path) -> None:
+    talks, expected = TOLD_AGAIN[case]
+    found = audited(tmp_path, talks)
+    assert (found["calls"], found["over"], found["open"]) == expected
+
+
+def test_calls_of_one_turn_under_one_id_are_as_many_as_there_are(tmp_path: Path) -> None:
+    told = grown("a", 0)[-1]
+    told["messages"][1]["tool_calls"] *= 4
+    told["messages"][2:3] *= 4
+    assert audited(tmp_path, [told, told])["calls"] == 4

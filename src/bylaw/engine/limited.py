@@ -38,6 +38,9 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     step: int
     takes_place: bool = True
     """False where it was surely refused, and counts against no other."""
+    mark: str = ""
+    """A hash by which it is known where logs tell of it again, as those do whose lines have all messages so far; empty
+    where nothing tells it from another."""
 
 
 def limited_calls(
@@ -48,6 +51,7 @@ def limited_calls(
         return
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
     context = dict(trajectory.context)
+    marked: Counter[str] = Counter()
     for step, call in enumerate(trajectory.events):
         if isinstance(call, Message) and call.handover is not None:
             context = dict(call.handover)
@@ -60,17 +64,29 @@ def limited_calls(
         takes_place = not (call.refused or (is_done is False and is_refused))
         if not takes_place and not attempted:
             continue
+        mark = _mark(trajectory.id, call)
+        # Under one id a host may have made several at once.
+        marked[mark] += 1
+        mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
                 whose = limit.whose(call.arguments, trajectory.agent, context)
+                counted_for = None if whose is None else _hash(whose, key)
                 approved = call.approved is not None and limit.policy in call.approved.policies
-                place = (trajectory.file, trajectory.position, step, takes_place)
-                yield LimitedCall(limit.name, _hash(whose, key), call.time, is_done is True, approved, *place)
+                place = (trajectory.file, trajectory.position, step, takes_place, mark)
+                yield LimitedCall(limit.name, counted_for, call.time, is_done is True, approved, *place)
 
 
-def _hash(whose: str | None, key: bytes | None) -> str | None:
-    """By what calls of one person are known to belong together, without the name."""
-    return None if whose is None else hashlib.blake2b(whose.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
+def _mark(conversation: str, call: Call) -> str:
+    """What is the same of a call wherever it is told; empty where it may be another's, too."""
+    if not call.id or call.time is None:
+        return ""
+    return repr((conversation, call.id, call.time, call.tool, call.arguments))
+
+
+def _hash(told: str, key: bytes | None) -> str:
+    """By what calls of one person, or tales of one call, are known to belong together, without the name."""
+    return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
 def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[LimitedCall]:
@@ -79,13 +95,20 @@ def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[Lim
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """The limits of the packs, each with the calls that count under it."""
-    found: dict[str, list[LimitedCall]] = defaultdict(list)
+    """The limits of the packs, each with the calls that count under it; one that is told more than once counts once."""
+    found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
-        found[call.limit].append(call)
+        told = found[call.limit]
+        which = call.mark or (call.file, call.position, call.step)
+        # The fullest tale: where it was surely carried out, else the last.
+        told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
-        yield limit, found[name]
+        yield limit, list(found[name].values())
+
+
+def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
+    return call.is_sure, call.is_approved, call.file, call.position, call.step
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
