@@ -49,16 +49,21 @@ def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -
 
 
 @pytest.mark.parametrize(
-    ("said", "evidence"),
+    ("said", "on_file", "evidence"),
     [
-        ("Take A1 back.", "deny"),
-        ("Take A1 back, I'm ann@mail.example.", "permit"),
-        ("It's Ann@Mail.example", "permit"),
-        ("It's ben@mail.example", "deny"),
-        ("It's ann@mail.example.net", "deny"),
+        ("Take A1 back.", "ann@mail.example", "deny"),
+        ("Take A1 back, I'm ann@mail.example.", "ann@mail.example", "permit"),
+        ("It's Ann@Mail.example", "ann@mail.example", "permit"),
+        ("It's ben@mail.example", "ann@mail.example", "deny"),
+        ("It's ann@mail.example.net", "ann@mail.example", "deny"),
+        # An order of nobody's is not that of whoever says nothing.
+        ("Take A1 back.", "", "deny"),
+        ("Take A1 back.", None, "deny"),
+        ("It's ben@mail.example", "", "deny"),
+        ("It's ben@mail.example", None, "deny"),
     ],
 )
-def test_the_caller_names_what_is_on_file(said: str, evidence: str) -> None:
+def test_the_caller_names_what_is_on_file(said: str, on_file: str | None, evidence: str) -> None:
     entities, guard = recipe("The caller names what is on file")
     yaml = FILES["entities.yaml"].replace("entities:\n", f"entities:\n{entities}")
     yaml = yaml.replace("fields: {customer_id: string, status:", "fields: {customer_id: string, email: string, status:")
@@ -67,7 +72,7 @@ def test_the_caller_names_what_is_on_file(said: str, evidence: str) -> None:
     conversation = Conversation(pack(**{"entities.yaml": yaml, "guards/till.py": guards, "policies.yaml": policies}))
     conversation.user(said)
     conversation.call("get_order", {"order_id": "A1"})
-    conversation.result({"customer_id": "C1", "email": "ann@mail.example", "status": "open", "items": []})
+    conversation.result({"customer_id": "C1", "email": on_file, "status": "open", "items": []})
     conversation.agent("I see.")
     assert outcome(conversation, "caller-knows-the-order", "take_back", order_id="A1") == evidence
 
@@ -121,20 +126,37 @@ def test_a_reminder_before_each_swap(talk: list[str], wanted: list[bool]) -> Non
     assert found == wanted
 
 
+@pytest.mark.parametrize("text", ["", "Let me see."])
 @pytest.mark.parametrize(
-    ("answers", "is_broken"),
-    [("ww", False), ("www", True), ("wrww", False), ("wwrwww", True), ("wwrww", False), ("", False)],
+    ("tries", "wanted"),
+    [
+        ((1, 1, 1, 1), "+ + + -"),
+        ((5, 1, 2), "+++-- - --"),
+        ((1, 2, 1), "+ ++ -"),
+        ((2, 0, 2), "++  +-"),
+    ],
 )
-def test_three_wrong_answers_in_a_row(answers: str, is_broken: bool) -> None:
-    (rules,) = recipe("Three wrong answers in a row")
-    conversation = Conversation(pack(**{"rules.yaml": rules.replace("three-wrong", "confirm")}))
-    for each in answers:
-        conversation.call("find_customer", {"email": "a@mail.example"})
-        conversation.result({"verified": each == "r"})
-        conversation.agent("Let me see.")
-        conversation.user("Yes?")
-    judged = conversation.call("get_order", {"order_id": "A1"})
-    assert bool(judged.rules) is is_broken
+def test_three_tries_and_no_fourth(tries: tuple[int, ...], wanted: str, text: str) -> None:
+    """So many side by side in each turn, with or without a text before them."""
+    (rules,) = recipe("Three tries, and no fourth")
+    rules = rules.replace("check_pin", "find_customer").replace("three-tries", "confirm")
+    conversation = Conversation(pack(**{"rules.yaml": rules}))
+    said: list[str] = []
+    for turn, count in enumerate(tries):
+        said.append("")
+        with conversation.turn(text):
+            for place in range(count):
+                judged = conversation.call("find_customer", {"email": "a@mail.example"}, id=f"{turn}-{place}")
+                said[-1] += "-" if judged.rules else "+"
+                if judged.rules:
+                    conversation.refuse()
+            for call in conversation.waiting():
+                conversation.result({"verified": False}, id=call.id)
+        assert not conversation.call("get_order", {"order_id": "A1"}).rules
+        conversation.result("nobody's")
+        conversation.agent("I see.")
+        conversation.user("And now?")
+    assert " ".join(said) == wanted
 
 
 def test_a_tool_may_be_spared_the_question() -> None:
@@ -309,7 +331,7 @@ TESTED = {
     "The order itself is opened; a search is not enough": test_a_look_up_that_the_sentence_names,
     "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
     "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
-    "Three wrong answers in a row": test_three_wrong_answers_in_a_row,
+    "Three tries, and no fourth": test_three_tries_and_no_fourth,
     "Before 6 pm, the same day": test_the_clocks_are_those_of_the_handbook,
     "How old somebody is": test_how_old_somebody_is,
     "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
