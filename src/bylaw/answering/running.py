@@ -95,16 +95,13 @@ class PlanRun:
             case Search():
                 return Claim(pieces=self._history.search(step, self._filled(step.words)))
             case Check():
-                return self._check(step)
+                return self._read("check", self._filled(step.question), self._pieces(step.uses))
             case Detect():
                 return self._detect(step)
             case Verify():
                 return self._verify(step)
             case Use():
                 return self._use(step)
-
-    def _check(self, step: Check) -> Claim:
-        return self._read("check", self._filled(step.question), self._pieces(step.uses))
 
     def _detect(self, step: Detect) -> Claim:
         pieces = self._pieces(step.uses)

@@ -50,7 +50,7 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
     }
     found: list[Draft] = []
     for draft in drafts:
-        told = [*_told(_referred(draft, document, articles)), *_leaned_on(draft, document, before)]
+        told = [*_referred(draft, document, articles), *_leaned_on(draft, document, before)]
         found.append(replace(draft, refers="\n".join(told)))
     return tuple(found)
 
@@ -63,22 +63,20 @@ def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence])
             yield f"the sentence before it: {' '.join(before[start].text.split())[:_LONGEST]}"
 
 
-def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[_Article]:
+def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
+    """The documents that a policy's sentences name, each with how it begins."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)
     links = {PurePosixPath(link).name for link in _LINK.findall(text)}
     words = f" {_plain(text)} "
-    return [
+    named = [
         each
         for each in articles
         if each.file.name not in own
         and (each.name in links or each.name in text or (each.title and f" {each.title} " in words))
-    ][:_MOST]
-
-
-def _told(articles: Iterable[_Article]) -> list[str]:
-    return [f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in articles]
+    ]
+    return [f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in named[:_MOST]]
 
 
 def _title(file: File) -> str:

@@ -93,10 +93,11 @@ def _case(call: CallVerdict, said: PolicyVerdict) -> Case:
     for known in said.known:
         key = ", ".join(map(str, known.fact.key or ()))
         thing = f"{known.fact.entity}[{key}]" if key else known.fact.entity
+        value = str(known.value) if isinstance(known.value, Decimal | date) else known.value
         if known.fact.field == "exists":
             facts.setdefault(thing, {} if known.value else None)
         else:
-            facts[thing] = {**(facts.get(thing) or {}), known.fact.field: _plain(known.value)}
+            facts[thing] = {**(facts.get(thing) or {}), known.fact.field: value}
     case: Case = {
         "policy": said.policy.id,
         "call": {call.made.call.tool: dict(call.made.call.arguments)},
@@ -104,8 +105,3 @@ def _case(call: CallVerdict, said: PolicyVerdict) -> Case:
     }
     moment = moment_of(call.made.call)
     return {**case, "now": moment.replace(tzinfo=None).isoformat()} if moment is not None else case
-
-
-def _plain(value: Any) -> Any:
-    """A value as a case's file has it."""
-    return str(value) if isinstance(value, Decimal | date) else value
