@@ -107,9 +107,7 @@ def _results(
             result["ruleIndex"] = index[charge.policy]
         what = "rule" if finding.kind == "rule" else charge.verdict.replace("_", "-")
         why = f": {charge.because}" if charge.because else ""
-        result["message"] = {
-            "text": f"{what}: {finding.name} at step {finding.step} of {finding.trajectory}{why}",
-        }
+        result["message"] = {"text": f"{what}: {finding.name} at step {finding.step} of {finding.trajectory}{why}"}
         result["properties"] = {
             "verdict": charge.verdict,
             "severity": charge.severity,

@@ -6,19 +6,7 @@ from typing import Any
 
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.contradiction import beside, is_there, newest_of, told_by
-from bylaw.facts.entity import (
-    ABSENT,
-    EXISTS,
-    UNDECLARED,
-    UNSEEN,
-    Between,
-    Entity,
-    Field,
-    Key,
-    NoValue,
-    OneOf,
-    is_known,
-)
+from bylaw.facts.entity import ABSENT, EXISTS, UNDECLARED, UNSEEN, Between, Entity, Field, Key, NoValue, OneOf, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value

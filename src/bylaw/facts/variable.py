@@ -332,6 +332,25 @@ def is_exact(value: Any) -> bool:
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
+def is_meant(name: str, kinds: tuple[Any, Any]) -> bool:
+    """Whether times and durations go together under this operation."""
+    match kinds:
+        case ("time", "duration"):
+            return name in ("add", "subtract")
+        case ("duration", "time"):
+            return name == "add"
+        case ("time", "time"):
+            return name == "subtract"
+        case ("duration", "duration"):
+            return name != "multiply"
+        case ("duration", "number"):
+            return name in ("multiply", "divide", "divide_floor")
+        case ("number", "duration"):
+            return name == "multiply"
+        case _:
+            return False
+
+
 def sum_kind(one: ValueKind, other: ValueKind) -> ValueKind:
     """What kind `one + other` is."""
     match one, other:

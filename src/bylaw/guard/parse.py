@@ -32,11 +32,7 @@ class Guard:
     """A compiled guard: permits or denies one call under one policy."""
 
     def __init__(
-        self,
-        node: ast.FunctionDef,
-        scope: Scope,
-        function: LazyFunction,
-        helpers: FileHelpers | None = None,
+        self, node: ast.FunctionDef, scope: Scope, function: LazyFunction, helpers: FileHelpers | None = None
     ) -> None:
         self.name = node.name
         self.file = scope.file
@@ -178,12 +174,7 @@ def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[
 
 
 def parse_guards(
-    text: str,
-    *,
-    file: str,
-    vocabulary: Vocabulary,
-    policies: Collection[str] = (),
-    elsewhere: Elsewhere = NOWHERE,
+    text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = (), elsewhere: Elsewhere = NOWHERE
 ) -> tuple[dict[str, Guard], list[GuardError]]:
     """The guards of one file by name, and all its faults; a guard with a fault is not among them.
 

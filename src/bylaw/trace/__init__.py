@@ -9,18 +9,7 @@ if TYPE_CHECKING:
     from bylaw.trace.identity import Identities
     from bylaw.trace.reader import read, sniff
 
-__all__ = [
-    "Call",
-    "Event",
-    "Identities",
-    "Message",
-    "Party",
-    "Result",
-    "TaskOutcome",
-    "Trajectory",
-    "read",
-    "sniff",
-]
+__all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOutcome", "Trajectory", "read", "sniff"]
 
 
 def __getattr__(name: str) -> Any:

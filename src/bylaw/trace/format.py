@@ -38,9 +38,7 @@ def look(source: Source) -> Look:
     found = _look_at_lines(text, whole) or _look_at_document(source, text, whole)
     if found is None:
         raise FormatError(
-            "not in a trace format that Bylaw reads",
-            place=str(source.path),
-            hint="docs/formats.md lists them",
+            "not in a trace format that Bylaw reads", place=str(source.path), hint="docs/formats.md lists them"
         )
     return found
 

@@ -163,13 +163,7 @@ class Rows:
         for rule in call.open_rules:
             self.tables["open_questions"].add(
                 of_call
-                | {
-                    "tool": call.tool,
-                    "kind": "rule",
-                    "policy": rule.policy,
-                    "rule": rule.rule,
-                    "because": rule.because,
-                }
+                | {"tool": call.tool, "kind": "rule", "policy": rule.policy, "rule": rule.rule, "because": rule.because}
             )
 
     def _wants(self, of_call: dict[str, Any], call: _Call, policy: _Policy) -> None:

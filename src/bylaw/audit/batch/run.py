@@ -165,12 +165,7 @@ def judged(
 
 
 def _put_together(
-    examiner: Examiner,
-    job: Job,
-    shards: list[Shard],
-    aside: dict[str, str],
-    out: Path,
-    formats: Collection[Format],
+    examiner: Examiner, job: Job, shards: list[Shard], aside: dict[str, str], out: Path, formats: Collection[Format]
 ) -> Report:
     request = job.request
     skipped: list[RecordError] = []

@@ -62,13 +62,7 @@ def partitioned_by(agents: Sequence[str]) -> tuple[str, ...]:
 
 
 def write_table(
-    table: str,
-    parts: Sequence[PlacedPart],
-    target: Path,
-    by: Sequence[str],
-    *,
-    name: str = "part",
-    without: Any = None,
+    table: str, parts: Sequence[PlacedPart], target: Path, by: Sequence[str], *, name: str = "part", without: Any = None
 ) -> int:
     """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened.
 

@@ -58,12 +58,7 @@ class Added(Struct, frozen=True):
 
 
 def update(
-    request: Request,
-    out: Path,
-    engine: Engine,
-    *,
-    size: int = SIZE,
-    progress: Callable[[Advance], None] | None = None,
+    request: Request, out: Path, engine: Engine, *, size: int = SIZE, progress: Callable[[Advance], None] | None = None
 ) -> Added:
     """Audit what is new in the logs and add it to the tables in `out`."""
     arrow()
@@ -159,12 +154,7 @@ class _Addition:
         """Ids and ordinals of all its conversations."""
         pa = arrow()
         found = [
-            pa.table(
-                {
-                    "conversation": batch.column(0),
-                    "ordinal": arrow("compute").add(batch.column(1), part.first),
-                }
-            )
+            pa.table({"conversation": batch.column(0), "ordinal": arrow("compute").add(batch.column(1), part.first)})
             for part in self.parts
             for batch in batches(part.folder, "conversations", ["conversation", "ordinal"])
         ]
