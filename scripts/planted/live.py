@@ -42,7 +42,7 @@ BUGS = (
         'isdisjoint(("enum", "anyOf", "oneOf"))', 'isdisjoint(("anyOf", "oneOf"))',
         "shield/test_fitting.py"),
     Bug("a stateless decision does not hear the host", "shield/shield.py",
-        ".decide_alone(whose, given", ".decide_alone(door.context(None), given",
+        '"", whose, "", "").decide_alone(', '"", door.context(None), "", "").decide_alone(',
         "shield/test_stateless.py"),
     Bug("weighing a call moves the rules", "engine/conduct.py",
         "        ahead = self.fork()\n        act = ahead._arrive(step, call, [])\n        if act is None:\n",
