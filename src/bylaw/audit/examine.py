@@ -16,11 +16,11 @@ from bylaw.audit.request import Request, told_apart
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
 from bylaw.audit.unmapped import UnmappedFields
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.limited import LimitedCall, limited_calls
 from bylaw.engine.predicate_values import Answered
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError

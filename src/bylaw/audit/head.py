@@ -8,7 +8,7 @@ from msgspec import Struct
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.line import writable
 from bylaw.audit.redaction import Cover
-from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.pack import Criterion, Pack

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.reason import fact_record
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.entity import Fact

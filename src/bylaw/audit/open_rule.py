@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.pack import Pack
 
 OPEN_REASONS: Mapping[str, str] = {

@@ -5,16 +5,15 @@ for only where, from the states the rules are in, it changes where one of them g
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.wording import consent_words_for_agent, rule_words
+from bylaw.engine.rule_finding import RuleFinding, RuleStanding, Said
 from bylaw.facts.value import alike, key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
-from bylaw.rule.act import Act, Turn
+from bylaw.rule.act import Act, says_something
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.monitor import Family
 from bylaw.rule.monitors import UNTOUCHED, MonitorSet
@@ -27,80 +26,94 @@ Ask = Callable[[Predicate, Act], bool | None]
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
 """Why such a predicate has its value, as data; None where there is no more to say."""
 
-RuleStanding = Literal["broken", "open", "waiting"]
-"""Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
-
 HEARD = frozenset(("said", "returned"))
 """Ways that search what came before the turn: the same for all its acts."""
 
 MEMO = 4096
 """How many kinds of acts are remembered before they are forgotten together."""
 
-PUTTABLE = frozenset(
-    (
-        "never_put",
-        "unnamed",
-        "spent",
-        "unrecorded",
-        "unanswered",
-        "unread",
-        "untold",
-        "perhaps_spent",
-        "no_card",
-        "beside_card",
-        "expired",
-    ),
-)
-"""Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""
 
+class Turn:
+    """The agent's turn so far, and what was said and returned before it."""
 
-class RuleFinding(Struct, frozen=True):
-    """What an act did to a rule."""
+    __slots__ = (
+        "answered", "asked", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings",
+        "serial", "spoken", "text", "waiting", "writes",
+    )  # fmt: skip
 
-    step: int
-    rule: Rule
-    standing: RuleStanding
-    values: tuple[tuple[str, bool | None], ...] = ()
-    """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
-    whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Of some predicates, why they have this value: of consent, what was told, and when."""
-    binding: str = ""
-    """What a `FOR EACH` rule is about here, as it was first spelt."""
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """None while it is not the agent's turn."""
+        self.serial = 0
+        """How many turns there were before it."""
+        self.heard: tuple[Message, ...] = ()
+        self.answered: tuple[Result, ...] = ()
+        """What was said and returned since the last turn."""
+        self.found: dict[str, bool | None] = {}
+        """What searches in it found, kept by whoever searched: it is the same for all acts of the turn."""
+        self.sayings: tuple[Message, ...] = ()
+        self.results: tuple[Result, ...] = ()
+        self.spoken = self.asked = ""
+        """The agent's last message so far, and the last before this turn."""
+        self.calls = self.writes = 0
+        self.text = self.is_calling = self.has_acted = False
+        """`is_calling` also where a call was refused before it ran: that is no call made, but no waiting either."""
+        self.waiting: tuple[Act, ...] = ()
+        """Messages of which it is not settled yet whether a call follows them in their turn."""
 
-    def record(self) -> dict[str, Any]:
-        """The reason as `findings.jsonl` holds it."""
-        whys = dict(self.whys)
-        predicates = [
-            {"name": name, "value": value} | ({"why": whys[name]} if name in whys else {})
-            for name, value in self.values
-        ]
-        told: dict[str, Any] = {"standing": self.standing, "predicates": predicates}
-        return told | {"binding": {"name": self.rule.for_each, "value": self.binding}} if self.binding else told
+    def fork(self) -> "Turn":
+        """Another turn like this one so far."""
+        other = Turn.__new__(Turn)
+        other.number, other.serial, other.heard, other.waiting = self.number, self.serial, self.heard, self.waiting
+        other.sayings, other.results, other.calls, other.writes = self.sayings, self.results, self.calls, self.writes
+        other.text, other.is_calling, other.has_acted = self.text, self.is_calling, self.has_acted
+        other.answered, other.found = self.answered, self.found
+        other.spoken, other.asked = self.spoken, self.asked
+        return other
 
-    @property
-    def because(self) -> str:
-        """The reason in words."""
-        return rule_words(self.record())
+    def end(self) -> None:
+        """The turn is over; what comes now is heard before the next one.
 
-    @property
-    def for_agent(self) -> str:
-        """What the agent has to put to the user, or put again; empty where the rule is not about that."""
-        return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
+        Where nothing was done in it, since its calls were refused, what was heard before it is heard by the next.
+        """
+        kept = (self.sayings, self.results) if not self.has_acted else ((), ())
+        self.number, (self.heard, self.answered) = None, kept
+        self.serial += 1
 
-    @property
-    def puts_card(self) -> bool:
-        """Whether the user could still agree to the act, which this hangs on."""
-        return any(why.get("reason") in PUTTABLE for _, why in self.whys)
+    def hear(self, event: Event) -> None:
+        """Something that is not the agent's doing."""
+        if type(event) is Result:
+            self.answered = (*self.answered, event)
+        elif type(event) is Message:
+            self.heard = (*self.heard, event)
 
+    def begin(self, number: int) -> None:
+        """The agent's next turn."""
+        self.number = number
+        self.sayings, self.results, self.found = self.heard, self.answered, {}
+        self.asked = self.spoken
+        self.calls = self.writes = 0
+        self.text = self.is_calling = self.has_acted = False
 
-class Said(Struct, frozen=True):
-    """What the rules say of one act."""
+    def say(self, step: int, message: Message) -> Act:
+        """The act of a message in this turn."""
+        self.has_acted = True
+        if says_something(message):
+            self.text, self.spoken = True, message.text
+        return Act(
+            step, None, {}, message.text, self.sayings, self.results,
+            self.calls, self.writes, self.text, "", "", message.captured, asked=self.asked,
+        )  # fmt: skip
 
-    step: int
-    turn: int
-    """The number of the act's turn among the agent's turns."""
-    broken: tuple[RuleFinding, ...] = ()
-    open: tuple[RuleFinding, ...] = ()
+    def call(self, step: int, call: Call, effect: str) -> Act:
+        """The act of a call in this turn."""
+        self.is_calling = self.has_acted = True
+        self.calls += 1
+        self.writes += effect == "write"
+        return Act(
+            step, call.tool, call.arguments, "", self.sayings, self.results,
+            self.calls, self.writes, self.text, effect, call.fault, asked=self.asked,
+        )  # fmt: skip
 
 
 class Conduct:

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
@@ -20,6 +19,7 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
 from bylaw.engine.request import Delegating, Granted, ReadRequest
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import ToldBefore

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.predicate_values import AnswerPredicate
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World

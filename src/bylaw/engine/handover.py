@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import Ask, Conduct, RuleFinding, Said, Tell
+from bylaw.engine.conduct import Ask, Conduct, Tell
+from bylaw.engine.rule_finding import RuleFinding, Said
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.rule.act import Act

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Entity, FactSource, Field, Key
 from bylaw.facts.shown import Shown

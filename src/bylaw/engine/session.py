@@ -14,12 +14,13 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import Conduct, RuleFinding, Said
+from bylaw.engine.conduct import Conduct
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
+from bylaw.engine.rule_finding import RuleFinding, Said
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
+from bylaw.engine.rule_finding import RuleFinding
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.contradiction import may_be_settled
 from bylaw.facts.entity import Entity, Fact, Key, ReadTool, is_known
