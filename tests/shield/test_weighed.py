@@ -64,7 +64,10 @@ def answering(values: dict[str, bool | None], asked: list[str]) -> Callable[...,
         asked.append(f"{name} {act.step}")
         return values.get(name)
 
-    return lambda pack, events: answer
+    def opened(pack: Pack, events: Callable[[], Sequence[Event]]) -> AnswerPredicate:
+        return answer
+
+    return opened
 
 
 def known(**values: bool) -> Callable[..., AnswerPredicate]:
