@@ -3,19 +3,19 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("the world does not move with the writes", "engine/session.py",
+    Bug("the world does not move with the writes", "engine/settlement.py",
         "            if world is not None and made is not None and made.counts():\n",
         "            if False:\n",
         "engine/test_session.py"),
-    Bug("the world moves with refused writes", "engine/session.py",
+    Bug("the world moves with refused writes", "engine/settlement.py",
         "made is not None and made.counts():",
         "made is not None:",
         "engine/test_session.py"),
-    Bug("the host's word is withheld from the world", "engine/session.py",
+    Bug("the host's word is withheld from the world", "engine/settlement.py",
         "return WorldFacts(world, ledger, made, context)",
         "return WorldFacts(world, ledger, made, {})",
         "engine/test_context.py"),
-    Bug("the host's word is withheld from hindsight", "engine/session.py",
+    Bug("the host's word is withheld from hindsight", "engine/settlement.py",
         "return HindsightFacts(ledger, made, context)",
         "return HindsightFacts(ledger, made, {})",
         "engine/test_context.py"),

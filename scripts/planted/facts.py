@@ -113,7 +113,7 @@ BUGS = (
         "call.arguments, value, self._find):\n                self._lose(change.entity, key, change.fields)\n",
         "call.arguments, value, self._find):\n                pass\n",
         "facts/test_worlds.py"),
-    Bug("what a write may have done is done", "engine/session.py",
+    Bug("what a write may have done is done", "engine/settlement.py",
         "if made.is_perhaps_done():", "if False:",
         "cli/test_own_logs.py"),
     Bug("a thing that was perhaps changed is left out of lists", "facts/world.py",

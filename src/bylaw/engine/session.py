@@ -21,11 +21,10 @@ from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
 from bylaw.engine.rule_finding import RuleFinding, Said
-from bylaw.engine.settlement import CallVerdict, settle_call
+from bylaw.engine.settlement import CallVerdict, Settling
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
-from bylaw.facts.truth import HindsightFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry
 from bylaw.pack import Pack
@@ -48,8 +47,6 @@ class Ahead(Struct, frozen=True):
 class Session:
     """A conversation in progress."""
 
-    judged_world: World | None = None
-    """The world that settling read from: writes after the last judged call have not moved it yet."""
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
@@ -83,9 +80,7 @@ class Session:
         agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
         """
         self.pack = pack
-        self.mode: Mode = "snapshot" if world is not None else mode
-        self._world = world
-        self._unmoved: list[CallRecord] = []
+        self._settling = Settling(pack, world, by_hindsight=mode == "hindsight")
         self._answer, self._is_live = answer, is_live
         self._read_request = read_request
         self._delegation: Delegating = delegation or pack.postures.delegation
@@ -379,55 +374,21 @@ class Session:
     @property
     def world(self) -> World | None:
         """The world as the settled writes left it."""
-        if self.judged_world is not None:
-            self._move(self.judged_world)
-        return self.judged_world
+        return self._settling.moved()
 
-    def _move(self, world: World) -> None:
-        for made in self._unmoved:
-            if made.is_perhaps_done():
-                world.unsettle(made.call)
-            else:
-                world.apply(made.call, made.result)
-        self._unmoved.clear()
+    @property
+    def judged_world(self) -> World | None:
+        """The world that settling read from: writes after the last judged call have not moved it yet."""
+        return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""
-        world = self.judged_world = self._world.fork() if self._world is not None else None
-        self._unmoved.clear()
-        verdicts: list[CallVerdict] = []
-        judged = {judgement.made.step: judgement for judgement in self._judged}
-        writes = {made.step: made for made in self._part(0)[0].writes}
-        for step in sorted(judged.keys() | writes.keys()):
-            judgement = judged.get(step)
-            if judgement is not None:
-                if world is not None:
-                    self._move(world)
-                truth = self._truth(judgement.made, world)
-                verdicts.append(self._settled(judgement, truth))
-            made = writes.get(step)
-            if world is not None and made is not None and made.counts():
-                self._unmoved.append(made)
-        return verdicts
-
-    def _settled(self, judgement: Judgement, truth: WorldFacts | HindsightFacts | None) -> CallVerdict:
-        ledger, _ = self._part(judgement.made.step)
-        try:
-            return settle_call(self.pack, ledger, judgement, truth)
-        except Exception as error:
-            fault = self._fault(error, judgement.made).because
-            return settle_call(self.pack, ledger, replace(judgement, fault=fault), truth)
+        return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
         """Note a fault of our own; the call it happened at is inconclusive, and the conversation goes on."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
-
-    def _truth(self, made: CallRecord, world: World | None) -> WorldFacts | HindsightFacts | None:
-        ledger, context = self._part(made.step)
-        if world is not None:
-            return WorldFacts(world, ledger, made, context)
-        return HindsightFacts(ledger, made, context) if self.mode == "hindsight" else None
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:

@@ -1,11 +1,13 @@
-"""Settles one judged call: the world half, both criteria, and what was missing."""
+"""Settles judged calls: the world half, both criteria, and what was missing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.fault import Fault
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.needed import KnownFact, MissingFact, NeededFacts
 from bylaw.engine.reason import Reason, fact_record
@@ -16,10 +18,15 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.tracing import ArgumentOrigin
+from bylaw.facts.truth import HindsightFacts, WorldFacts
+from bylaw.facts.world import World
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Approved
+
+Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
+"""What was seen, and what was vouched for, in the part of a conversation that a step is in."""
 
 
 class PolicyVerdict(Struct, frozen=True):
@@ -62,6 +69,63 @@ class CallVerdict(Struct, frozen=True):
     """The rules that it broke or not, hanging on what is not known."""
     origins: tuple[ArgumentOrigin, ...] = ()
     """Where its arguments came from, under a pack that asks for it, where something speaks against the call."""
+
+
+class Settling:
+    """The world half of one conversation: what is true of its calls, in a world that its writes move."""
+
+    world: World | None = None
+    """The world that was last read from: writes after the last judged call have not moved it yet."""
+
+    def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
+        self._pack = pack
+        self._start = world
+        self._by_hindsight = by_hindsight
+        self._unmoved: list[CallRecord] = []
+
+    def moved(self) -> World | None:
+        """The world as the settled writes left it."""
+        world, unmoved = self.world, self._unmoved
+        if world is not None and unmoved:
+            for made in unmoved:
+                if made.is_perhaps_done():
+                    world.unsettle(made.call)
+                else:
+                    world.apply(made.call, made.result)
+            unmoved.clear()
+        return world
+
+    def settle(
+        self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
+    ) -> list[CallVerdict]:
+        """The verdict on each of these calls, in order; `note` takes down what goes wrong in our own code."""
+        world = self.world = self._start.fork() if self._start is not None else None
+        self._unmoved.clear()
+        verdicts: list[CallVerdict] = []
+        judged = {judgement.made.step: judgement for judgement in judgements}
+        writes = {made.step: made for made in part(0)[0].writes}
+        for step in sorted(judged.keys() | writes.keys()):
+            judgement = judged.get(step)
+            if judgement is not None:
+                ledger, context = part(step)
+                truth = self._truth(ledger, judgement.made, context)
+                try:
+                    verdicts.append(settle_call(self._pack, ledger, judgement, truth))
+                except Exception as error:
+                    fault = note(error, judgement.made).because
+                    verdicts.append(settle_call(self._pack, ledger, replace(judgement, fault=fault), truth))
+            made = writes.get(step)
+            if world is not None and made is not None and made.counts():
+                self._unmoved.append(made)
+        return verdicts
+
+    def _truth(
+        self, ledger: Ledger, made: CallRecord, context: Mapping[str, Any]
+    ) -> WorldFacts | HindsightFacts | None:
+        world = self.moved()
+        if world is not None:
+            return WorldFacts(world, ledger, made, context)
+        return HindsightFacts(ledger, made, context) if self._by_hindsight else None
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
