@@ -105,7 +105,7 @@ def test_a_refusal_that_came_later_was_not_known_before():
     calls = [Call(tool="pay", arguments=dict(PAY), id=name) for name in "ab"]
     ledger.observe_all(0, [Message("user", "Pay 20 to AB1234."), *calls])
     ledger.observe_all(3, [Result(call=1, content="closed", refused=True, error=True)])
-    writes = Writes(ledger)
+    writes = Writes(ledger, ledger.provenance({}))
     later = ledger.record(Call(tool="pay", arguments=dict(PAY), id="c"), 4)
     assert [each.step for each in writes.before(later)] == [2]
     assert [each.step for each in writes.before(ledger.calls[2])] == [1]

@@ -57,7 +57,7 @@ class Requests:
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
-        self._writes = Writes(ledger)
+        self._writes = Writes(ledger, self._provenance)
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}

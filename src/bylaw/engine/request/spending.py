@@ -10,10 +10,10 @@ from typing import Any
 
 from bylaw.engine.request.allowance import Allowance, Deed, Span, kinds_of
 from bylaw.engine.request.by_words import sentences_of
-from bylaw.engine.request.values import leaves_of
+from bylaw.engine.request.values import leaves_of, parts_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.provenance import plain_link
+from bylaw.facts.provenance import Provenance, plain_link
 from bylaw.facts.value import alike
 from bylaw.text.folding import fold
 from bylaw.text.spelling import spell
@@ -28,8 +28,8 @@ _SEVERAL = re.compile(
 class Writes:
     """The writes of a conversation by what they do, taken in as they come."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, provenance: Provenance) -> None:
+        self._ledger, self._provenance = ledger, provenance
         self._taken = 0
         self._alike: dict[str, dict[str, list[CallRecord]]] = {}
         """By tool and what they do."""
@@ -47,14 +47,39 @@ class Writes:
                 self._refused.append(write)
                 self._known_at = max(self._known_at, write.delivered)
             else:
-                self._alike.setdefault(write.call.tool, {}).setdefault(_telling(write), []).append(write)
+                self._alike.setdefault(write.call.tool, {}).setdefault(self._need(write), []).append(write)
         self._taken = len(writes)
         made = self._alike.get(at.call.tool)
-        wanted = _telling(at) if made or self._known_at >= at.step else ""
+        wanted = self._need(at) if made or self._known_at >= at.step else ""
         found = [*made.get(wanted, ())] if made else []
         if self._known_at >= at.step:
-            found += [each for each in self._refused if each.call.tool == at.call.tool and _telling(each) == wanted]
-        return [each for each in found if each.step < at.step and _may_be_done(each, at.step)]
+            refused = (each for each in self._refused if each.call.tool == at.call.tool)
+            found += [each for each in refused if self._need(each) == wanted]
+        return [
+            each for each in found if each.step < at.step and _may_be_done(each, at.step) and self._is_one(each, at)
+        ]
+
+    def _need(self, call: CallRecord) -> str:
+        """The same for two calls of a tool that may do one thing: what they must be given, but for texts. Those that
+        are given nothing but texts differ by them."""
+        needed = call.tool.required if call.tool is not None else ()
+        given = {name: each for name, each in _settled(call).items() if name in needed}
+        return repr(alike(given or self._more(call) or call.call.arguments))
+
+    def _is_one(self, one: CallRecord, other: CallRecord) -> bool:
+        """Whether of two calls with one need the one only says more: to close a ticket is not to rename it."""
+        some, others = self._more(one).items(), self._more(other).items()
+        return some <= others or others <= some
+
+    def _more(self, call: CallRecord) -> dict[str, str]:
+        """What else a call is given, but for what only the agent or a text tells, such as a flag."""
+        told = {name: each for name, each in _settled(call).items() if self._is_told(each, call)}
+        return {name: repr(alike(each)) for name, each in told.items()}
+
+    def _is_told(self, given: Any, call: CallRecord) -> bool:
+        parts = [] if isinstance(given, bool) else parts_of(given)
+        found = [self._provenance.trace(each, before=call.start) for each in parts]
+        return any(each.source in ("user", "host", "record") or each.pointed for each in found)
 
 
 def is_spent(
@@ -115,11 +140,6 @@ def _settled(call: CallRecord) -> dict[str, Any]:
         return {**given}
     kinds = kinds_of(call.tool)
     return {name: value for name, value in given.items() if kinds.get(name) != "text"}
-
-
-def _telling(call: CallRecord) -> str:
-    """The same for two calls of a tool that do one thing; those that are given nothing but texts differ by them."""
-    return repr(alike(_settled(call) or call.call.arguments))
 
 
 def _may_be_done(write: CallRecord, step: int) -> bool:
