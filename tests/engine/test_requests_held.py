@@ -144,3 +144,45 @@ def test_two_changes_of_one_thing_are_two_deeds():
         "allow",
         "allow",
     ]
+
+
+PAIRS = "Transfer 250.00 to AC-22 and 30.00 to AC-23."
+PEOPLE = "Transfer 1,250.00 to Ann, 30.00 to Ben, and then 5 to Cleo."
+MORE = "I paid 10.00 to AC-22 yesterday. Transfer 30.00 more to AC-22."
+
+
+@pytest.mark.parametrize(
+    ("words", "to", "amount", "right"),
+    [
+        (PAIRS, "AC-22", "250.00", True),
+        (PAIRS, "AC-23", "30.00", True),
+        (PAIRS, "AC-23", "250.00", False),
+        (PAIRS, "AC-22", "30.00", False),
+        (PEOPLE, "Ann", "1250", True),
+        (PEOPLE, "Ben", "30.00", True),
+        (PEOPLE, "Cleo", "5", True),
+        (PEOPLE, "Ben", "1250", False),
+        (PEOPLE, "Ann", "5", False),
+        (PEOPLE, "Cleo", "30.00", False),
+        (MORE, "AC-22", "30.00", True),
+        ("Transfer 250.00 to AC-22 and AC-23.", "AC-23", "250.00", True),
+        ("Transfer 250.00 from AC-21 to AC-22, it is for order W7.", "AC-22", "250.00", True),
+    ],
+)
+def test_an_amount_stays_with_the_one_it_was_said_of(words: str, to: str, amount: str, right: bool):
+    assert (answers(words, "transfer", {"to": to, "amount": amount}) == ["allow"]) is right
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        BOOK,
+        "Book room R1 from 20 November 2026 to 21 November 2026.",
+        "Book room R1 for the 2026-11-20. Its end is the 2026-11-21.",
+    ],
+)
+def test_two_days_are_given_in_the_order_that_they_were_said_in(words: str):
+    assert answers(words, "book_room", {"room_id": "R1", **STAY}) == ["allow"]
+    assert answers(words, "book_room", {"room_id": "R1", "start": STAY["end"], "end": STAY["start"]}) != ["allow"]
+    assert answers(words, "book_room", {"room_id": "R1", "start": STAY["end"], "end": STAY["end"]}) == ["allow"]
+    assert answers(words, "book_room", {"room_id": "R1", "start": "2026-13-45", "end": STAY["end"]}) != ["allow"]

@@ -13,6 +13,7 @@ from bylaw.engine.request.leaving_out import LeavingOut
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.noting import Noting
 from bylaw.engine.request.objection import Objection, Why
+from bylaw.engine.request.pairing import mixed_up
 from bylaw.engine.request.placing import Placing
 from bylaw.engine.request.saying import Saying
 from bylaw.engine.request.values import ends_of, number_of, parts_of, says
@@ -47,7 +48,7 @@ class Check:
         against them. `meant` are the folded words of the request that values may be taken from; all, where it is
         None."""
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
-        self._is_whole, self._others, self._judges = is_whole, others, judges
+        self._is_whole, self._others, self._judges, self._by_words = is_whole, others, judges, meant is not None
         self._kinds = kinds_of(tool)
         self._text = " \n ".join([folded := fold(text), *ends_of(folded)])
         self._naming = Naming(view)
@@ -80,6 +81,9 @@ class Check:
                 if objection := self._object(slot, kind, value, arguments):
                     found.append(objection)
                     break
+        if not found and self._by_words:
+            mixed = mixed_up(self._view.request, self._kinds, arguments)
+            found += [self._objection("not_said", Slot(name, "open"), str(arguments[name])) for name in mixed]
         return found
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
