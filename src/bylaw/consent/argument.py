@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from bylaw.facts.value import alike, loose
 from bylaw.policy.tool import Tool
@@ -38,6 +38,7 @@ _UNCLEAR = re.compile(r"\d{1,3}\.\d{3}|.*[eE].*")
 _FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 """How the names of fields are written, which things and people are not."""
 _SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
+_SHOWN = frozenset(("person", "user", "means"))
 _FLAGS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
 
 _SAID = frozenset(said for word in ("true", "false", "yes", "no") for said in (word, word.title()))
@@ -76,20 +77,17 @@ class Argument(Struct, frozen=True):
     item: int = 0
     """In which of several objects of one list, or under which key of a map, it stands; 0 for none."""
 
-    @property
-    def is_person(self) -> bool:
-        """Whether it names for whom something is done, who is mostly the one that asks for it."""
-        return "person" in _traits(self.name, self.top)
+    is_person: bool = False
+    """Whether it names for whom something is done, who is mostly the one that asks for it."""
+    is_user: bool = False
+    """Whether it names a person, and no account that a person may have several of."""
+    is_means: bool = False
+    """Whether it says what something is paid with, so that money moves."""
 
-    @property
-    def is_user(self) -> bool:
-        """Whether it names a person, and no account that a person may have several of."""
-        return "user" in _traits(self.name, self.top)
-
-    @property
-    def is_means(self) -> bool:
-        """Whether it says what something is paid with, so that money moves."""
-        return "means" in _traits(self.name, self.top)
+    def __post_init__(self) -> None:
+        traits = _traits(self.name, self.top)
+        for trait in traits & _SHOWN:
+            force_setattr(self, f"is_{trait}", True)
 
 
 def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list[Argument]:

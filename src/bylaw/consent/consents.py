@@ -17,10 +17,10 @@ from bylaw.consent.card import Cards, digest
 from bylaw.consent.card_text import CardWords, card_text
 from bylaw.consent.deed import Deed, Deeds
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
-from bylaw.consent.hearing import Hearing, Said
+from bylaw.consent.hearing import Hearing
 from bylaw.consent.leave import Leave
 from bylaw.consent.line import Asks, is_later, stated
-from bylaw.consent.passage import Passage
+from bylaw.consent.passage import Heard, Passage
 from bylaw.consent.put import NUMBERED, new_words
 from bylaw.consent.records import Records, plain_values
 from bylaw.consent.spending import SEVERAL, Writes, is_repeated
@@ -236,10 +236,8 @@ class Consents:
             last.heard,
             given,
             self._records,
-            older=self._older,
-            tool=call.call.tool,
-            described=call.tool.description if call.tool is not None else "",
             deed=deed,
+            older=self._older,
             now=call.call.time,
             is_met=self._is_met,
             is_clear=any(each.kind != "id" for each in given) or not self._is_put_again,
@@ -305,8 +303,7 @@ class Consents:
         is_timed = any(each.day is not None or each.at for each in given)
         if may_take_back(words.words) or (not is_timed and is_later(words.words)):
             return False
-        said = Said(words, words, words, words, words.words)
-        hearing = Hearing(said, given, self._records)
+        hearing = Hearing(Heard(words, words, words, words, words.words), given, self._records)
         return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(

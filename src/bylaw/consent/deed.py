@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
+from bylaw.text.stem import stem
 
 _FAMILIES = (
     "cancel call_off terminat void annul end stop",
@@ -98,6 +99,8 @@ class Deed:
 
     def __init__(self, tool: Tool | None, name: str, beside: frozenset[str], rivals: Sequence[str]) -> None:
         self.name = name
+        self.described = frozenset(map(stem, words_of(tool.description))) if tool is not None else frozenset[str]()
+        """The words of what the tool says of itself, without their endings."""
         verbs, things = _names(name)
         told = words_of(tool.description)[:1] if tool is not None else []
         verbs += [word for word in told if word not in _NO_VERBS]

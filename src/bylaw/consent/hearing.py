@@ -1,4 +1,4 @@
-"""What was said of one deed, in the order in which it is read, and what else could be meant by it.
+"""What was said of one deed, in the order in which it is read, and which thing is meant where it speaks of one.
 
 The answer is read before the question, the question before the rest of what the agent put: the first that speaks of
 values of the kind decides.
@@ -7,22 +7,24 @@ values of the kind decides.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, islice
 from typing import Literal
 
-from msgspec import Struct
-
+from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument, target_of
 from bylaw.consent.deed import Deed
 from bylaw.consent.line import heads
-from bylaw.consent.passage import Passage, codes, passage_of, shape
+from bylaw.consent.passage import Heard, Passage, codes, is_code, passage_of, shape
 from bylaw.consent.records import Record, Records
-from bylaw.consent.spot import has_kind, spoken, spot_of, stands_in
+from bylaw.consent.spot import NO_LABELS, has_kind, spoken, spot_of, stands_in, stem_set, word_set
 from bylaw.text.once import once
+from bylaw.text.stem import stem
 
 Why = Literal["never", "another", "beside", "order", "price", "fee"]
 """Nobody told it; another was told; another stands beside it; it stands where another was meant; no price was told, or
 not what the thing's record holds as one."""
+NOUGHT = Decimal(0)
 _PLURAL = re.compile(
     r"\b(?:both|two|three|four|five|six|seven|these|those|them|all|cancel+ations|reservations|changes|actions|orders|"
     r"bookings|items)\b"
@@ -30,21 +32,11 @@ _PLURAL = re.compile(
 _NEGATED = re.compile(
     r"\b(?:cannot|can't|not (?:eligible|possible|be|allowed)|ineligible|unable|except|remains?|stays?)\b"
 )
-NOUGHT = Decimal(0)
-
-
-class Said(Struct, frozen=True):
-    """What was said in one exchange, as it is searched for values."""
-
-    answer: Passage
-    asked: Passage
-    """The questions."""
-    put: Passage
-    """All that the agent put, without what it denies and what stands in brackets."""
-    bracketed: Passage
-    """The same with what stands in brackets."""
-    raw: str
-    """The same with what is denied in it."""
+_NOBODY = frozenset(
+    ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
+)
+_ENDS = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d+)\b")
+_POINTS = r"\b(?:your|the|this|that|a|an|his|her|their|my|our|from|to)"
 
 
 class Hearing:
@@ -52,84 +44,54 @@ class Hearing:
 
     def __init__(
         self,
-        said: Said,
+        said: Heard,
         given: Sequence[Argument],
         records: Records,
         *,
-        older: Callable[[], Iterable[Passage]] = tuple,
-        tool: str = "",
-        described: str = "",
         deed: Deed | None = None,
+        older: Callable[[], Iterable[Passage]] = tuple,
         now: float | None = None,
         is_met: Callable[[str], bool] = lambda _: True,
         is_clear: bool = True,
     ) -> None:
         self.answer, self.asked, self.put = said.answer, said.asked, said.put
         self.bracketed, self.raw = said.bracketed, said.raw
-        self.older = older
-        """What was said in exchanges before, the latest first."""
         self.given = given
         self.records = records
-        self.tool = tool
-        self.described = described
-        """What the tool says of itself."""
         self.deed = deed
+        self.older = older
+        """What was said in exchanges before, the latest first."""
         self.now = now
         """When the call is made, in seconds; None where nobody knows."""
         self.is_met = is_met
         """Whether anybody has called a person by anything that the person's records hold."""
         self.is_clear = is_clear
         """Whether it is clear what is asked for where the only thing that anybody has seen goes without saying."""
-        self.numbers = {NOUGHT, *(each.number for each in given if each.number is not None)}
-        self.whys: dict[int, Why | None] = {}
-        """What was found of its values so far, by their ids."""
+        self.numbers = {NOUGHT, *[each.number for each in given]}
+        self._things: dict[int, Thing] = {}
         self._counts: dict[Passage, int] = {}
-        self._spots: dict[tuple[int, Passage], int] = {}
-        self._found_names: dict[tuple[str, str], frozenset[str]] = {}
-        self._found_beside: dict[tuple[str, str], list[str]] = {}
-        self._found_rivals: dict[tuple[str, str, Passage], dict[str, int]] = {}
 
-    def regions(self, each: Argument) -> Iterator[Passage]:
+    def thing(self, each: Argument) -> "Thing":
+        """An id of the call, as records know it."""
+        known = self._things.get(id(each))
+        if known is None:
+            known = self._things[id(each)] = Thing(self, each)
+        return known
+
+    def regions(self, each: Argument, *, is_sole: bool = False) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, the sentence with most of
-        the call, all that the agent put."""
+        the call, all that the agent put. Of the only value of its kind there no part need be read by itself."""
         yield self.answer
-        if each.kind == "id" and self._is_silent_of(each):
-            return
         yield self.asked
-        if self._is_alone(each):
-            # With no other of its kind in all that was put, no part of it need be read by itself.
-            yield self.put
-            return
-        if (closest := self._closest(each)) is not None:
+        if not is_sole and (closest := self._closest(each)) is not None:
             yield closest
         yield self.put
+        if is_sole:
+            return
         if self.bracketed is not self.put:
             yield self.bracketed
         if each.kind in ("day", "choice", "name"):
             yield from self.older()
-
-    def _is_alone(self, each: Argument) -> bool:
-        """Whether a value stands in all that was put, and no other that could be meant."""
-        if each.kind == "id":
-            return self.put.place_of(each.key) >= 0 and not self.rivals(each, self.put)
-        return each.kind == "sum" and self.put.sums <= self.numbers and self.spot(each, self.put) >= 0
-
-    def tells_alone(self, each: Argument) -> bool:
-        """Whether a sum is the only one of all that was said: no passage is read by itself."""
-        return not self.answer.numbers and self._is_alone(each)
-
-    def spot(self, each: Argument, passage: Passage) -> int:
-        """Where a value of the call stands in a passage."""
-        place = (id(each), passage)
-        known = self._spots.get(place)
-        if known is None:
-            known = self._spots[place] = spot_of(each, passage)
-        return known
-
-    def _is_silent_of(self, each: Argument) -> bool:
-        """Whether nothing that the agent put tells a thing of the kind."""
-        told = self.bracketed
-        return told.place_of(each.key) < 0 and not self.rivals(each, told) and self.by_marks(each, told) == "never"
 
     @once
     def lines(self) -> list[Passage]:
@@ -163,59 +125,30 @@ class Hearing:
             if each.is_person or line.place_of(each.key) >= 0:
                 return line.place_of(each.key) >= 0
             is_marked = line.endings or not line.marks.isdisjoint(self.records.marks_of(each.key))
-            return bool(is_marked) and self.by_marks(each, line) is None
+            return bool(is_marked) and self.thing(each).by_marks(line) is None
         if each.kind in ("choice", "name"):
             return stands_in(spoken(each.value), (), line)
-        return self.spot(each, line) >= 0
-
-    def rivals(self, each: Argument, passage: Passage) -> dict[str, int]:
-        """Other ids in a passage that could have been given in its place."""
-        place = (each.name, each.key, passage)
-        known = self._found_rivals.get(place)
-        if known is not None:
-            return known
-        mine, found = self.own, dict[str, int]()
-        if passage.ids:
-            kind = shape(each.key)
-            found = {key: at for key, at in passage.ids.items() if key not in mine and shape(key) == kind}
-        for key in passage.among(beside) if (beside := self.beside(each)) else ():
-            if key not in mine and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
-                found[key] = at
-        found = {key: at for key, at in found.items() if not self._has_own_field(key, each)} if found else found
-        self._found_rivals[place] = found
-        return found
+        return spot_of(each, line) >= 0
 
     @once
     def own(self) -> set[str]:
         """The call's own values, and the codes within them."""
         values = [each.value.lower() for each in self.given]
         within = [codes(value) for value in values if not value.isalnum()]
-        return {*(each.key for each in self.given), *values, *chain.from_iterable(within)}
+        return {*[each.key for each in self.given], *values, *chain.from_iterable(within)}
 
-    def beside(self, each: Argument) -> list[str]:
-        """Other values that stand in fields of the same names."""
-        known = self._found_beside.get((each.name, each.key))
-        if known is None:
-            known = self.records.beside(self._names(each), each.key)
-            self._found_beside[each.name, each.key] = known
-        return known
+    def is_own_word(self, word: str) -> bool:
+        """Whether a word is one of the tool's name or of an argument's, or for the deed."""
+        names = [other.name for other in self.given]
+        if self.deed is not None:
+            names.append(self.deed.name)
+        return any(stem(word) in stem_set(name) for name in names) or (
+            self.deed is not None and self.deed.is_called((word,))
+        )
 
-    def _names(self, each: Argument) -> frozenset[str]:
-        """The names of the fields that a value stands in."""
-        known = self._found_names.get((each.name, each.key))
-        if known is None:
-            known = frozenset((each.name, *self.records.names_of(each.key)))
-            self._found_names[each.name, each.key] = known
-        return known
-
-    def _has_own_field(self, key: str, each: Argument) -> bool:
-        """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
-        if not self.records.of(key):
-            return False
-        if self._names(each).isdisjoint(self.records.names_of(key)):
-            return True
-        current = {record.step for record in self.current}
-        return bool(self.steps(key) & current - self.steps(each.key))
+    def knows(self, word: str) -> bool:
+        """The same, or one of what the tool says of itself; where nobody knows the tool, all are."""
+        return self.deed is None or self.is_own_word(word) or stem(word) in self.deed.described
 
     def steps(self, key: str) -> set[int]:
         """The steps that showed a value."""
@@ -223,7 +156,7 @@ class Hearing:
 
     @once
     def target(self) -> Argument | None:
-        return target_of(self.given, self.tool)
+        return target_of(self.given, self.deed.name if self.deed is not None else "")
 
     @once
     def current(self) -> list[Record]:
@@ -232,18 +165,157 @@ class Hearing:
             return []
         return [record for _, record in self.records.of(self.target.key) if record.is_shown]
 
-    def by_marks(self, each: Argument, passage: Passage) -> Why | None:
-        """Whether a passage tells a thing by what its record holds and no other record of the kind does."""
-        if passage.endings and any(each.key.endswith(figures) for figures in passage.endings):
-            others = [key for key in self.beside(each) for figures in passage.endings if key.endswith(figures)]
+
+class Thing:
+    """An id of a call: what else could be meant by it, and what tells it from that."""
+
+    def __init__(self, heard: Hearing, each: Argument) -> None:
+        self._heard, self._records = heard, heard.records
+        self.each, self.key = each, each.key
+        self._names = frozenset((each.name, *heard.records.names_of(each.key)))
+        """The names of the fields that it stands in."""
+        self.beside = heard.records.beside(self._names, each.key)
+        """Other values that stand in fields of the same names."""
+
+    def why(self) -> Why | None:
+        """Why it was not surely told; None where it was.
+
+        It may be told by what its record holds and no other of its kind does, or in an older message, where nothing of
+        its kind was said since. What only the answer says the user asked for, but nobody told it.
+        """
+        heard, each = self._heard, self.each
+        answer, asked, put = heard.answer, heard.asked, heard.put
+        is_sole = put.place_of(self.key) >= 0 and not self.rivals(put)
+        is_called = asked.place_of(self.key) >= 0 if asked.marks or asked.endings else True
+        if is_sole and is_called and not (answer.marks or answer.ids or answer.endings):
+            # Neither the answer nor the question calls a thing by anything else: none is read by itself.
+            return None
+        is_seen_alone = not self.beside and heard.is_clear and bool(self._records.of(self.key))
+        is_of_user = each.is_user and not self.beside and self._is_of_user()
+        if each.is_person and (is_seen_alone or is_of_user) and not (self.rivals(put) or self.rivals(answer)):
+            return None if is_of_user else self._person()
+        found = self._in(answer)
+        if found is None and not each.is_means and self._in(heard.bracketed) in ("never", "another"):
+            # Of what the user names alone nothing was told.
+            found = "never"
+        if found != "never":
+            return found
+        if not self._is_silent:
+            for passage in islice(heard.regions(each, is_sole=is_sole), 1, None):
+                if (found := self._in(passage)) != "never":
+                    return found
+        if is_seen_alone:
+            # The only one of its kind that anybody has seen, where nobody named another.
+            return "another" if self._is_called_otherwise() else None
+        for passage in heard.older():
+            if (found := self._in(passage)) != "never":
+                return found
+        return "never"
+
+    @property
+    def _is_silent(self) -> bool:
+        """Whether nothing that the agent put tells a thing of the kind."""
+        told = self._heard.bracketed
+        return told.place_of(self.key) < 0 and not self.rivals(told) and self.by_marks(told) == "never"
+
+    def _is_of_user(self) -> bool:
+        """Whether it only says for whom something is done: who that is, the user need not be told."""
+        heard = self._heard
+        tool = heard.deed.name if heard.deed is not None else ""
+        return len(heard.given) > 1 and word_set(tool).isdisjoint(word_set(self.each.name))
+
+    def _person(self) -> Why | None:
+        """The same of the only person whose records anybody has seen: "your membership" is that of somebody who has
+        said who they are."""
+        heard = self._heard
+        is_told = heard.answer.place_of(self.key) >= 0 or heard.put.place_of(self.key) >= 0
+        if not is_told and self._is_called_otherwise():
+            return "another"
+        return None if heard.is_met(self.key) else "never"
+
+    def _in(self, passage: Passage) -> Why | None:
+        """The same in one passage."""
+        heard, place, rivals = self._heard, passage.place_of(self.key), self.rivals(passage)
+        if not rivals:
+            return self.by_marks(passage) if place < 0 else None
+        if place < 0:
+            return "another"
+        if any(other.kind in ("sum", "count") for other in heard.given):
+            # Of "50 to AC-22 and AC-33" nobody knows whether each is paid as much.
+            return "beside"
+        spots = [(place, place + len(self.key)), *((at, at + len(key)) for key, at in rivals.items())]
+        is_asked = passage in (heard.answer, heard.asked)
+        is_meant = is_asked or (heard.deed is not None and heard.deed.stands_in(passage.line_at(place)))
+        return None if is_meant and passage.joins(spots, self.each.name) else "beside"
+
+    def rivals(self, passage: Passage) -> dict[str, int]:
+        """Other ids in a passage that could have been given in its place."""
+        own, found = self._heard.own, dict[str, int]()
+        if others := passage.ids.keys() - own:
+            kind = shape(self.key)
+            found = {key: passage.ids[key] for key in others if shape(key) == kind}
+        for key in passage.among(self.beside) if self.beside else ():
+            if key not in own and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
+                found[key] = at
+        return {key: at for key, at in found.items() if not self._has_own_field(key)} if found else found
+
+    def _has_own_field(self, key: str) -> bool:
+        """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
+        if not self._records.of(key):
+            return False
+        if self._names.isdisjoint(self._records.names_of(key)):
+            return True
+        heard = self._heard
+        current = {record.step for record in heard.current}
+        return bool(heard.steps(key) & current - heard.steps(self.key))
+
+    def by_marks(self, passage: Passage) -> Why | None:
+        """Whether a passage tells it by what its record holds and no other record of the kind does."""
+        if passage.endings and any(self.key.endswith(figures) for figures in passage.endings):
+            others = [key for key in self.beside for figures in passage.endings if key.endswith(figures)]
             return "beside" if others else None
-        if not passage.marks:
-            return "never"
-        names = self._names(each)
-        held = self.records.marks_beside(names, passage.marks)
+        held = self._records.marks_beside(self._names, passage.marks) if passage.marks else None
         if not held:
             return "never"
-        own = held & self.records.marks_of(each.key)
+        own = held & self._records.marks_of(self.key)
         if own != held:
             return "beside" if own else "another"
-        return "never" if self.records.is_shared(own, names, each.key) else None
+        return "never" if self._records.is_shared(own, self._names, self.key) else None
+
+    def _is_called_otherwise(self) -> bool:
+        """Whether the agent spoke of somebody's thing, of another kind of it, or of one with a number or an id, that
+        its records do not hold: "Bob's order", "your savings account", "order 7", "the one ending in 99"."""
+        heard, raw = self._heard, self._heard.raw
+        held = self._records.marks_of(self.key)
+
+        def is_its_own(word: str) -> bool:
+            is_end = word.isdigit() and self.key.endswith(word) and not self.key.removesuffix(word)[-1:].isdigit()
+            return word == self.key or is_end or word in held or f"n:{word}" in held
+
+        def is_known(code: str) -> bool:
+            return code in heard.own or self._records.holds(code)
+
+        for name in word_set(self.each.name) - NO_LABELS:
+            if name not in raw:
+                continue
+            called, kinds = _calling(name)
+            for found in called.finditer(raw):
+                word = found[1] or found[2]
+                if word not in _NOBODY and not is_its_own(word) and not (is_code(word) and is_known(word)):
+                    return True
+            for kind in kinds.findall(raw):
+                if not (is_its_own(kind) or is_neutral(kind) or heard.is_own_word(kind)):
+                    return True
+        endings = _ENDS.findall(raw) if "end" in raw else ()
+        if not all(map(self._records.ends, endings)):
+            return True
+        return not all(is_known(key) for passage in {heard.answer, heard.bracketed} for key in passage.ids)
+
+
+@lru_cache(maxsize=1024)
+def _calling(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """How a thing of a name is called: by whose it is or its number, and by its kind."""
+    return (
+        re.compile(rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"),
+        re.compile(rf"{_POINTS} ([a-z]+) {name}\b"),
+    )

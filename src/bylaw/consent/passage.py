@@ -6,6 +6,8 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
+from msgspec import Struct
+
 from bylaw.consent.marks import marks
 from bylaw.policy.verb import words_of
 from bylaw.text.day import Day, days, times, without_days
@@ -131,6 +133,20 @@ class Passage:
         ordered = sorted(places)
         between = [self.words[one[1] : two[0]] for one, two in pairwise(ordered)]
         return all("\n" not in each and len(each) < 40 and _LIST.fullmatch(named.sub("", each)) for each in between)
+
+
+class Heard(Struct, frozen=True):
+    """What was said in one exchange, as it is searched for values."""
+
+    answer: Passage
+    asked: Passage
+    """The questions."""
+    put: Passage
+    """All that the agent put, without what it denies and what stands in brackets."""
+    bracketed: Passage
+    """The same with what stands in brackets."""
+    raw: str
+    """The same with what is denied in it."""
 
 
 @lru_cache(maxsize=4096)

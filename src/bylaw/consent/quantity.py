@@ -1,17 +1,17 @@
 """Whether the sums, days and times of a call were told, and what it costs."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import NOUGHT, Hearing, Why
 from bylaw.consent.marks import number_mark
 from bylaw.consent.passage import Passage, passage_of
-from bylaw.consent.spot import spot_of, word_set
+from bylaw.consent.spot import PLAIN, is_about, spot_of, word_set
 from bylaw.policy.verb import words_of
 from bylaw.text.day import days
 from bylaw.text.number import figure
@@ -37,15 +37,20 @@ _FEES = frozenset(("fee", "fees", "penalty", "surcharge", "difference"))
 _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
 _PARTS, _OFTEN = 4, 20
+OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
+VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
 def why_sum(heard: Hearing, each: Argument) -> Why | None:
+    put = heard.put
     if not each.number:
-        return "another" if heard.put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
-    if heard.spot(each, heard.bracketed) < 0 <= heard.spot(each, heard.put):
+        return "another" if put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
+    is_told = spot_of(each, put) >= 0
+    if is_told and heard.bracketed is not put and spot_of(each, heard.bracketed) < 0:
         # "50.00 (60.00)": what stands in brackets right after a sum is another reading of it.
         return "beside"
-    if heard.tells_alone(each):
+    is_sole = is_told and put.sums <= heard.numbers
+    if is_sole and not heard.answer.numbers:
         return None
     sums = [other.number for other in heard.given if other.kind == "sum" and other.number is not None]
     known = heard.numbers
@@ -56,7 +61,7 @@ def why_sum(heard: Hearing, each: Argument) -> Why | None:
         left = passage.sums - known if passage.sums else passage.sums
         return [] if left and _add_up(left, each.number, passage) else [number_mark(other) for other in left]
 
-    return _among(heard, each, others)
+    return _among(heard, each, others, is_sole=is_sole)
 
 
 def _add_up(parts: frozenset[Decimal], total: Decimal | None, passage: Passage) -> bool:
@@ -133,12 +138,14 @@ def why_time(heard: Hearing, each: Argument) -> Why | None:
     return "never"
 
 
-def _among(heard: Hearing, each: Argument, others: Callable[[Passage], list[str]]) -> Why | None:
+def _among(
+    heard: Hearing, each: Argument, others: Callable[[Passage], list[str]], *, is_sole: bool = False
+) -> Why | None:
     """Whether a sum or a day stands in what is read first of all that tells one, with no other beside it."""
-    if heard.spot(each, heard.put) < 0 and others(heard.put):
+    if spot_of(each, heard.put) < 0 and others(heard.put):
         return "another"
-    for passage in heard.regions(each):
-        stands, rivals = heard.spot(each, passage) >= 0, others(passage)
+    for passage in heard.regions(each, is_sole=is_sole):
+        stands, rivals = spot_of(each, passage) >= 0, others(passage)
         if rivals and not _are_elsewhere(heard, rivals, each):
             return "beside" if stands else "another"
         if stands:
@@ -195,7 +202,7 @@ def tells_price(heard: Hearing) -> bool:
 
 def is_fee_untold(heard: Hearing, each: Argument) -> bool:
     """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
-    if each.is_person or each.is_means:
+    if each.kind != "id" or each.is_person or each.is_means:
         return False
     entries = reversed(heard.records.of(each.key))
     shown = next((record for _, record in entries if record.is_shown), None)
@@ -217,3 +224,35 @@ def _due(fields: frozenset[tuple[str, str]]) -> frozenset[tuple[Decimal, bool]]:
         for is_fee, wanted in ((True, _FEES), (False, _PRICES))
         if not wanted.isdisjoint(word_set(name)) and (due := figure(key)) is not None and due > 0
     )
+
+
+def why_count(heard: Hearing, each: Argument) -> Why | None:
+    names = [word for word in words_of(each.name) if len(word) > 2 and word not in VAGUE_NAMES]
+    if not each.number:
+        # "No bags" is none of them; and where two bags were told, none of them need be said to cost anything.
+        told = [line for line in heard.raw.split("\n") if any(is_about(line, name) for name in names)]
+        is_part = any(other.kind == "count" and other.number and share(other, each) for other in heard.given)
+        others = any(passage_of((line,)).counts - heard.numbers for line in told)
+        if told and not others and (is_part or all(map(OFF.search, told))):
+            return None
+    for passage in islice(heard.regions(each), 1, None):
+        lines = [line for line in passage.lines if any(is_about(line, name) for name in names)]
+        for told in ([passage_of((line,)) for line in lines], [passage]):
+            bare = {number for line in told for number in line.counts | _of_unit(line, names)}
+            if each.number in bare:
+                return "beside" if bare - heard.numbers else None
+    return "never"
+
+
+def share(one: Argument, other: Argument) -> bool:
+    """Whether two arguments count the same: `total_baggages` and `nonfree_baggages`."""
+    return bool(set(words_of(one.name)) & set(words_of(other.name)) - VAGUE_NAMES)
+
+
+def _of_unit(line: Passage, names: Sequence[str]) -> set[Decimal]:
+    """Numbers that stand before the name of what they count: 12 of "for 12 months", where the call has `months`."""
+    return {
+        number.value
+        for number in line.numbers
+        if (after := PLAIN.match(line.words, number.end + 1)) and any(is_about(after[0], name) for name in names)
+    }

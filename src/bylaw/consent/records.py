@@ -6,6 +6,7 @@ kind has are what people call it by.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, cast
@@ -134,8 +135,10 @@ class Records:
     def _counted(self) -> Iterator[Record]:
         return (record for record in self._records if record.step < self._before)
 
-    def names_of(self, key: str) -> set[str]:
+    def names_of(self, key: str) -> AbstractSet[str]:
         """The names of the fields that a value stands in."""
+        if self._before >= self._read:
+            return self._names.get(key, {}).keys()
         return {name for name, first in self._names.get(key, {}).items() if first < self._before}
 
     def beside(self, names: frozenset[str], key: str) -> list[str]:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, figures, said
 from bylaw.consent.deed import Deed
-from bylaw.consent.hearing import Said as Heard
 from bylaw.consent.line import heads, hidden, quotes, stated
-from bylaw.consent.passage import Passage
+from bylaw.consent.passage import Heard, Passage
 from bylaw.consent.put import Put
 from bylaw.policy.verb import VERBS
 from bylaw.text.once import once

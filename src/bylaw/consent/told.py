@@ -1,17 +1,32 @@
-"""Whether every value of a call was told for this deed, by exclusion: where another could be meant, it was not."""
+"""Whether every value of a call was told for this deed, by exclusion: where another could be meant, it was not.
+
+Nor was it where what was told can be put to the arguments of the call in more ways than one. Two that could take each
+other's value (the old and the new item, adults and children) are told apart by their own names right beside the values,
+or by a record. What stands first, or after which preposition, tells nothing: "L1 for L2". The records of a list are
+told apart only where each has a line of its own.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import Hearing, Why
-from bylaw.consent.one_way import mixed
-from bylaw.consent.passage import Passage, is_code, passage_of
+from bylaw.consent.passage import Passage, passage_of, shape
 from bylaw.consent.put import new_words
-from bylaw.consent.quantity import is_fee_untold, tells_price, why_day, why_sum, why_time
+from bylaw.consent.quantity import (
+    OFF,
+    VAGUE_NAMES,
+    is_fee_untold,
+    share,
+    tells_price,
+    why_count,
+    why_day,
+    why_sum,
+    why_time,
+)
 from bylaw.consent.spot import (
     NO_LABELS,
     PLAIN,
@@ -20,81 +35,69 @@ from bylaw.consent.spot import (
     is_told_of_another,
     is_told_whole,
     may_stand_in,
+    spans_of,
     spoken,
     stands_in,
     stem_set,
-    word_set,
 )
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.text.identifier import is_prose
 from bylaw.text.stem import stem
 
-_OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
-_VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
-
-
-_NOBODY = frozenset(
-    ("it", "that", "here", "there", "what", "let", "today", "tomorrow", "thursday", "friday", "saturday")
+_SKIPPED = frozenset(
+    map(
+        stem,
+        (
+            *("the", "a", "an", "your", "this", "that", "is", "are", "be", "will", "at", "on", "as", "it's"),
+            *("number", "no", "id", "date", "day", "time"),
+        ),
+    )
 )
-_ENDS = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d+)\b")
-_POINTS = r"\b(?:your|the|this|that|a|an|his|her|their|my|our|from|to)"
+"""Words that may stand between a name and its value: "the old item is number L1"."""
+_PREFIXED = re.compile(r"[a-z]+[-_ /]?\d+")
+_CUT = re.compile(r".*[,;.!?\n]", re.DOTALL)
+_ALIKE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sum", "count"), ("sum", "count")),
+    **dict.fromkeys(("id", "name"), ("id", "name")),
+    **{kind: (kind,) for kind in ("day", "time", "choice")},
+}
+"""By its kind, the kinds of what could be taken for a value."""
+_WORD_AFTER = re.compile(r"\s?([a-z]+)")
 
 
 def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
     """The values that were not surely told."""
+    given, kinds = heard.given, {each.kind for each in heard.given}
+    whys: dict[int, Why] = {}
+    for each in given:
+        if why := _WHY[each.kind](heard, each):
+            whys[id(each)] = why
+    found: list[tuple[Argument, Why]] = []
 
-    def those(why: Why, is_so: Callable[[Hearing, Argument], bool], given: Sequence[Argument]) -> None:
+    def those(why: Why, is_so: Callable[[Hearing, Argument], bool]) -> None:
         found.extend([(each, why) for each in given if is_so(heard, each)])
 
-    given = heard.given
-    found: list[tuple[Argument, Why]] = [
-        (each, why) for each in given if (why := _known_why(heard, each)) and not _is_implied(heard, each)
-    ]
+    if whys:
+        left = [each for each in given if id(each) in whys and not _is_implied(heard, each, whys)]
+        found = [(each, whys[id(each)]) for each in left]
     if not found:
-        those("another", _is_of_another, given)
-        those("beside", _may_be_another, given)
-    those("fee", is_fee_untold, [each for each in given if each.kind == "id"])
+        those("another", _is_of_another)
+        if "count" in kinds:
+            those("beside", _may_be_another)
+    those("fee", is_fee_untold)
     if not found:
-        found.extend([(each, "order") for each in mixed(heard)])
-    if not any(each.kind == "sum" for each in given):
+        those("order", _is_mixed)
+    if "sum" not in kinds:
         means = next((each for each in given if each.is_means), None)
         if means is not None and not tells_price(heard):
             found.append((means, "price"))
     return found
 
 
-def _known_why(heard: Hearing, each: Argument) -> Why | None:
-    """Why a value was not surely told, found once; None where it was."""
-    place = id(each)
-    if place not in heard.whys:
-        heard.whys[place] = _why(heard, each)
-    return heard.whys[place]
-
-
-def _why(heard: Hearing, each: Argument) -> Why | None:
-    match each.kind:
-        case "id":
-            return _thing(heard, each)
-        case "sum":
-            return why_sum(heard, each)
-        case "day":
-            return why_day(heard, each)
-        case "time":
-            return why_time(heard, each)
-        case "count":
-            return _count(heard, each)
-        case "choice":
-            return _choice(heard, each)
-        case "flag":
-            return _flag(heard, each)
-        case "name":
-            return _name(heard, each)
-
-
-def _is_implied(heard: Hearing, each: Argument) -> bool:
+def _is_implied(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bool:
     """Whether it is a part of a thing that was told: the date of birth of a passenger, the day of a flight."""
-    if each.kind in ("name", "choice") and _is_of_record(heard, each):
+    if each.kind in ("name", "choice") and _is_of_record(heard, each, whys):
         return True
     if each.name == each.top or each.kind in ("sum", "id"):
         return False
@@ -105,10 +108,10 @@ def _is_implied(heard: Hearing, each: Argument) -> bool:
     return any((each.name, each.key) in record.fields for record in records)
 
 
-def _is_of_record(heard: Hearing, each: Argument) -> bool:
+def _is_of_record(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bool:
     """Whether a thing that was told has the value, or the value names the field that held what was told."""
     for other in heard.given:
-        if other.kind == "id" and not other.is_person and not _known_why(heard, other):
+        if other.kind == "id" and not other.is_person and id(other) not in whys:
             entries = heard.records.of(other.key)
             held = [[key for name, key in record.fields if name == each.name] for _, record in entries]
             if [each.key] in held:
@@ -120,12 +123,7 @@ def _is_of_record(heard: Hearing, each: Argument) -> bool:
 
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
     """Whether a value was told only to say where another lies, or whose something is."""
-
-    def is_known(word: str) -> bool:
-        own = (heard.tool, heard.described, *(other.name for other in heard.given))
-        return any(stem(word) in stem_set(name) for name in own) or heard.deed is None or heard.deed.is_called((word,))
-
-    return is_told_of_another(each, heard.bracketed, is_known)
+    return is_told_of_another(each, heard.bracketed, heard.knows)
 
 
 def _may_be_another(heard: Hearing, each: Argument) -> bool:
@@ -134,154 +132,15 @@ def _may_be_another(heard: Hearing, each: Argument) -> bool:
     if each.kind == "count" and each.number is not None:
         alike = [other for other in heard.given if other.number == each.number or other.key == str(each.number)]
         told = sum(number.value == each.number for number in heard.bracketed.numbers)
-        if len(alike) > max(told, 1) and not all(other is each or _share(other, each) for other in alike):
+        if len(alike) > max(told, 1) and not all(other is each or share(other, each) for other in alike):
             return True
-        names = "|".join(word for word in words_of(each.name) if len(word) > 2 and word not in NO_LABELS | _VAGUE_NAMES)
+        names = "|".join(word for word in words_of(each.name) if len(word) > 2 and word not in NO_LABELS | VAGUE_NAMES)
         led = re.findall(rf"\b(?:{names}) #?(\d+)\b", heard.raw) if names else []
         return bool(led) and each.key not in led
-    if each.kind != "id" or not each.key.isdigit() or not any(other.kind == "count" for other in heard.given):
+    if each.kind != "id" or not each.key.isdigit():
         return False
     names = "|".join(re.escape(word) for word in words_of(each.name) if word not in NO_LABELS) or "id"
     return re.search(rf"(?:\b(?:{names})s?(?: (?:number|no\.?|id))?:? ?#?|#){each.key}\b", heard.raw) is None
-
-
-def _thing(heard: Hearing, each: Argument) -> Why | None:
-    """Why the thing that an id names was not surely told; None where it was.
-
-    It may be told by what its record holds and no other of its kind does, or in an older message, where nothing of its
-    kind was said since. What only the answer says the user asked for, but nobody told it.
-    """
-    if _is_plain(heard, each):
-        return None
-    is_seen = bool(heard.records.of(each.key))
-    is_alone = not heard.beside(each)
-    is_seen_alone = is_seen and is_alone and heard.is_clear
-    if each.is_person and is_alone:
-        is_of_user = _is_of_user(heard, each)
-        rivals = heard.rivals(each, heard.put) or heard.rivals(each, heard.answer)
-        if (is_seen_alone or is_of_user) and not rivals:
-            return None if is_of_user else _person(heard, each)
-    for passage in heard.regions(each):
-        found = _thing_in(heard, each, passage)
-        if found is None and passage is heard.answer and not each.is_means:
-            # Of what the user names alone nothing was told.
-            found = "never" if _thing_in(heard, each, heard.bracketed) in ("never", "another") else None
-        if found != "never":
-            return found
-    if is_seen_alone:
-        # The only one of its kind that anybody has seen, where nobody named another.
-        return "another" if _is_called_otherwise(heard, each) else None
-    for passage in heard.older():
-        if (found := _thing_in(heard, each, passage)) != "never":
-            return found
-    return "never"
-
-
-def _person(heard: Hearing, each: Argument) -> Why | None:
-    """The same of the only person whose records anybody has seen: "your membership" is that of somebody who has said
-    who they are."""
-    is_told = heard.answer.place_of(each.key) >= 0 or heard.put.place_of(each.key) >= 0
-    if not is_told and _is_called_otherwise(heard, each):
-        return "another"
-    return None if heard.is_met(each.key) else "never"
-
-
-def _is_plain(heard: Hearing, each: Argument) -> bool:
-    """Whether an id stands in what was put with none that could be meant instead, and neither the answer nor the
-    question calls a thing by anything else: nothing need be read passage by passage."""
-    answer, asked, put = heard.answer, heard.asked, heard.put
-    if heard.spot(each, put) < 0 or answer.marks or answer.ids or answer.endings or heard.rivals(each, put):
-        return False
-    return heard.spot(each, asked) >= 0 or not (asked.marks or asked.endings)
-
-
-def _is_called_otherwise(heard: Hearing, each: Argument) -> bool:
-    """Whether the agent spoke of somebody's thing, of another kind of it, or of one with a number or an id, that
-    the thing's records do not hold: "Bob's order", "your savings account", "order 7", "the one ending in 99"."""
-    held = heard.records.marks_of(each.key)
-
-    def is_its_own(word: str) -> bool:
-        is_end = word.isdigit() and each.key.endswith(word) and not each.key.removesuffix(word)[-1:].isdigit()
-        return word == each.key or is_end or word in held or f"n:{word}" in held
-
-    def is_known(code: str) -> bool:
-        return code in heard.own or heard.records.holds(code)
-
-    for name in (word for word in words_of(each.name) if word not in NO_LABELS):
-        called = rf"\b([a-z]+)'s (?:\w+ )?{name}\b|\b{name}s?(?: number| no\.?| id)? #?(\w*\d\w*)"
-        for found in re.finditer(called, heard.raw):
-            word = found[1] or found[2]
-            if word not in _NOBODY and not is_its_own(word) and not (is_code(word) and is_known(word)):
-                return True
-        kinds = re.findall(rf"{_POINTS} ([a-z]+) {name}\b", heard.raw)
-        if not all(is_its_own(kind) or _is_of_call(heard, kind) for kind in kinds):
-            return True
-    endings = {found[1] for found in _ENDS.finditer(heard.raw)}
-    if not all(heard.records.ends(figures) for figures in endings):
-        return True
-    return not all(is_known(key) for passage in (heard.answer, heard.bracketed) for key in passage.ids)
-
-
-def _is_of_call(heard: Hearing, word: str) -> bool:
-    """Whether a word tells no thing from another, or is one of the call's own."""
-    is_own = any(stem(word) in stem_set(name) for name in (heard.tool, *(other.name for other in heard.given)))
-    return is_neutral(word) or is_own or (heard.deed is not None and heard.deed.is_called((word,)))
-
-
-def _is_of_user(heard: Hearing, each: Argument) -> bool:
-    """Whether it only says for whom something is done: who that is, the user need not be told."""
-    return each.is_user and len(heard.given) > 1 and word_set(heard.tool).isdisjoint(word_set(each.name))
-
-
-def _thing_in(heard: Hearing, each: Argument, passage: Passage) -> Why | None:
-    """The same in one passage."""
-    place = passage.place_of(each.key)
-    rivals = heard.rivals(each, passage)
-    if place < 0 and not rivals:
-        return heard.by_marks(each, passage)
-    if place < 0:
-        return "another"
-    if not rivals:
-        return None
-    if any(other.kind in ("sum", "count") for other in heard.given):
-        # Of "50 to AC-22 and AC-33" nobody knows whether each is paid as much.
-        return "beside"
-    spots = [(place, place + len(each.key)), *((at, at + len(key)) for key, at in rivals.items())]
-    is_asked = passage in (heard.answer, heard.asked)
-    is_meant = is_asked or (heard.deed is not None and heard.deed.stands_in(passage.line_at(place)))
-    return None if is_meant and passage.joins(spots, each.name) else "beside"
-
-
-def _count(heard: Hearing, each: Argument) -> Why | None:
-    names = [word for word in words_of(each.name) if len(word) > 2 and word not in _VAGUE_NAMES]
-    if not each.number:
-        # "No bags" is none of them; and where two bags were told, none of them need be said to cost anything.
-        told = [line for line in heard.raw.split("\n") if any(is_about(line, name) for name in names)]
-        is_part = any(other.kind == "count" and other.number and _share(other, each) for other in heard.given)
-        others = any(passage_of((line,)).counts - heard.numbers for line in told)
-        if told and not others and (is_part or all(map(_OFF.search, told))):
-            return None
-    for passage in islice(heard.regions(each), 1, None):
-        lines = [line for line in passage.lines if any(is_about(line, name) for name in names)]
-        for told in ([passage_of((line,)) for line in lines], [passage]):
-            bare = {number for line in told for number in line.counts | _of_unit(line, names)}
-            if each.number in bare:
-                return "beside" if bare - heard.numbers else None
-    return "never"
-
-
-def _share(one: Argument, other: Argument) -> bool:
-    """Whether two arguments count the same: `total_baggages` and `nonfree_baggages`."""
-    return bool(set(words_of(one.name)) & set(words_of(other.name)) - _VAGUE_NAMES)
-
-
-def _of_unit(line: Passage, names: Sequence[str]) -> set[Decimal]:
-    """Numbers that stand before the name of what they count: 12 of "for 12 months", where the call has `months`."""
-    return {
-        number.value
-        for number in line.numbers
-        if (after := PLAIN.match(line.words, number.end + 1)) and any(is_about(after[0], name) for name in names)
-    }
 
 
 def _choice(heard: Hearing, each: Argument) -> Why | None:
@@ -314,7 +173,7 @@ def _choice(heard: Hearing, each: Argument) -> Why | None:
 def _flag(heard: Hearing, each: Argument) -> Why | None:
     names = [word for word in words_of(each.name) if len(word) > 3]
     lines = [line for line in heard.raw.split("\n") if any(is_about(line, name) for name in names)]
-    off = [line for line in lines if _OFF.search(line)]
+    off = [line for line in lines if OFF.search(line)]
     if each.is_on:
         return None if lines and not off else "beside" if lines else "never"
     return "never" if not lines else None if len(off) == len(lines) else "beside"
@@ -342,3 +201,113 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
         return "never"
     is_current = each.top == each.name and any((each.name, each.key) in record.fields for record in heard.current)
     return "beside" if is_current and not is_told_whole(phrase, heard.asked) else None
+
+
+_WHY: Mapping[str, Callable[[Hearing, Argument], Why | None]] = {
+    "id": lambda heard, each: heard.thing(each).why(),
+    "sum": why_sum,
+    "day": why_day,
+    "time": why_time,
+    "count": why_count,
+    "choice": _choice,
+    "flag": _flag,
+    "name": _name,
+}
+"""By its kind, why a value was not surely told."""
+
+
+def _is_mixed(heard: Hearing, each: Argument) -> bool:
+    """Whether a value may have been told for another argument of the call."""
+    kin = _kin(heard, each)
+    return bool(kin and not _is_told_apart(heard, each, kin)) or bool(
+        each.item and _may_be_paired_otherwise(heard, each)
+    )
+
+
+def _kin(heard: Hearing, each: Argument) -> list[Argument]:
+    """The arguments that could be given its value, while it is given theirs."""
+    kind, name, key = each.kind, each.name, each.key
+    alike = _ALIKE.get(kind, ())
+    others = [other for other in heard.given if other.kind in alike and other.name != name and other.key != key]
+    if not others or kind in ("day", "time"):
+        return others
+    if kind == "choice":
+        return [other for other in others if each.value in other.others and other.value in each.others]
+    if kind in ("id", "name"):
+        form = _form(key)
+        return [other for other in others if _form(other.key) == form]
+    sums = {told.value for told in heard.bracketed.numbers if told.is_sum}
+    return [other for other in others if other.kind == kind or (each if kind == "sum" else other).number not in sums]
+
+
+@lru_cache(maxsize=4096)
+def _form(key: str) -> str:
+    """The same for ids and names that may stand for each other."""
+    if "@" in key:
+        return "@"
+    return shape(key) if _PREFIXED.fullmatch(key) or key.isdigit() else ""
+
+
+def _differ(heard: Hearing, each: Argument, other: Argument) -> bool:
+    """Whether two values are of two kinds, although they look alike: one says for whom something is done, or records
+    show them under different names."""
+    shown = [heard.records.names_of(one.key) for one in (each, other)]
+    return each.is_user != other.is_user or (all(shown) and set(shown[0]).isdisjoint(shown[1]))
+
+
+def _is_told_apart(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> bool:
+    """Whether a value stands beside its own name; or beside no name, where all that could be meant instead do."""
+    if led := _labels(heard, each, kin):
+        return led == {True}
+    every = (each, *kin)
+    return all(
+        _labels(heard, other, [at for at in every if at is not other]) == {True} or _differ(heard, each, other)
+        for other in kin
+    )
+
+
+def _labels(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> set[bool]:
+    """Whether the names beside a value are its own (true) or another's; where a record gives it the argument's own
+    field, and no other's, that is one."""
+    shown = heard.records.names_of(each.key)
+    found = {True} if each.name in shown and not any(other.name in shown for other in kin) else set[bool]()
+    if spans := spans_of(each, heard.bracketed):
+        own = stem_set(each.name)
+        others = frozenset[str]().union(*[stem_set(other.name) for other in kin])
+        for start, end in spans:
+            for word in _beside(heard.bracketed, start, end, own & others, is_counted=each.kind in ("count", "sum")):
+                if word in own ^ others:
+                    found.add(word in own)
+    return found
+
+
+def _beside(passage: Passage, start: int, end: int, shared: frozenset[str], *, is_counted: bool) -> Iterator[str]:
+    """The stems of the word before a value, with nothing between but such as may stand there, and of that after a
+    number."""
+    lead = _CUT.sub("", passage.words[max(0, start - 60) : start])
+    for word in map(stem, reversed(PLAIN.findall(lead))):
+        if word not in shared and word not in _SKIPPED:
+            yield word
+            break
+    if is_counted and (after := _WORD_AFTER.match(passage.words, end)):
+        yield stem(after[1])
+
+
+def _may_be_paired_otherwise(heard: Hearing, each: Argument) -> bool:
+    """Whether an argument has several records that differ in more than one value, and the one that this value is of
+    stands in no line of its own, with all its values and none beside them."""
+    records: dict[int, list[Argument]] = {}
+    for other in heard.given:
+        if other.top == each.top and other.item:
+            records.setdefault(other.item, []).append(other)
+    if len(records) < 2 or max(map(len, records.values())) < 2:
+        return False
+    own = [one for one in records[each.item] if one.kind != "flag"]
+    numbers, keys = {one.number for one in own}, {one.key for one in own}
+    for line in (passage_of((line,)) for line in heard.bracketed.lines):
+        if all(spans_of(one, line) for one in own):
+            is_more = any(number.value not in numbers for number in line.numbers if line.counts or number.is_sum)
+            is_other = any(shape(key) in map(shape, keys) and key not in keys for key in line.ids)
+            if not is_more and not is_other:
+                return False
+    return True
