@@ -93,18 +93,20 @@ class Argument(Struct, frozen=True):
 def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list[Argument]:
     """What matters in a call, in the order of its arguments, each value once."""
     parameters = tool.parameters if tool is not None else {}
-    found: dict[Argument, None] = {}
+    found: list[Argument] = []
     for top, value in given.items():
-        if top in terms.spared:
+        if top in terms.spared or len(found) > MOST:
             continue
-        if type(value) is str and len(found) <= MOST:
-            schema = parameters.get(top)
-            listed = _listed(schema) if isinstance(schema, dict) and "enum" in schema else None
-            if (each := _text(top, top, value, listed, top in terms.wanted)) is not None:
-                found[each] = None
+        schema = parameters.get(top)
+        if type(value) is not str:
+            within: dict[Argument, None] = {}
+            _add(within, top, top, value, schema, terms)
+            found += within
         else:
-            _add(found, top, top, value, parameters.get(top), terms)
-    return list(found)
+            listed = _listed(schema) if isinstance(schema, dict) and "enum" in schema else None
+            if each := _text(top, top, value, listed, top in terms.wanted):
+                found.append(each)
+    return found[: MOST + 1]
 
 
 def target_of(given: Sequence[Argument], tool: str) -> Argument | None:

@@ -83,6 +83,9 @@ class Consents:
         self._read_asking(before)
         for exchange in self._talk.exchanges[-1:]:
             exchange.read()
+            heard = exchange.heard
+            for passage in (heard.answer, heard.put, heard.bracketed):
+                self._records.standing_in(passage)
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
@@ -240,14 +243,14 @@ class Consents:
             older=self._older,
             now=call.call.time,
             is_met=self._is_met,
-            is_clear=any(each.kind != "id" for each in given) or not self._is_put_again,
+            is_clear=not self._is_put_again or any(each.kind != "id" for each in given),
         )
 
     @property
     def _is_put_again(self) -> bool:
         """Whether leave was asked for in the exchange before, and not given: what is asked now may be another thing."""
-        before = self._talk.exchanges[-2:-1]
-        return any("leave" in each.put.asks and each.said not in ("yes", "echo") for each in before)
+        before = self._talk.exchanges[-2:]
+        return len(before) > 1 and "leave" in before[0].put.asks and before[0].said not in ("yes", "echo")
 
     def _is_met(self, key: str) -> bool:
         """Whether the host vouches for a person, or anybody has called them by what a record of theirs holds."""

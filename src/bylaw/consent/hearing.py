@@ -17,7 +17,7 @@ from bylaw.consent.deed import Deed
 from bylaw.consent.line import heads
 from bylaw.consent.passage import Heard, Passage, codes, is_code, passage_of, shape
 from bylaw.consent.records import Record, Records
-from bylaw.consent.spot import NO_LABELS, has_kind, spoken, spot_of, stands_in, stem_set, word_set
+from bylaw.consent.spot import NO_LABELS, has_kind, spans_of, spoken, spot_of, stands_in, stem_set, word_set
 from bylaw.text.once import once
 from bylaw.text.stem import stem
 
@@ -70,6 +70,7 @@ class Hearing:
         self.numbers = {NOUGHT, *[each.number for each in given]}
         self._things: dict[int, Thing] = {}
         self._counts: dict[Passage, int] = {}
+        self._others: dict[Passage, dict[str, int]] = {}
 
     def thing(self, each: Argument) -> "Thing":
         """An id of the call, as records know it."""
@@ -137,6 +138,21 @@ class Hearing:
         within = [codes(value) for value in values if not value.isalnum()]
         return {*[each.key for each in self.given], *values, *chain.from_iterable(within)}
 
+    @once
+    def spans(self) -> dict[int, list[tuple[int, int]]]:
+        """Where each value stands in all that was put, with what stands in brackets."""
+        return {id(each): spans_of(each, self.bracketed) for each in self.given}
+
+    def others(self, passage: Passage) -> dict[str, int]:
+        """What looks like an id in a passage, or is a value that records hold, and no value of the call."""
+        found = self._others.get(passage)
+        if found is None:
+            ids, known = passage.ids, self.records.standing_in(passage)
+            keys = (ids.keys() | known.keys()) - self.own
+            found = {key: known[key] if key in known else ids[key] for key in keys} if keys else {}
+            self._others[passage] = found
+        return found
+
     def is_own_word(self, word: str) -> bool:
         """Whether a word is one of the tool's name or of an argument's, or for the deed."""
         names = [other.name for other in self.given]
@@ -172,10 +188,11 @@ class Thing:
     def __init__(self, heard: Hearing, each: Argument) -> None:
         self._heard, self._records = heard, heard.records
         self.each, self.key = each, each.key
-        self._names = frozenset((each.name, *heard.records.names_of(each.key)))
+
+    @once
+    def _names(self) -> frozenset[str]:
         """The names of the fields that it stands in."""
-        self.beside = heard.records.beside(self._names, each.key)
-        """Other values that stand in fields of the same names."""
+        return frozenset((self.each.name, *self._records.names_of(self.key)))
 
     def why(self) -> Why | None:
         """Why it was not surely told; None where it was.
@@ -190,8 +207,9 @@ class Thing:
         if is_sole and is_called and not (answer.marks or answer.ids or answer.endings):
             # Neither the answer nor the question calls a thing by anything else: none is read by itself.
             return None
-        is_seen_alone = not self.beside and heard.is_clear and bool(self._records.of(self.key))
-        is_of_user = each.is_user and not self.beside and self._is_of_user()
+        is_alone = not self._records.has_beside(self._names, self.key)
+        is_seen_alone = is_alone and heard.is_clear and bool(self._records.of(self.key))
+        is_of_user = each.is_user and is_alone and self._is_of_user()
         if each.is_person and (is_seen_alone or is_of_user) and not (self.rivals(put) or self.rivals(answer)):
             return None if is_of_user else self._person()
         found = self._in(answer)
@@ -250,14 +268,15 @@ class Thing:
 
     def rivals(self, passage: Passage) -> dict[str, int]:
         """Other ids in a passage that could have been given in its place."""
-        own, found = self._heard.own, dict[str, int]()
-        if others := passage.ids.keys() - own:
-            kind = shape(self.key)
-            found = {key: passage.ids[key] for key in others if shape(key) == kind}
-        for key in passage.among(self.beside) if self.beside else ():
-            if key not in own and len(key) > 2 and (at := passage.may_tell(key)) >= 0:
-                found[key] = at
-        return {key: at for key, at in found.items() if not self._has_own_field(key)} if found else found
+        if not (others := self._heard.others(passage)):
+            return others
+        kind, names_of = shape(self.key), self._records.names_of
+        return {
+            key: at
+            for key, at in others.items()
+            if (not self._names.isdisjoint(names_of(key)) or (key in passage.ids and shape(key) == kind))
+            and not self._has_own_field(key)
+        }
 
     def _has_own_field(self, key: str) -> bool:
         """Whether a record gives a rival a field of its own, or says that it is what the call would change."""
@@ -272,7 +291,8 @@ class Thing:
     def by_marks(self, passage: Passage) -> Why | None:
         """Whether a passage tells it by what its record holds and no other record of the kind does."""
         if passage.endings and any(self.key.endswith(figures) for figures in passage.endings):
-            others = [key for key in self.beside for figures in passage.endings if key.endswith(figures)]
+            beside = self._records.beside(self._names, self.key)
+            others = [key for key in beside for figures in passage.endings if key.endswith(figures)]
             return "beside" if others else None
         held = self._records.marks_beside(self._names, passage.marks) if passage.marks else None
         if not held:

@@ -47,8 +47,9 @@ class Leave:
         """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
         question that names no other deed either is about what was told."""
         deed, asked = self._deed, last.put.questions
-        if any(deed.is_asked_in(line.words, line.heads) for line in asked):
-            return True
+        for line in asked:
+            if deed.is_asked_in(line.words, line.heads):
+                return True
         told = [line for line in asked if line.heads] or [line for line in last.put.proposed if line.heads]
         if not told or any(deed.is_asked_in(line.words, line.heads) for line in told):
             return True
@@ -74,16 +75,22 @@ class Leave:
             return False
         if put.unread and any(sum(map(self.is_of_call, words)) < wanted for words, wanted in put.unread):
             return False
-        proposed = [line for line in put.put_off if line.asks or self._deed.is_called(line.heads)]
-        return not any(line.waits or self._is_put_off(line) for line in proposed)
+        for line in put.put_off:
+            is_proposed = line.asks or self._deed.is_called(line.heads)
+            if is_proposed and (line.waits or self._is_put_off(line)):
+                return False
+        return True
 
     def _is_for_a_part(self, last: Exchange) -> bool:
         """Whether what was asked for has an id that the call has not, and that no record knows: "item L1 of order 7" is
         a part of what a call on the order does."""
-        given = {each.key for each in self._given if each.kind == "id"}
-        told = str(self._call.call.arguments).lower()
-        for passage in [each for each in (last.asked, last.proposed) if each.ids]:
+        told = ""
+        for passage in (last.asked, last.proposed):
+            if not passage.ids:
+                continue
+            told = told or str(self._call.call.arguments).lower()
             others = [code for code in passage.ids if code[0].isalpha() and code not in told]
+            given = {each.key for each in self._given if each.kind == "id"} if others else ()
             for code in others[:_MANY]:
                 if shape(code) in map(shape, given):
                     continue

@@ -1,7 +1,7 @@
 """A stretch of what was said, and the values in it that a call could have been given."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +28,7 @@ _LAST = re.compile(r"\bend(?:ing|s)(?: in| with)? (\d{3,})\b")
 _APART = frozenset(("", " ", "\n", ".", ",", "?", ":"))
 """At these no word or id goes on."""
 _BLANK, _BREAK, _MARKS = frozenset(("", " ", "\n")), frozenset(("", "\n")), frozenset(".,?")
+RUN = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _PREFIXED = re.compile(r"[a-z]+([-_ /]?)\d+")
 _LONGER = re.compile(r"\w|[-/@.:#+&=](?=\w)|['\u2019](?!s\b)(?=\w)")
@@ -88,6 +89,11 @@ class Passage:
         return {each[0]: each.start() for each in _TOKEN.finditer(words) if is_code(each[0])}
 
     @once
+    def runs(self) -> frozenset[str]:
+        """Its letters and figures that nothing else stands between; and none, which every text has."""
+        return frozenset(("", *RUN.findall(self.words)))
+
+    @once
     def _undated(self) -> str:
         """The same with blanks for days."""
         return without_days(self.words)
@@ -99,27 +105,21 @@ class Passage:
 
     def read(self) -> None:
         """Read it for what it holds before anybody asks."""
-        _ = self.ids, self.sums, self.days, self.times, self.marks, self.endings, self.unjoined
+        _ = self.ids, self.sums, self.days, self.times, self.marks, self.endings, self.unjoined, self.runs
 
     def place_of(self, key: str) -> int:
         """Where an id or a phrase stands, with no word, number or id going on at its ends; -1 for nowhere."""
-        return self._place_of(key, is_whole)
+        return self._place_of(key, is_whole) if key in self.words or "-" in key or "_" in key else -1
 
     def may_tell(self, key: str) -> int:
         """The same where it may also be the end or the beginning of something longer."""
-        return self._place_of(key, _is_apart)
+        return self._place_of(key, _is_apart) if key in self.words or "-" in key or "_" in key else -1
 
     def _place_of(self, key: str, is_right: Callable[[str, int, int], bool]) -> int:
         here = _find(self.words, key, is_right) if key in self.words else -1
         if here < 0 and _is_joined(key):
             here = _find(self.unjoined, key.replace("_", " ").replace("-", " "), is_right)
         return here
-
-    def among(self, keys: Sequence[str]) -> list[str]:
-        """Those of some ids that may stand in it: they do so as they are, unless something joins their parts."""
-        found = list(filter(self.words.__contains__, keys))
-        every = "\n".join(keys)
-        return [*found, *filter(_is_joined, keys)] if "_" in every or "-" in every else found
 
     def line_at(self, place: int) -> str:
         """The sentence at a place."""

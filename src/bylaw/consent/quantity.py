@@ -202,7 +202,7 @@ def tells_price(heard: Hearing) -> bool:
 
 def is_fee_untold(heard: Hearing, each: Argument) -> bool:
     """Whether the record of a thing holds a fee, or the price of what the call would take, that nobody told."""
-    if each.kind != "id" or each.is_person or each.is_means:
+    if each.is_person or each.is_means:
         return False
     entries = reversed(heard.records.of(each.key))
     shown = next((record for _, record in entries if record.is_shown), None)

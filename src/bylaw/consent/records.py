@@ -5,13 +5,14 @@ kind has are what people call it by.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, cast
 
 from bylaw.consent.marks import value_marks
+from bylaw.consent.passage import RUN, Passage
 from bylaw.facts.value import loose
 from bylaw.text.once import once
 from bylaw.trace.event import Call, Event, Result
@@ -70,6 +71,10 @@ class Records:
         self._names: dict[str, dict[str, int]] = {}
         """By name the values that have stood under it, and by value the names, each with the step at which it first
         did."""
+        self._by_run: dict[str, list[str]] = {}
+        """By the letters and figures that they begin with, the values: none stands in a text that has not those."""
+        self._standing: dict[Passage, dict[str, int]] = {}
+        """By a passage, the values that stand in it, as far as events were read."""
         self._by_mark: dict[str, tuple[set[str], list[Record]]] = {}
         """By mark the records that hold it, and the names of all their fields."""
         self._fields: dict[str, dict[str, int]] = {}
@@ -80,6 +85,8 @@ class Records:
     def read(self, before: int) -> None:
         """Take in the events before a step, and nothing after it."""
         self._before = before
+        if self._standing and self._read < min(before, len(self._events)):
+            self._standing = {}
         for step in range(self._read, min(before, len(self._events))):
             event = self._events[step]
             if type(event) is Result and event.captured:
@@ -95,7 +102,13 @@ class Records:
     def _add(self, record: Record) -> None:
         self._records.append(record)
         for name, key in record.keys:
-            self._by_key.setdefault(key, []).append((name, record))
+            entries = self._by_key.get(key)
+            if entries is None:
+                entries = self._by_key[key] = []
+                if len(key) > 2:
+                    run = RUN.search(key)
+                    self._by_run.setdefault(run[0] if run else "", []).append(key)
+            entries.append((name, record))
             self._by_name.setdefault(name, {}).setdefault(key, record.step)
             self._names.setdefault(key, {}).setdefault(name, record.step)
 
@@ -150,6 +163,25 @@ class Records:
         found = dict.fromkeys(islice(chain.from_iterable(named), len(named) * (_KIND + 2)))
         found.pop(key, None)
         return list(islice(found, _KIND + 1))
+
+    def has_beside(self, names: Iterable[str], key: str) -> bool:
+        """Whether fields of these names have held another value."""
+        if self._before < self._read:
+            return bool(self.beside(frozenset(names), key))
+        for name in names:
+            known = self._by_name.get(name)
+            if known is not None and (len(known) > 1 or key not in known):
+                return True
+        return False
+
+    def standing_in(self, passage: Passage) -> dict[str, int]:
+        """The values that may stand in a passage, each with its place."""
+        found = self._standing.get(passage)
+        if found is None:
+            known = (key for run in passage.runs & self._by_run.keys() for key in self._by_run[run])
+            found = {key: at for key in known if (at := passage.may_tell(key)) >= 0}
+            self._standing[passage] = found
+        return found
 
     def marks_of(self, key: str, names: frozenset[str] | None = None) -> frozenset[str]:
         """The marks of all records that bear a value, under one of some names where they are given."""

@@ -80,13 +80,12 @@ _LESS = re.compile(r"(?<!\w)[-\u2212][$\u20ac\u00a3]?$")
 """What makes a number right after it less than nought; behind the dash of a list there is a blank."""
 
 
-def is_told_of_another(each: Argument, passage: Passage, is_known: Callable[[str], bool]) -> bool:
-    """Whether a value stands in a passage only to say where another lies ("the day before 2030-05-01"), which way
-    something else goes ("from AC-22" is no account to send to), or whose something is ("a copy of R-1001"), where that
-    is no word of the call."""
-    spans = spans_of(each, passage)
-    if not spans and not each.at:
-        return False
+def is_told_of_another(
+    each: Argument, passage: Passage, spans: Iterable[tuple[int, int]], is_known: Callable[[str], bool]
+) -> bool:
+    """Whether a value stands at these places of a passage only to say where another lies ("the day before
+    2030-05-01"), which way something else goes ("from AC-22" is no account to send to), or whose something is ("a copy
+    of R-1001"), where that is no word of the call."""
     words, names = passage.words, word_set(each.name, each.top)
     is_taken = not names.isdisjoint(_BOUNDS)
     if each.at and not is_taken and all(at in passage.times for at in each.at):

@@ -150,8 +150,8 @@ class Talk:
 
     @property
     def is_put(self) -> bool:
-        """Whether the agent had said anything before the user's last message: if so, before the second exchange."""
-        return any(each.told for each in self.exchanges[:2])
+        """Whether the agent had said anything before the user's last message; before the second exchange it has."""
+        return len(self.exchanges) > 1 or bool(self.exchanges and self.exchanges[0].told)
 
     @property
     def is_english(self) -> bool:

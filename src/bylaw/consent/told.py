@@ -57,12 +57,6 @@ _SKIPPED = frozenset(
 """Words that may stand between a name and its value: "the old item is number L1"."""
 _PREFIXED = re.compile(r"[a-z]+[-_ /]?\d+")
 _CUT = re.compile(r".*[,;.!?\n]", re.DOTALL)
-_ALIKE: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("sum", "count"), ("sum", "count")),
-    **dict.fromkeys(("id", "name"), ("id", "name")),
-    **{kind: (kind,) for kind in ("day", "time", "choice")},
-}
-"""By its kind, the kinds of what could be taken for a value."""
 _WORD_AFTER = re.compile(r"\s?([a-z]+)")
 
 
@@ -74,25 +68,27 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
         if why := _WHY[each.kind](heard, each):
             whys[id(each)] = why
     found: list[tuple[Argument, Why]] = []
-
-    def those(why: Why, is_so: Callable[[Hearing, Argument], bool]) -> None:
-        found.extend([(each, why) for each in given if is_so(heard, each)])
-
     if whys:
         left = [each for each in given if id(each) in whys and not _is_implied(heard, each, whys)]
         found = [(each, whys[id(each)]) for each in left]
     if not found:
-        those("another", _is_of_another)
+        told = [each for each in given if heard.spans[id(each)] or each.at]
+        found += _those("another", [each for each in told if _is_of_another(heard, each)])
         if "count" in kinds:
-            those("beside", _may_be_another)
-    those("fee", is_fee_untold)
-    if not found:
-        those("order", _is_mixed)
+            found += _those("beside", [each for each in given if _may_be_another(heard, each)])
+    if "id" in kinds:
+        found += _those("fee", [each for each in given if each.kind == "id" and is_fee_untold(heard, each)])
+    if not found and len(given) > 1:
+        found += _those("order", list(_mixed(heard)))
     if "sum" not in kinds:
         means = next((each for each in given if each.is_means), None)
         if means is not None and not tells_price(heard):
             found.append((means, "price"))
     return found
+
+
+def _those(why: Why, given: Sequence[Argument]) -> list[tuple[Argument, Why]]:
+    return [(each, why) for each in given] if given else []
 
 
 def _is_implied(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bool:
@@ -123,7 +119,7 @@ def _is_of_record(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bo
 
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
     """Whether a value was told only to say where another lies, or whose something is."""
-    return is_told_of_another(each, heard.bracketed, heard.knows)
+    return is_told_of_another(each, heard.bracketed, heard.spans[id(each)], heard.knows)
 
 
 def _may_be_another(heard: Hearing, each: Argument) -> bool:
@@ -216,36 +212,48 @@ _WHY: Mapping[str, Callable[[Hearing, Argument], Why | None]] = {
 """By its kind, why a value was not surely told."""
 
 
-def _is_mixed(heard: Hearing, each: Argument) -> bool:
-    """Whether a value may have been told for another argument of the call."""
-    kin = _kin(heard, each)
-    return bool(kin and not _is_told_apart(heard, each, kin)) or bool(
-        each.item and _may_be_paired_otherwise(heard, each)
-    )
+def _mixed(heard: Hearing) -> Iterator[Argument]:
+    """The values that may have been told for another argument of the call."""
+    alike: dict[str, list[Argument]] = {}
+    for each in heard.given:
+        alike.setdefault(_likeness(each), []).append(each)
+    for each in heard.given:
+        others = alike[_likeness(each)]
+        kin = _kin(heard, each, others) if len(others) > 1 else ()
+        if (kin and not _is_told_apart(heard, each, kin)) or (each.item and _may_be_paired_otherwise(heard, each)):
+            yield each
 
 
-def _kin(heard: Hearing, each: Argument) -> list[Argument]:
-    """The arguments that could be given its value, while it is given theirs."""
-    kind, name, key = each.kind, each.name, each.key
-    alike = _ALIKE.get(kind, ())
-    others = [other for other in heard.given if other.kind in alike and other.name != name and other.key != key]
-    if not others or kind in ("day", "time"):
+def _likeness(each: Argument) -> str:
+    """The same for values that could be taken for one another."""
+    if each.kind in ("id", "name"):
+        return _form(each.key)
+    return "sum" if each.kind == "count" else each.kind
+
+
+def _kin(heard: Hearing, each: Argument, alike: Sequence[Argument]) -> list[Argument]:
+    """Those arguments that could be given its value, while it is given theirs."""
+    kind = each.kind
+    others = [other for other in alike if other.name != each.name and other.key != each.key]
+    if not others or kind in ("id", "name", "day", "time"):
         return others
     if kind == "choice":
         return [other for other in others if each.value in other.others and other.value in each.others]
-    if kind in ("id", "name"):
-        form = _form(key)
-        return [other for other in others if _form(other.key) == form]
     sums = {told.value for told in heard.bracketed.numbers if told.is_sum}
-    return [other for other in others if other.kind == kind or (each if kind == "sum" else other).number not in sums]
+    is_money = kind == "sum"
+    return [
+        other
+        for other in others
+        if kind != "flag" and (other.kind == kind or (each if is_money else other).number not in sums)
+    ]
 
 
 @lru_cache(maxsize=4096)
 def _form(key: str) -> str:
-    """The same for ids and names that may stand for each other."""
+    """The same for ids and names that may stand for each other, and for no other kind of values."""
     if "@" in key:
         return "@"
-    return shape(key) if _PREFIXED.fullmatch(key) or key.isdigit() else ""
+    return shape(key) if _PREFIXED.fullmatch(key) or key.isdigit() else "@-"
 
 
 def _differ(heard: Hearing, each: Argument, other: Argument) -> bool:
@@ -270,8 +278,10 @@ def _labels(heard: Hearing, each: Argument, kin: Sequence[Argument]) -> set[bool
     """Whether the names beside a value are its own (true) or another's; where a record gives it the argument's own
     field, and no other's, that is one."""
     shown = heard.records.names_of(each.key)
-    found = {True} if each.name in shown and not any(other.name in shown for other in kin) else set[bool]()
-    if spans := spans_of(each, heard.bracketed):
+    found: set[bool] = set()
+    if each.name in shown and not any(other.name in shown for other in kin):
+        found.add(True)
+    if spans := heard.spans[id(each)]:
         own = stem_set(each.name)
         others = frozenset[str]().union(*[stem_set(other.name) for other in kin])
         for start, end in spans:
