@@ -7,8 +7,7 @@ prose.
 
 from bylaw.consent.answer import is_refusal
 from bylaw.consent.argument import Terms
-from bylaw.consent.card import Cards, CardStanding, digest, standing_of
-from bylaw.consent.card_text import CardWords
+from bylaw.consent.card import Cards, CardStanding, CardWords, digest, standing_of
 from bylaw.consent.consents import Consents, ConsentWitness
 from bylaw.consent.deed import Deeds
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold

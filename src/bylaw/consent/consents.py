@@ -12,18 +12,15 @@ from typing import Any, Protocol
 
 from bylaw.consent.answer import figures, may_take_back
 from bylaw.consent.argument import MOST, Argument, Terms, arguments
-from bylaw.consent.asking import may_ask
-from bylaw.consent.card import Cards, digest
-from bylaw.consent.card_text import CardWords, card_text
-from bylaw.consent.deed import Deed, Deeds
+from bylaw.consent.card import Cards, CardWords, card_text, digest
+from bylaw.consent.deed import Deed, Deeds, Leave
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
 from bylaw.consent.hearing import Hearing
-from bylaw.consent.leave import Leave
 from bylaw.consent.line import Asks, is_later, stated
 from bylaw.consent.passage import Heard, Passage
 from bylaw.consent.put import NUMBERED, new_words
 from bylaw.consent.records import Records, plain_values
-from bylaw.consent.spending import SEVERAL, Writes, is_repeated
+from bylaw.consent.spending import SEVERAL, Writes, is_repeated, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import untold
 from bylaw.facts.call_record import CallRecord
@@ -216,7 +213,7 @@ class Consents:
         since = self._talk.said_since(call.start, call.step)
         if (
             last.is_hidden
-            or (since and (self._talk.adds_to(last, since) or self._talk.turns_away(deed, since)))
+            or (since and (self._talk.adds_to(last, since) or deed.turns_away(since)))
             or _names_another(call, last)
             or not Leave(call, given, self._deeds, self._records).is_asked_in(self._talk.exchanges)
         ):

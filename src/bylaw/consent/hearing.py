@@ -68,16 +68,8 @@ class Hearing:
         self.is_clear = is_clear
         """Whether it is clear what is asked for where the only thing that anybody has seen goes without saying."""
         self.numbers = {NOUGHT, *[each.number for each in given]}
-        self._things: dict[int, Thing] = {}
         self._counts: dict[Passage, int] = {}
         self._others: dict[Passage, dict[str, int]] = {}
-
-    def thing(self, each: Argument) -> "Thing":
-        """An id of the call, as records know it."""
-        known = self._things.get(id(each))
-        if known is None:
-            known = self._things[id(each)] = Thing(self, each)
-        return known
 
     def regions(self, each: Argument, *, is_sole: bool = False) -> Iterator[Passage]:
         """What may tell a value, in the order in which it is read: the answer, the question, the sentence with most of
@@ -126,7 +118,7 @@ class Hearing:
             if each.is_person or line.place_of(each.key) >= 0:
                 return line.place_of(each.key) >= 0
             is_marked = line.endings or not line.marks.isdisjoint(self.records.marks_of(each.key))
-            return bool(is_marked) and self.thing(each).by_marks(line) is None
+            return bool(is_marked) and Thing(self, each).by_marks(line) is None
         if each.kind in ("choice", "name"):
             return stands_in(spoken(each.value), (), line)
         return spot_of(each, line) >= 0

@@ -1,18 +1,22 @@
-"""A stretch of what was said, and the values in it that a call could have been given."""
+"""A stretch of what was said, and the values in it that a call could have been given.
+
+Its marks, and those of a value, are what one can be told by in the other, whatever way it is written.
+"""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct
 
-from bylaw.consent.marks import marks
 from bylaw.policy.verb import words_of
 from bylaw.text.day import Day, days, times, without_days
 from bylaw.text.number import Number, numbers
 from bylaw.text.once import once
+from bylaw.text.sentence import lowered
 
 _TOKEN = re.compile(r"[a-z0-9]+(?:[-_/.@+][a-z0-9]+)*")
 _MEASURE = re.compile(
@@ -38,6 +42,24 @@ _GROUP_BEFORE = re.compile(r"(?<![\w.,:/-])[a-z]{0,3}\+?\d+ \Z")
 """What makes a longer one of a word, a number, an address or an id: signs without a blank, groups of figures."""
 _UNJOINED = str.maketrans("-_/", "   ")
 _LIST = re.compile(r"(?:\s|,|;|&|/|#|\band\b|\bboth\b|\bas well as\b|\balso\b|\bthe\b|\byour\b)*")
+
+_LETTERS = re.compile(r"[^\W_]{3,}")
+_COMMON = frozenset(
+    (
+        *("the", "and", "for", "you", "your", "with", "this", "that", "will", "would", "have", "has", "are", "was"),
+        *("not", "can", "but", "all", "any", "from", "our", "their", "there", "here", "confirmed", "active", "open"),
+        *("available", "status", "type", "name", "none", "true", "false", "yes", "per", "day", "month", "year", "date"),
+        *("time", "order", "booking", "reservation", "account", "customer", "user", "credit", "card", "payment"),
+        *("total", "price", "amount", "number", "one", "two", "new", "standard", "regular"),
+        *("please", "thanks", "thank", "sure", "okay", "correct", "right", "good", "great", "fine", "perfect", "ahead"),
+        *("shall", "should", "like", "want", "proceed", "confirm", "sounds", "that's"),
+    )
+)
+"""Words that tell no thing from another."""
+_PHONE = re.compile(r"\+?\d[\d ()-]{6,16}\d")
+_NINE = 9
+_SMALL = 10
+"""Smaller whole numbers stand everywhere."""
 
 
 class Passage:
@@ -223,3 +245,43 @@ def shape(key: str) -> str:
     if key.isdigit():
         return "9"
     return "".join(each if not each.isalnum() else "" for each in key) + str(len(key))
+
+
+@lru_cache(maxsize=4096)
+def marks(words: str) -> frozenset[str]:
+    """The marks of a text in lower case."""
+    return frozenset(_marks(words))
+
+
+def _marks(words: str) -> Iterator[str]:
+    for word in _LETTERS.findall(words):
+        if word not in _COMMON and not word.isdigit():
+            yield word
+    for day in days(words):
+        yield f"d:{day.month}-{day.day}"
+    for hour, minute in times(words):
+        yield f"t:{hour}:{minute:02}"
+    for line in _PHONE.findall(words):
+        # A telephone number, however it is grouped and whatever it begins with.
+        digits = "".join(filter(str.isdigit, line))
+        if len(digits) >= _NINE:
+            yield f"p:{digits[1 - _NINE :]}"
+    for number in numbers(words):
+        if number.value >= _SMALL or number.value != number.value.to_integral_value():
+            yield number_mark(number.value)
+
+
+def number_mark(value: Decimal) -> str:
+    """The mark of a number, the same however many noughts it is written with."""
+    return f"n:{value.normalize():f}"
+
+
+def value_marks(value: Any) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The marks of a value in a record, and those among them that are no words."""
+    return _value_marks(str(value))
+
+
+@lru_cache(maxsize=16_384)
+def _value_marks(value: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    found = frozenset(_marks(lowered(value.replace("_", " ")[:200])))
+    return found, tuple(mark for mark in found if mark[1] == ":")

@@ -9,8 +9,7 @@ from itertools import combinations, islice, product
 
 from bylaw.consent.argument import Argument
 from bylaw.consent.hearing import NOUGHT, Hearing, Why
-from bylaw.consent.marks import number_mark
-from bylaw.consent.passage import Passage, passage_of
+from bylaw.consent.passage import Passage, number_mark, passage_of
 from bylaw.consent.spot import PLAIN, is_about, spot_of, word_set
 from bylaw.policy.verb import words_of
 from bylaw.text.day import days

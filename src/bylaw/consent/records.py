@@ -11,8 +11,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, cast
 
-from bylaw.consent.marks import value_marks
-from bylaw.consent.passage import RUN, Passage
+from bylaw.consent.passage import RUN, Passage, value_marks
 from bylaw.facts.value import loose
 from bylaw.text.once import once
 from bylaw.trace.event import Call, Event, Result

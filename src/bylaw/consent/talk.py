@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from bylaw.consent.answer import Said, figures, said
-from bylaw.consent.deed import Deed
-from bylaw.consent.line import heads, hidden, quotes, stated
+from bylaw.consent.line import hidden, quotes, stated
 from bylaw.consent.passage import Heard, Passage
 from bylaw.consent.put import Put
-from bylaw.policy.verb import VERBS
 from bylaw.text.once import once
 from bylaw.text.sentence import sentences
 from bylaw.trace.event import Event, Message
@@ -204,11 +202,6 @@ class Talk:
             return True
         told = {(day.month, day.day) for day in last.stated.days} if since.days else set[tuple[int, int]]()
         return any((day.month, day.day) not in told for day in since.days)
-
-    def turns_away(self, deed: Deed, said: Sequence[Utterance]) -> bool:
-        """Whether the agent said after the answer that it would do something else."""
-        told = (heads(each.words) for _, text in said for each in sentences(text))
-        return any(each and not deed.is_called(each) and VERBS.get(each[0]) == "write" for each in told)
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
-from bylaw.consent.hearing import Hearing, Why
+from bylaw.consent.hearing import Hearing, Thing, Why
 from bylaw.consent.passage import Passage, passage_of, shape
 from bylaw.consent.put import new_words
 from bylaw.consent.quantity import (
@@ -200,7 +200,7 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
 
 
 _WHY: Mapping[str, Callable[[Hearing, Argument], Why | None]] = {
-    "id": lambda heard, each: heard.thing(each).why(),
+    "id": lambda heard, each: Thing(heard, each).why(),
     "sum": why_sum,
     "day": why_day,
     "time": why_time,

@@ -7,7 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.audit.report.folder import cut, spelled, whole_text
-from bylaw.consent.card_text import label_of, title_of
+from bylaw.consent.card import label_of, title_of
 from bylaw.console.service_log import ServiceLog, Told
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval
