@@ -140,7 +140,7 @@ class Hearing:
         found = self._others.get(passage)
         if found is None:
             ids, known = passage.ids, self.records.standing_in(passage)
-            keys = (ids.keys() | known.keys()) - self.own
+            keys = (ids.keys() | known.keys()) - self.own if ids or known else ()
             found = {key: known[key] if key in known else ids[key] for key in keys} if keys else {}
             self._others[passage] = found
         return found
