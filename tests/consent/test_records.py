@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from bylaw.consent.passage import Passage
 from bylaw.consent.records import Records
 from bylaw.facts.value import loose
 from bylaw.packs.clinic.simulator.generate import simulate
@@ -83,3 +84,15 @@ def _values(value: Any) -> list[Any]:
         parts = cast("dict[str, Any] | list[Any]", value)
         return [part for each in (parts.values() if isinstance(parts, dict) else parts) for part in _values(each)]
     return [value]
+
+
+def test_a_value_is_found_in_words_however_many_stand_beside_it() -> None:
+    rooms = [{"room": f"Suite of the {name} lake"} for name in _names(200)]
+    records = Records(_events([json.dumps(rooms)]))
+    records.read(2)
+    told = Passage(["shall i book the suite of the", f"{loose(rooms[190]['room'])} for you?"])
+    assert list(records.standing_in(told)) == [loose(rooms[190]["room"])]
+
+
+def _names(count: int) -> list[str]:
+    return [chr(97 + at // 26) + chr(97 + at % 26) + "an" for at in range(count)]
