@@ -48,9 +48,8 @@ def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator
     """Who answers, while the command runs; nobody without `--llm`."""
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
-            raise UsageError(
-                "`--memory`, `--embedder` and `--operations` go with `--llm`", hint="say which model to ask"
-            )
+            hint = "say which model to ask"
+            raise UsageError("`--memory`, `--embedder` and `--operations` go with `--llm`", hint=hint)
         yield Models()
         return
     from bylaw.answering import Answerer, Plans
@@ -65,9 +64,8 @@ def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator
             try:
                 from bylaw.answering.mcp import McpServer
             except ImportError as error:
-                raise UsageError(
-                    "`--operations` needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'"
-                ) from error
+                hint = "in your clone of Bylaw: pip install '.[mcp]'"
+                raise UsageError("`--operations` needs fastmcp", hint=hint) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
         plans = Plans(given.memory, embed=open_embedder(given.embedder))

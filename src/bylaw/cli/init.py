@@ -47,10 +47,8 @@ def init_command(
     """
     document = document or policy
     if document is None:
-        raise UsageError(
-            "no policy document is given",
-            hint="--document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX",
-        )
+        hint = "--document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
+        raise UsageError("no policy document is given", hint=hint)
     if world is not None and not world.is_file():
         raise UsageError("no such file", place=str(world))
     made = init_pack(logs, document, out, effects=effects, tools=tools)

@@ -182,8 +182,6 @@ def _address(text: str) -> tuple[str, int]:
     except ValueError:
         is_local = False
     if not is_local:
-        raise UsageError(
-            f"the proxy does not check who calls, so it does not listen at `{host}`",
-            hint="listen at 127.0.0.1, and put your own gateway before it",
-        )
+        hint = "listen at 127.0.0.1, and put your own gateway before it"
+        raise UsageError(f"the proxy does not check who calls, so it does not listen at `{host}`", hint=hint)
     return host, int(port)

@@ -83,9 +83,8 @@ def serve_command(
     try:
         from bylaw.service.run import check_address, check_url, listen, run
     except ImportError as error:
-        raise UsageError(
-            "the service needs starlette and uvicorn", hint="in your clone of Bylaw: pip install '.[serve]'"
-        ) from error
+        hint = "in your clone of Bylaw: pip install '.[serve]'"
+        raise UsageError("the service needs starlette and uvicorn", hint=hint) from error
     from bylaw.record import Log
     from bylaw.record.anchor import Anchoring, beside
     from bylaw.record.last_writer import LastWriter
@@ -178,10 +177,8 @@ def _session_secret(given: str) -> bytes:
     if not given:
         return secrets.token_bytes(32)
     if len(given) < SECRET:
-        raise UsageError(
-            f"BYLAW_SESSION_SECRET has {len(given)} characters, too few to be safe",
-            hint=f"give it {SECRET} or more, such as `openssl rand -hex 32` prints",
-        )
+        hint = f"give it {SECRET} or more, such as `openssl rand -hex 32` prints"
+        raise UsageError(f"BYLAW_SESSION_SECRET has {len(given)} characters, too few to be safe", hint=hint)
     return hashlib.sha256(given.encode("utf-8", "surrogateescape")).digest()
 
 

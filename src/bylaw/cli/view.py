@@ -25,9 +25,8 @@ def view_command(
     try:
         from bylaw.console.run import run_pages
     except ImportError as error:
-        raise UsageError(
-            "the console needs starlette, uvicorn and jinja2", hint="in your clone of Bylaw: pip install '.[serve]'"
-        ) from error
+        hint = "in your clone of Bylaw: pip install '.[serve]'"
+        raise UsageError("the console needs starlette, uvicorn and jinja2", hint=hint) from error
     from bylaw.audit.batch.lines_of_tables import lined
 
     with lined(out) as folder:

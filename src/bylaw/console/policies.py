@@ -97,10 +97,8 @@ class PolicyPages(AuditPages):
         """Accept or reject a policy as the page showed it."""
         name, root = asked.request.path_params["id"], self._view.own_root
         if root is None:
-            raise UsageError(
-                "a review written to an installed package would be lost",
-                hint="copy the folder, and give it with --pack",
-            )
+            hint = "copy the folder, and give it with --pack"
+            raise UsageError("a review written to an installed package would be lost", hint=hint)
         sides = self._now().sides
         if name not in sides:
             raise Refused("the pack has no such policy", status=404)
@@ -119,10 +117,8 @@ class PolicyPages(AuditPages):
         """Leave a note that decides nothing."""
         name, root = asked.request.path_params["id"], self._view.own_root
         if root is None:
-            raise UsageError(
-                "a comment written to an installed package would be lost",
-                hint="copy the folder, and give it with --pack",
-            )
+            hint = "copy the folder, and give it with --pack"
+            raise UsageError("a comment written to an installed package would be lost", hint=hint)
         sides = self._now().sides.get(name)
         if sides is None:
             raise Refused("the pack has no such policy", status=404)

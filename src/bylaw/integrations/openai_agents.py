@@ -257,9 +257,8 @@ class ShieldHooks(RunHooks):
         id = getattr(context, "tool_call_id", "")
         if (inner_agent(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
-            raise UsageError(
-                f"tool `{name}` would run without a decision", hint="run the agent that `protect` returns, with it"
-            )
+            hint = "run the agent that `protect` returns, with it"
+            raise UsageError(f"tool `{name}` would run without a decision", hint=hint)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         """What the tool answered."""

@@ -54,9 +54,8 @@ class Endpoint:
         try:
             self._openai: Any = importlib.import_module("openai")
         except ImportError:
-            raise ChatError(
-                "asking a model needs the openai SDK", hint="in your clone of Bylaw: pip install '.[compile]'"
-            ) from None
+            hint = "in your clone of Bylaw: pip install '.[compile]'"
+            raise ChatError("asking a model needs the openai SDK", hint=hint) from None
         self._settings = settings
         self._recordings = recordings
         self._progress = progress
@@ -70,9 +69,8 @@ class Endpoint:
                 base_url=settings.base_url or None, api_key=key, timeout=settings.timeout, max_retries=0
             )
         except self._openai.OpenAIError as error:
-            raise ChatError(
-                _short(str(error).splitlines()[0]).rstrip("."), hint="set OPENAI_API_KEY and OPENAI_BASE_URL"
-            ) from None
+            hint = "set OPENAI_API_KEY and OPENAI_BASE_URL"
+            raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, in order. Each is kept as soon as it is there, so an interrupted run loses none."""

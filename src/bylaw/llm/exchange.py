@@ -55,9 +55,8 @@ def read_answers(file: Path) -> dict[str, Answer]:
         if earlier is None or earlier.is_worse(answer):
             found[key] = answer
         elif not answer.is_worse(earlier) and earlier != answer:
-            raise ChatError(
-                f"`{key}` has two answers in this file", place=f"{file}:{number}", hint="remove one of them"
-            )
+            hint = "remove one of them"
+            raise ChatError(f"`{key}` has two answers in this file", place=f"{file}:{number}", hint=hint)
     return found
 
 
@@ -75,9 +74,8 @@ def _answer(fields: dict[str, Any], place: str) -> Answer:
     try:
         return completion_answer(cast(dict[str, Any], response)["body"])
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise ChatError(
-            "not a chat completion", place=place, hint="a batch's output has `response.body.choices`"
-        ) from None
+        hint = "a batch's output has `response.body.choices`"
+        raise ChatError("not a chat completion", place=place, hint=hint) from None
 
 
 def completion_answer(body: dict[str, Any]) -> Answer:

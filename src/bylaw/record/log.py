@@ -176,9 +176,8 @@ class Log(Reading):
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
         """Keep a person's word in a conversation; nothing is decided by it."""
         if not given.by or not given.reason.strip():
-            raise UsageError(
-                "an attestation needs a name and a reason", hint="say who you are, and what you rest it on"
-            )
+            hint = "say who you are, and what you rest it on"
+            raise UsageError("an attestation needs a name and a reason", hint=hint)
         if len(given.reason) > ATTESTED:
             raise UsageError(f"a reason is longer than {ATTESTED} characters")
         (entry,) = self.append([attestation_draft(tenant, conversation, given)])

@@ -92,9 +92,8 @@ class PostgresConnection(Connection):
         try:
             psycopg: Any = import_module("psycopg")
         except ImportError as error:
-            raise UsageError(
-                "PostgreSQL needs psycopg", hint="in your clone of Bylaw: pip install '.[postgres]'"
-            ) from error
+            hint = "in your clone of Bylaw: pip install '.[postgres]'"
+            raise UsageError("PostgreSQL needs psycopg", hint=hint) from error
         try:
             connection = bounded(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
         except (psycopg.Error, TimeoutError) as error:

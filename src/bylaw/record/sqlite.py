@@ -38,9 +38,8 @@ class SqliteConnection(Connection):
         self._turns = Turns(path)
         self._checkpoints = Checkpoints(path)
         if path != ":memory:" and not Path(path).expanduser().parent.is_dir():
-            raise UsageError(
-                f"`{path}` is in a folder that does not exist", hint="make the folder, or name another file"
-            )
+            hint = "make the folder, or name another file"
+            raise UsageError(f"`{path}` is in a folder that does not exist", hint=hint)
         try:
             if path != ":memory:":
                 _make(Path(path).expanduser())

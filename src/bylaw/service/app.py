@@ -16,20 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bylaw.errors import BylawError
-from bylaw.service.authzen import (
-    CONFIGURATION,
-    EVALUATION,
-    EVALUATIONS,
-    Evaluated,
-    EvaluatedAll,
-    Evaluation,
-    Evaluations,
-    configuration,
-    evaluated,
-    refused,
-    request_of,
-    without_events,
-)
+from bylaw.service import authzen
 from bylaw.service.board import Board
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
@@ -123,8 +110,8 @@ class Service:
             "/v1/confirm": desk.confirm,
             APPROVALS: desk.answer,
             STOPS: desk.stop,
-            EVALUATION: self._evaluate,
-            EVALUATIONS: self._evaluate_all,
+            authzen.EVALUATION: self._evaluate,
+            authzen.EVALUATIONS: self._evaluate_all,
         }
         self._posts = {path: _Post(path, self, answer, keys) for path, answer in posts.items()}
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
@@ -134,7 +121,7 @@ class Service:
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
-            Route(CONFIGURATION, self._configuration, methods=["GET"]),
+            Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
         # `/health/` is no page: it would be led to an address that the client's own `Host` names.
@@ -219,28 +206,30 @@ class Service:
                 outcomes.append(EventsOutcome(error=failure(error)[1].error))
         return EventsBatchAnswer(outcomes)
 
-    async def _evaluate(self, tenant: str, evaluation: Evaluation) -> Evaluated:
-        return evaluated(await self._decided(tenant, request_of(evaluation)))
+    async def _evaluate(self, tenant: str, evaluation: authzen.Evaluation) -> authzen.Evaluated:
+        return authzen.evaluated(await self._decided(tenant, authzen.request_of(evaluation)))
 
-    async def _evaluate_all(self, tenant: str, asked: Evaluations) -> EvaluatedAll:
+    async def _evaluate_all(self, tenant: str, asked: authzen.Evaluations) -> authzen.EvaluatedAll:
         if not asked.evaluations:
-            one = evaluated(await self._decided(tenant, request_of(asked.alone())))
-            return EvaluatedAll(decision=one.decision, context=one.context)
-        answers: list[Evaluated] = []
+            one = authzen.evaluated(await self._decided(tenant, authzen.request_of(asked.alone())))
+            return authzen.EvaluatedAll(decision=one.decision, context=one.context)
+        answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
             # What happened before, said once for all, happened once.
             is_shared = evaluation.context is asked.context
             try:
-                request = request_of(without_events(evaluation) if is_shared and is_told else evaluation)
-                answer = evaluated(await self._decided(tenant, request))
+                request = authzen.request_of(
+                    authzen.without_events(evaluation) if is_shared and is_told else evaluation
+                )
+                answer = authzen.evaluated(await self._decided(tenant, request))
                 is_told |= is_shared
             except WRONG as error:
-                answer = refused(*failure(error))
+                answer = authzen.refused(*failure(error))
             answers.append(answer)
             if asked.options.ends_at(answer.decision):
                 break
-        return EvaluatedAll(answers)
+        return authzen.EvaluatedAll(answers)
 
     async def _approvals(self, request: Request) -> Response:
         async def listed(tenant: str, _: bytes) -> Approvals:
@@ -311,7 +300,7 @@ class Service:
         if not self._url:
             why = "nobody has said where clients find this service: give `--public-url`"
             return Response(_encode(Failure(Complaint("BY703", why))), 404, None, JSON)
-        return Response(_encode(configuration(self._url)), media_type=JSON)
+        return Response(_encode(authzen.configuration(self._url)), media_type=JSON)
 
 
 class _Post:

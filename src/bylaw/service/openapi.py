@@ -8,44 +8,26 @@ import msgspec
 from bylaw import __version__
 from bylaw.record.approval import Approval
 from bylaw.record.stop import Stopped
-from bylaw.service.authzen import (
-    CONFIGURATION,
-    EVALUATION,
-    EVALUATIONS,
-    Configuration,
-    Evaluated,
-    EvaluatedAll,
-    Evaluation,
-    Evaluations,
-)
-from bylaw.service.request import (
-    ApprovalAnswer,
-    Approvals,
-    ConfirmAnswer,
-    ConfirmRequest,
-    DecideAnswer,
-    DecideBatch,
-    DecideBatchAnswer,
-    DecideRequest,
-    EventsAnswer,
-    EventsBatch,
-    EventsBatchAnswer,
-    EventsRequest,
-    Failure,
-    StopList,
-    StopRequest,
-)
+from bylaw.service import authzen, request
 
 POSTS: dict[str, tuple[str, Any, Any]] = {
-    "/v1/decide": ("Decide on a call, or on the calls of a turn, before they run", DecideRequest, DecideAnswer),
-    "/v1/decide/batch": ("Several such requests", DecideBatch, DecideBatchAnswer),
-    "/v1/events": ("Say what happened in a conversation", EventsRequest, EventsAnswer),
-    "/v1/events/batch": ("Several such requests", EventsBatch, EventsBatchAnswer),
-    "/v1/confirm": ("Report the user's answer to a card", ConfirmRequest, ConfirmAnswer),
-    "/v1/approvals": ("Approve or reject a call that waits for a person", ApprovalAnswer, Approval),
-    "/v1/stops": ("Stop an agent, a tool, a policy or all writes for a while, or lift that", StopRequest, Stopped),
-    EVALUATION: ("AuthZEN 1.0: may this subject make this call?", Evaluation, Evaluated),
-    EVALUATIONS: ("AuthZEN 1.0: several such questions", Evaluations, EvaluatedAll),
+    "/v1/decide": (
+        "Decide on a call, or on the calls of a turn, before they run",
+        request.DecideRequest,
+        request.DecideAnswer,
+    ),
+    "/v1/decide/batch": ("Several such requests", request.DecideBatch, request.DecideBatchAnswer),
+    "/v1/events": ("Say what happened in a conversation", request.EventsRequest, request.EventsAnswer),
+    "/v1/events/batch": ("Several such requests", request.EventsBatch, request.EventsBatchAnswer),
+    "/v1/confirm": ("Report the user's answer to a card", request.ConfirmRequest, request.ConfirmAnswer),
+    "/v1/approvals": ("Approve or reject a call that waits for a person", request.ApprovalAnswer, Approval),
+    "/v1/stops": (
+        "Stop an agent, a tool, a policy or all writes for a while, or lift that",
+        request.StopRequest,
+        Stopped,
+    ),
+    authzen.EVALUATION: ("AuthZEN 1.0: may this subject make this call?", authzen.Evaluation, authzen.Evaluated),
+    authzen.EVALUATIONS: ("AuthZEN 1.0: several such questions", authzen.Evaluations, authzen.EvaluatedAll),
 }
 """What each route says of itself, reads and writes."""
 FAILURES = {
@@ -63,52 +45,35 @@ FAILURES = {
 
 @cache
 def document() -> dict[str, Any]:
-    types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)] + [
-        Approvals,
-        StopList,
-        Failure,
-        Configuration,
-    ]
+    types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)]
+    types += [request.Approvals, request.StopList, request.Failure, authzen.Configuration]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     named = dict(zip(types, schemas, strict=True))
-    failed = {code: {"description": why, "content": _json(named[Failure])} for code, why in FAILURES.items()}
+    failed = {code: {"description": why, "content": _json(named[request.Failure])} for code, why in FAILURES.items()}
+
+    def route(summary: str, id: str, writes: Any, **more: Any) -> dict[str, Any]:
+        answers = {"200": {"description": "done", "content": _json(named[writes])}} | failed
+        return {"summary": summary, "operationId": id, **more, "responses": answers}
+
     paths: dict[str, dict[str, Any]] = {}
     for path, (summary, reads, writes) in POSTS.items():
-        paths[path] = {
-            "post": {
-                "summary": summary,
-                "operationId": "post_" + path.strip("/").replace("/", "_"),
-                "requestBody": {"required": True, "content": _json(named[reads])},
-                "responses": {"200": {"description": "done", "content": _json(named[writes])}} | failed,
-            }
-        }
+        body = {"required": True, "content": _json(named[reads])}
+        id = "post_" + path.strip("/").replace("/", "_")
+        paths[path] = {"post": route(summary, id, writes, requestBody=body)}
     status = {"type": "string", "enum": ["waiting", "approved", "rejected", "expired", "used"]}
-    paths["/v1/approvals"]["get"] = {
-        "summary": "List approvals",
-        "operationId": "get_v1_approvals",
-        "parameters": [{"name": "status", "in": "query", "required": False, "schema": status}],
-        "responses": {"200": {"description": "done", "content": _json(named[Approvals])}} | failed,
-    }
-    paths["/v1/stops"]["get"] = {
-        "summary": "List what is stopped",
-        "operationId": "get_v1_stops",
-        "parameters": [{"name": "all", "in": "query", "required": False, "schema": {"type": "string"}}],
-        "responses": {"200": {"description": "done", "content": _json(named[StopList])}} | failed,
-    }
+    wanted = [{"name": "status", "in": "query", "required": False, "schema": status}]
+    paths["/v1/approvals"]["get"] = route("List approvals", "get_v1_approvals", request.Approvals, parameters=wanted)
+    every = [{"name": "all", "in": "query", "required": False, "schema": {"type": "string"}}]
+    paths["/v1/stops"]["get"] = route("List what is stopped", "get_v1_stops", request.StopList, parameters=every)
     for path, what in (("/health", "Whether the log answers"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}
         if path == "/health":
             answers["503"] = {"description": "the log does not answer"}
-        paths[path] = {"get": {"summary": what, "operationId": f"get_{path[1:].split('.')[0]}", "responses": answers}}
-        paths[path]["get"]["security"] = []
-    paths[CONFIGURATION] = {
-        "get": {
-            "summary": "AuthZEN 1.0: where to find each endpoint",
-            "operationId": "get_authzen_configuration",
-            "responses": {"200": {"description": "done", "content": _json(named[Configuration])}},
-            "security": [],
-        }
-    }
+        id = f"get_{path[1:].split('.')[0]}"
+        paths[path] = {"get": {"summary": what, "operationId": id, "responses": answers, "security": []}}
+    found = {"200": {"description": "done", "content": _json(named[authzen.Configuration])}}
+    told = {"summary": "AuthZEN 1.0: where to find each endpoint", "operationId": "get_authzen_configuration"}
+    paths[authzen.CONFIGURATION] = {"get": {**told, "responses": found, "security": []}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Bylaw", "version": __version__, "description": "Decisions on an agent's tool calls."},

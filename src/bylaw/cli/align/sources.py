@@ -46,10 +46,8 @@ class Sources(Struct, frozen=True):
             count += isinstance(each, Trajectory)
             yield file, each
         if self.expected is not None and count != self.expected:
-            raise UsageError(
-                f"the audit judged {self.expected} conversations, and the logs hold {count}",
-                hint="give the logs that were audited, or audit them here with --world",
-            )
+            hint = "give the logs that were audited, or audit them here with --world"
+            raise UsageError(f"the audit judged {self.expected} conversations, and the logs hold {count}", hint=hint)
 
 
 def sources(
@@ -64,9 +62,8 @@ def sources(
     kept = KeptAudit(audit)
     audited = kept.audited
     if audited is None:
-        raise UsageError(
-            "a redacted audit does not lead to its logs", place=str(audit), hint="audit them here with --world"
-        )
+        hint = "audit them here with --world"
+        raise UsageError("a redacted audit does not lead to its logs", place=str(audit), hint=hint)
     if kept.summary["skipped"] and kept.summary["repeated_ids"]:
         raise UsageError(
             "the audit skipped conversations while ids repeat, so its lines cannot be told apart",
@@ -75,8 +72,7 @@ def sources(
         )
     name = pack or audited.pack
     if pack_named(name).digest not in kept.digests:
-        raise UsageError(
-            f"the audit was made with another version of pack `{name}`", place=str(audit), hint="audit the logs again"
-        )
+        hint = "audit the logs again"
+        raise UsageError(f"the audit was made with another version of pack `{name}`", place=str(audit), hint=hint)
     found = tuple(logs) or tuple(map(Path, audited.logs))
     return Sources(found, name, kept, audited.agent, kept.conversations)

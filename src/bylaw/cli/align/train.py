@@ -70,9 +70,8 @@ def train_command(
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
-        raise UsageError(
-            f"training needs `{error.name}`", hint="in your clone of Bylaw: pip install '.[train]'"
-        ) from None
+        hint = "in your clone of Bylaw: pip install '.[train]'"
+        raise UsageError(f"training needs `{error.name}`", hint=hint) from None
     request = run.Run(
         stage=int(stage),
         model=model,

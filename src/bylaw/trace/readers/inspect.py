@@ -136,11 +136,8 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         zstandard: Any = importlib.import_module("zstandard")
     except ImportError:
-        raise FormatError(
-            "this Inspect log is packed with zstandard",
-            place=str(source.path),
-            hint="install `zstandard`, or convert it with `inspect log convert --to json`",
-        ) from None
+        hint = "install `zstandard`, or convert it with `inspect log convert --to json`"
+        raise FormatError("this Inspect log is packed with zstandard", place=str(source.path), hint=hint) from None
     # `ZipFile.open` refuses the method, so find the data as it would: after the member's own header.
     stream = cast(Any, archive).fp
     stream.seek(info.header_offset)

@@ -64,9 +64,8 @@ def messages_column(source: Source, names: Sequence[str]) -> str:
     found = next((name for each in NAMES for name in names if name.lower() == each), None)
     if found is None:
         shown = ", ".join(f"`{name}`" for name in names)
-        raise FormatError(
-            "no column of messages", place=str(source.path), hint=f"name it with --messages-column: there are {shown}"
-        )
+        hint = f"name it with --messages-column: there are {shown}"
+        raise FormatError("no column of messages", place=str(source.path), hint=hint)
     return found
 
 
