@@ -415,3 +415,22 @@ def test_a_content_of_gemini_that_cannot_be_read_is_told_with_its_place(tmp_path
     (fault,) = read(path)
     assert isinstance(fault, RecordError)
     assert "message 3" in fault.message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": [{"code_execution_result": {"outcome": "OUTCOME_OK"}}, {"text": "Done."}]},
+        {"type": "additional_tools", "tools": []},
+    ],
+)
+def test_parts_and_items_that_say_nothing_are_passed_over(message: dict[str, Any]) -> None:
+    follow_messages([USER, message], transcript := Transcript())
+    assert next(event.text for event in transcript.events if isinstance(event, Message)) == "Pay it."
+
+
+def test_a_part_whose_one_key_is_a_letter_of_a_silent_one_is_not_passed_over() -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        follow_messages(
+            [USER, {"role": "assistant", "content": [{"e": {"name": "pay", "input": GIVEN}}]}], Transcript()
+        )

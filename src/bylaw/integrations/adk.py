@@ -30,7 +30,7 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
-from bylaw.trace.readers.recorded import gemini_answer
+from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
 OWN = "adk_request_"
@@ -251,9 +251,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         if is_aside:
             text = ""
             calls, told = ([each for each in found if not is_told(each.id or "")] for found in (calls, told))
-        for each in told:
-            answer = gemini_answer({"id": each.id, "response": each.response})
-            parts.append(Answered(each.id or "", answer.content, answer.is_error))
+        parts += [Answered(each.id or "", *unwrapped(each.response)) for each in told]
         if answers:
             continue
         if event.author == "user":

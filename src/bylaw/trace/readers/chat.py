@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Approved, Card, Confirmation, LookedUp, Message, Party
-from bylaw.trace.plain_chat import PlainMessage
 from bylaw.trace.readers.parts import (
     PartAnswer,
     answer_in,
@@ -339,7 +338,7 @@ SILENT_ITEMS = frozenset(
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
         *("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference", "compaction"),
         *("tool_search_call", "tool_search_output", "compaction_summary", "compaction_trigger"),
-        *("additional_tools"),
+        *("additional_tools",),
     )
 )
 """Items that neither say nor call anything of ours: thoughts, and what a provider's own servers did."""
@@ -380,41 +379,3 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 def text_id(id: Any) -> str:
     """An id as text; empty where there is none."""
     return "" if id is None else str(id)
-
-
-class Described(Struct, gc=False, kw_only=True):
-    """What may be said about a conversation."""
-
-    id: Id = None
-    conversation_id: Id = None
-    session_id: Id = None
-    thread_id: Id = None
-    custom_id: Id = None
-    agent: str | None = None
-    model: str | None = None
-    outcome: Any = None
-    success: bool | None = None
-    reward: float | None = None
-    metadata: dict[str, Any] | None = None
-    details: dict[str, Any] | None = None
-    tools: list[Any] | None = None
-    functions: list[Any] | None = field(default=None)
-    instructions: str | None = None
-    context: Any = None
-
-
-class ChatConversation(Described, gc=False):
-    """A conversation with what may be said about it."""
-
-    messages: list[ChatMessage]
-
-
-class PlainConversation(Described, gc=False):
-    """The same, where all messages are plain."""
-
-    messages: list[PlainMessage]
-
-
-MESSAGES = msgspec.json.Decoder(list[ChatMessage])
-CONVERSATION = msgspec.json.Decoder(ChatConversation)
-PLAIN_CONVERSATION = msgspec.json.Decoder(PlainConversation)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import Raw, Struct, defstruct
+from msgspec import Raw, Struct, defstruct, field
 
 from bylaw.trace.document import Malformed, decode, tell
-from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, ChatConversation, ChatMessage, Described, ToolCall, text_id
+from bylaw.trace.plain_chat import PlainMessage
+from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, text_id
 from bylaw.trace.readers.langchain import chat_message, is_langchain
 from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
 
@@ -54,6 +55,44 @@ _OWN = frozenset(
 )
 """Fields that are read here."""
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+
+
+class Described(Struct, gc=False, kw_only=True):
+    """What may be said about a conversation."""
+
+    id: Id = None
+    conversation_id: Id = None
+    session_id: Id = None
+    thread_id: Id = None
+    custom_id: Id = None
+    agent: str | None = None
+    model: str | None = None
+    outcome: Any = None
+    success: bool | None = None
+    reward: float | None = None
+    metadata: dict[str, Any] | None = None
+    details: dict[str, Any] | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = field(default=None)
+    instructions: str | None = None
+    context: Any = None
+
+
+class ChatConversation(Described, gc=False):
+    """A conversation with what may be said about it."""
+
+    messages: list[ChatMessage]
+
+
+class PlainConversation(Described, gc=False):
+    """The same, where all messages are plain."""
+
+    messages: list[PlainMessage]
+
+
+MESSAGES = msgspec.json.Decoder(list[ChatMessage])
+CONVERSATION = msgspec.json.Decoder(ChatConversation)
+PLAIN_CONVERSATION = msgspec.json.Decoder(PlainConversation)
 
 _fields: Any = [(name, Any, None) for name in sorted(HARMLESS - _TOLD)]
 KnownMessage: Any = defstruct("KnownMessage", _fields, bases=(ChatMessage,), forbid_unknown_fields=True, gc=False)

@@ -12,12 +12,11 @@ from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.langchain import mixed_message
-from bylaw.trace.readers.parts import answer_in, call_in, named, words_in
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.readers.recorded import message_of_parts
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import Transcript
+from bylaw.trace.transcript import Transcript, plain_text
 
 Fields = dict[str, Any]
 
@@ -146,66 +145,30 @@ def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
-        texts: list[str] = []
-        calls = msgspec.convert(about.get("tool_calls") or [], list[ToolCall])
-        told = {text_id(call.id) for call in calls}
-        for block in cast(list[Fields], message.get("blocks") or ()):
-            if block.get("block_type") == "text":
-                texts.append(str(block.get("text") or ""))
-            elif block.get("block_type") == "tool_call" and text_id(block.get("tool_call_id")) not in told:
-                given = block.get("tool_kwargs")
-                calls.append(_call(block.get("tool_name"), given, text_id(block.get("tool_call_id"))))
-            elif block.get("block_type") not in _SILENT_BLOCKS:
-                raise Malformed(f"a block of the unknown type `{block.get('block_type')}`")
-        text = "\n".join(filter(None, texts)) or message.get("content")
+        blocks = [{"type": each.get("block_type"), **each} for each in cast(list[Fields], message.get("blocks") or ())]
+        content = blocks or message.get("content")
         if role in {"tool", "function"}:
-            yield [_answer(text if text is not None else "", text_id(about.get("tool_call_id")), about.get("name"))]
+            yield [_answer(plain_text(content), text_id(about.get("tool_call_id")), about.get("name"))]
         else:
-            said = ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)
-            yield _with_rest(said, (str(block.get("block_type")) for block in message.get("blocks") or ()))
+            calls = msgspec.convert(about.get("tool_calls") or None, list[ToolCall] | None)
+            yield [ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), content, calls)]
 
 
-_SILENT_BLOCKS = {"tool_call", "image", "audio", "video", "document", "cache", "citable", "citation", "thinking"}
 _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "error", "hosted_vector_store"}
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Messages of Microsoft's Agent Framework: text, calls and results are contents of them."""
+    """Messages of Microsoft's Agent Framework: text, calls and results are contents of them, a text in pieces."""
     for message in messages:
-        texts: list[str] = []
-        calls: list[ToolCall] = []
-        answers: list[ChatMessage] = []
-        for each in cast(list[Fields], message.get("contents") or []):
-            kind = each.get("type")
-            if kind == "text":
-                texts.append(str(each.get("text") or ""))
-            elif kind == "function_call":
-                calls.append(_call(each.get("name"), each.get("arguments"), text_id(each.get("call_id"))))
-            elif kind == "function_result":
-                answers.append(_result(each))
-            elif call := call_in(each):
-                calls.append(_call(*call))
-            elif answer := answer_in(each):
-                answers.append(_answer(answer.content, answer.id, None, answer.error))
-            elif kind not in _SILENT_CONTENTS and words_in(each) is None:
-                raise Malformed(f"a content that cannot be read: {named(each)}")
-        if calls or texts or not answers:
-            said = ChatMessage(str(message.get("role")), "".join(texts) or None, calls or None)
-            kinds = (str(each.get("type")) for each in message.get("contents") or ())
-            answers = [said, *answers] if calls else [*answers, *_with_rest(said, kinds)]
-        yield answers
-
-
-def _with_rest(said: ChatMessage, kinds: Iterable[str]) -> list[ChatMessage]:
-    """A message of these kinds of parts. Of a user's with a picture or a file, something is said that is not known."""
-    is_whole = said.role != "user" or all(kind in ("text", "function_result") for kind in kinds)
-    return [said] if is_whole else [said, ChatMessage("user", "", captured=False)]
-
-
-def _result(content: Fields) -> ChatMessage:
-    failed = content.get("exception")
-    told = content.get("result") if failed is None else content.get("result") or failed
-    return _answer(told, text_id(content.get("call_id")), None, True if failed is not None else None)
+        contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
+        silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
+        text = "".join(str(each.get("text") or "") for each in contents if each.get("type") == "text")
+        rest: list[Fields] = [
+            {**each, "arguments": each.get("arguments") or {}} if each.get("type") == "function_call" else each
+            for each in contents
+            if each.get("type") not in silent
+        ]
+        yield [ChatMessage(role, [text, *rest] if text else rest)]
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:

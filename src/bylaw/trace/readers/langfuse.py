@@ -8,9 +8,10 @@ import msgspec
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, decode
 from bylaw.trace.format import Look
+from bylaw.trace.readers.parts import first
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
-from bylaw.trace.readers.spans import Generation, ToolRun, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -93,7 +94,7 @@ def _rows(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _get(row: Row, *names: str) -> Any:
-    return next((row[name] for name in names if row.get(name) is not None), None)
+    return first(row, names)
 
 
 def _trace(row: Row) -> str:
@@ -111,14 +112,12 @@ def _start(row: Row) -> float:
 
 def _agent(row: Row, observations: dict[str, Row]) -> str:
     """The name of the nearest agent around an observation."""
-    visited: set[str] = set()
-    each: Row | None = row
-    while each is not None and str(each.get("id")) not in visited:
-        visited.add(str(each.get("id")))
-        if str(each.get("type", "")).upper() == "AGENT":
-            return str(each.get("name") or "")
-        each = observations.get(str(_get(each, "parentObservationId", "parent_observation_id")))
-    return ""
+
+    def parent(each: Row) -> Row | None:
+        return observations.get(str(_get(each, "parentObservationId", "parent_observation_id")))
+
+    around = lineage(row, lambda each: str(each.get("id")), parent)
+    return next((str(each.get("name") or "") for each in around if str(each.get("type", "")).upper() == "AGENT"), "")
 
 
 def _generation(row: Row, observations: dict[str, Row], traces: dict[str, Row]) -> Generation:

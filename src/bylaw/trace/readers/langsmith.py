@@ -10,7 +10,7 @@ from bylaw.trace.document import Malformed, Record, decode
 from bylaw.trace.format import Look
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
-from bylaw.trace.readers.spans import Generation, ToolRun, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -123,12 +123,7 @@ def _time(recorded: Any) -> float:
 
 
 def _lineage(run: Row, runs: dict[str, Row]) -> Iterator[Row]:
-    visited: set[str] = set()
-    each: Row | None = run
-    while each is not None and str(each.get("id")) not in visited:
-        visited.add(str(each.get("id")))
-        yield each
-        each = runs.get(str(each.get("parent_run_id")))
+    return lineage(run, lambda each: str(each.get("id")), lambda each: runs.get(str(each.get("parent_run_id"))))
 
 
 def _thread(run: Row, runs: dict[str, Row]) -> str:

@@ -10,8 +10,8 @@ from bylaw.trace.document import Record
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.plain_chat import follow_plain
-from bylaw.trace.readers.chat import PLAIN_CONVERSATION, ChatConversation, PlainConversation, follow, text_id
-from bylaw.trace.readers.dialects import read_talk
+from bylaw.trace.readers.chat import follow, text_id
+from bylaw.trace.readers.dialects import PLAIN_CONVERSATION, ChatConversation, PlainConversation, read_talk
 from bylaw.trace.readers.record import ODD, conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions

@@ -11,9 +11,10 @@ from bylaw.trace.document import Malformed
 from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.otlp import KnownSpan, gather, unflatten
+from bylaw.trace.readers.parts import first, unwrapped
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome
-from bylaw.trace.readers.spans import Generation, ToolRun, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import LATEST
@@ -28,6 +29,9 @@ _SESSION = (
     "traceloop.association.properties.thread_id",
     "langsmith.trace.session_id",
 )
+_INPUT = ("gen_ai.tool.call.arguments", "input.value", "langfuse.observation.input", "traceloop.entity.input")
+_OUTPUT = ("gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output")
+_KINDS = ("openinference.span.kind", "langfuse.observation.type", "traceloop.span.kind")
 _ADK = "gcp.vertex.agent."
 """What names of ADK's own attributes begin with."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
@@ -74,11 +78,14 @@ def _is_generation(known: KnownSpan) -> bool:
 
 def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
-    kinds = (has.get("openinference.span.kind"), has.get("langfuse.observation.type"), has.get("traceloop.span.kind"))
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
         # ADK traces calls that were made at once a second time, together.
         return False
-    return has.get("gen_ai.operation.name") == "execute_tool" or any(str(kind).lower() == "tool" for kind in kinds)
+    return has.get("gen_ai.operation.name") == "execute_tool" or _is_kind(has, "tool")
+
+
+def _is_kind(has: dict[str, Any], kind: str) -> bool:
+    return any(str(has.get(name)).lower() == kind for name in _KINDS)
 
 
 def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation:
@@ -114,12 +121,7 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
         session=_inherited(known, all_spans, _SESSION),
         trace=known.span.trace_id,
         agent=_agent(known, all_spans),
-        model=str(
-            has.get("gen_ai.request.model")
-            or has.get("llm.model_name")
-            or has.get("langfuse.observation.model.name")
-            or ""
-        ),
+        model=str(first(has, ("gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")) or ""),
         tools=_tools(has, nested),
         called="tool_call" in reasons,
     )
@@ -140,28 +142,22 @@ def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
         message["tool_calls"] = msgspec.json.decode(message["tool_calls"])
     shown = {name: message.get(name) for name in ("content", "tool_calls") if message.get(name) is not None}
     if role == "tool":
-        return [
-            ChatMessage(
-                role="tool",
-                content=message.get("content"),
-                tool_call_id=message.get("id"),
-                captured="content" in message,
-            )
-        ]
+        captured = "content" in message
+        return [ChatMessage("tool", message.get("content"), tool_call_id=message.get("id"), captured=captured)]
     return messages_in({**shown, "role": role}, role) if shown else []
 
 
+def _decoded(recorded: Any) -> Any:
+    return msgspec.json.decode(recorded) if isinstance(recorded, str) else recorded
+
+
 def _instructions(has: dict[str, Any]) -> list[ChatMessage]:
-    recorded = has.get("gen_ai.system_instructions")
-    if isinstance(recorded, str):
-        recorded = msgspec.json.decode(recorded)
+    recorded = _decoded(has.get("gen_ai.system_instructions"))
     return [ChatMessage(role="system", content=recorded)] if recorded else []
 
 
 def _tools(has: dict[str, Any], nested: dict[str, Any]) -> list[Any]:
-    recorded = has.get("gen_ai.tool.definitions")
-    if isinstance(recorded, str):
-        recorded = msgspec.json.decode(recorded)
+    recorded = _decoded(has.get("gen_ai.tool.definitions"))
     if not recorded and (listed := nested.get("llm.tools")):
         recorded = [msgspec.json.decode(item["tool"]["json_schema"]) for item in listed if "tool" in item]
     if not recorded and isinstance(given := has.get("langfuse.observation.input"), str) and '"tools"' in given:
@@ -172,12 +168,8 @@ def _tools(has: dict[str, Any], nested: dict[str, Any]) -> list[Any]:
 
 def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     has = known.attributes
-    given = _first(
-        has, "gen_ai.tool.call.arguments", "input.value", "langfuse.observation.input", "traceloop.entity.input"
-    )
-    result = _first(
-        has, "gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output"
-    )
+    given = first(has, _INPUT)
+    result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
     if _is_adk(has):
@@ -189,12 +181,12 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     return ToolRun(
         start=_moment(known.span.start_time_unix_nano),
         end=_moment(known.span.end_time_unix_nano),
-        tool=str(_first(has, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or known.span.name),
+        tool=str(first(has, ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")) or known.span.name),
         arguments=tool_arguments(given),
         result=content,
         captured=result is not None,
         error=True if failed else None,
-        id=str(_first(has, "gen_ai.tool.call.id", "tool_call.id") or ""),
+        id=str(first(has, ("gen_ai.tool.call.id", "tool_call.id")) or ""),
         session=_inherited(known, all_spans, _SESSION),
         trace=known.span.trace_id,
         agent=_agent(known, all_spans),
@@ -214,8 +206,8 @@ def _unwrapped(content: Any) -> Any:
             value = msgspec.json.decode(content)
         except (msgspec.DecodeError, RecursionError):
             return content
-    wrapping = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-    return wrapping["result"] if wrapping.keys() == {"result"} else content
+    inner, failed = unwrapped(value)
+    return content if failed or inner is value else inner
 
 
 def _moment(nanoseconds: str | int) -> float:
@@ -225,10 +217,6 @@ def _moment(nanoseconds: str | int) -> float:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")
     moment = count / 1e9
     return moment if moment <= LATEST else 0.0
-
-
-def _first(has: dict[str, Any], *names: str) -> Any:
-    return next((has[name] for name in names if has.get(name) is not None), None)
 
 
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
@@ -246,20 +234,10 @@ def _agent(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> str:
         has = each.attributes
         if name := has.get("gen_ai.agent.name") or has.get("agent.name"):
             return str(name)
-        kinds = (
-            has.get("openinference.span.kind"),
-            has.get("langfuse.observation.type"),
-            has.get("traceloop.span.kind"),
-        )
-        if any(str(kind).lower() == "agent" for kind in kinds):
+        if _is_kind(has, "agent"):
             return each.span.name
     return ""
 
 
 def _lineage(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Iterator[KnownSpan]:
-    visited: set[str] = set()
-    each: KnownSpan | None = known
-    while each is not None and each.span.span_id not in visited:
-        visited.add(each.span.span_id)
-        yield each
-        each = all_spans.get(each.span.parent_span_id)
+    return lineage(known, lambda each: each.span.span_id, lambda each: all_spans.get(each.span.parent_span_id))

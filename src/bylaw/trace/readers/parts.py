@@ -29,7 +29,7 @@ _ANSWERS = frozenset(
 )
 _KEYED_CALLS = ("toolUse", "functionCall", "function_call", "toolCall", "tool_use", "tool_call")
 _KEYED_ANSWERS = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_result")
-_ARGUMENTS = ("input", "args", "arguments", "rawInput")
+_ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "tool_call_id", "id")
 _ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
 _CONTENTS = ("content", "output", "result", "response")
@@ -44,7 +44,7 @@ _SILENT = frozenset(
         *("citations", "usage", "search_result", "container_upload", "compaction", "fallback", "tool_reference"),
         *("system-prompt", "cache", "web_search_call", "file_search_call", "code_interpreter_call"),
         *("image_generation_call", "mcp_list_tools", "code_interpreter_tool_call", "image_generation_tool_call"),
-        *("hosted_vector_store", "item_reference"),
+        *("hosted_vector_store", "item_reference", "citable"),
     )
 )
 """Types of parts that hold no call, no result, and no words that are read: pictures, files, thoughts."""
@@ -52,7 +52,7 @@ _SILENT_KEYS = frozenset(
     (
         *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
         *("fileData", "inline_data", "file_data", "executableCode", "executable_code", "codeExecutionResult"),
-        *("code_execution_result"),
+        *("code_execution_result",),
     )
 )
 """The one key of such parts where they have no type."""
@@ -118,6 +118,10 @@ def answer_in(block: Fields) -> PartAnswer | None:
         error = block.get("is_error", block.get("isError"))
         content = first(block, _CONTENTS)
         told = _output(content) if kind == "tool-result" else (content, None)
+        if kind == "tool_call_response":
+            told = unwrapped(content)
+        if (failed := block.get("exception")) is not None:
+            told = content or failed, True
         error = error if isinstance(error, bool) else told[1]
         tool = block.get("toolName")
         return PartAnswer(told[0], _text(first(block, _ANSWER_IDS)), tool if isinstance(tool, str) else "", error)
@@ -152,21 +156,29 @@ def invocation_answer(invocation: Fields) -> PartAnswer | None:
 
 
 def _keyed_answer(inner: Fields) -> PartAnswer:
-    """A result of Bedrock's or Gemini's. What is no object goes under `result` with Gemini, a failure under `error`."""
+    """A result of Bedrock's or Gemini's."""
     content: Any = first(inner, _CONTENTS)
     error = True if inner.get("status") == "error" else None
     if content.__class__ is list and len(content) == 1:
         only = _fields(content[0])
         content = only["json"] if only.keys() == {"json"} else content
-    if "response" in inner and isinstance(content, dict):
-        told = cast("Fields", content)
-        if told.keys() == {"result"}:
-            content = told["result"]
-        elif told.keys() == {"error"}:
-            content, error = told["error"], True
+    if "response" in inner:
+        content, failed = unwrapped(content)
+        error = error or failed
     name = inner.get("name")
     id = _text(first(inner, _ANSWER_IDS))
     return PartAnswer(content, id, name if isinstance(name, str) else "", error)
+
+
+def unwrapped(content: Any) -> tuple[Any, bool | None]:
+    """A function's response as Gemini has it, and whether it failed: what is no object goes under `result` there."""
+    match content:
+        case {"result": result} if len(cast("Fields", content)) == 1:
+            return result, None
+        case {"error": error} if len(cast("Fields", content)) == 1:
+            return error, True
+        case _:
+            return content, None
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:

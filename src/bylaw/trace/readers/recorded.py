@@ -9,7 +9,17 @@ from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.dialects import as_chat
 from bylaw.trace.readers.langchain import chat_message, is_langchain
-from bylaw.trace.readers.parts import PartAnswer, answer_in, answers_in, call_in, heard, may_tell, named, words_in
+from bylaw.trace.readers.parts import (
+    PartAnswer,
+    answer_in,
+    answers_in,
+    call_in,
+    heard,
+    may_tell,
+    named,
+    unwrapped,
+    words_in,
+)
 from bylaw.trace.transcript import part_text, plain_text
 
 MessageMark = tuple[Any, ...]
@@ -61,11 +71,12 @@ def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> li
 def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMessage]:
     if is_langchain(message):
         return [chat_message(message)]
-    if str(message.get("type")) in ITEMS and "role" not in message:
-        return _item(message)
-    is_part = "role" not in message and message.get("type") not in (None, "message")
-    if is_part and (role == "user" or call_in(message) or answer_in(message)):
-        return message_of_parts({"parts": [message]}, role)
+    if "role" not in message and message.get("type") not in (None, "message"):
+        if message["type"] in SILENT_ITEMS:
+            return []
+        call = call_in(message)
+        if call or role == "user" or answer_in(message):
+            return message_of_parts({"parts": [message]}, "assistant" if call else role)
     if "role" in message or any(message.get(name) for name in _CALLING):
         return as_chat(message, "a message", role)
     for name in ("input", "output", "content", "prompt", "text"):
@@ -80,35 +91,6 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
-ITEMS = {
-    "function_call",
-    "custom_tool_call",
-    "mcp_call",
-    "function_call_output",
-    "custom_tool_call_output",
-    *SILENT_ITEMS,
-}
-
-
-def _item(item: dict[str, Any]) -> list[ChatMessage]:
-    """An item of the Responses API."""
-    match item["type"]:
-        case "function_call" | "mcp_call" | "custom_tool_call":
-            name, given, id = item.get("name"), item.get("arguments"), item.get("call_id", item.get("id"))
-            if not isinstance(name, str):
-                raise Malformed("a function call has no name")
-            if item["type"] == "custom_tool_call":
-                given = {"input": item.get("input")}
-            call = ChatMessage(role="assistant", tool_calls=[ToolCall(id=text_id(id), name=name, arguments=given)])
-            if item["type"] != "mcp_call" or item.get("output") is None:
-                return [call]
-            return [call, ChatMessage(role="tool", content=item["output"], tool_call_id=text_id(id))]
-        case "function_call_output" | "custom_tool_call_output":
-            return [ChatMessage(role="tool", content=item.get("output"), tool_call_id=text_id(item.get("call_id")))]
-        case _:
-            return []
-
-
 def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMessage]:
     """A message in parts, of the GenAI conventions or of Gemini: text, calls and answers are parts of it."""
     texts: list[str] = []
@@ -118,37 +100,24 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
     said = "assistant" if said == "model" else said
     is_whole = True
     for part in cast(list[dict[str, Any]], message["parts"]):
-        match part:
-            case {"type": "text"}:
-                texts.append(part_text(part) or "")
-            case {"type": "tool_call"}:
-                calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
-            case {"type": "tool_call_response"}:
-                result = part.get("response", part.get("result"))
-                answers.append(gemini_answer({"id": part.get("id"), "response": result}))
-            case {"function_call": dict()} | {"functionCall": dict()}:
-                call: dict[str, Any] = part.get("function_call") or part["functionCall"]
-                calls.append(ToolCall(text_id(call.get("id")), name=_called(call), arguments=call.get("args") or {}))
-            case {"function_response": dict()} | {"functionResponse": dict()}:
-                answers.append(gemini_answer(part.get("function_response") or part["functionResponse"]))
-            case {"text": str(text)} if said == "assistant" and "type" not in part and not part.get("thought"):
-                texts.append(text)
-            case {"type": "function_call"}:
-                calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
-            case _ if found := call_in(part):
-                calls.append(ToolCall(found[2], name=found[0], arguments=found[1]))
-                answers += [_told(each) for each in (answer_in(part),) if each is not None]
-            case _ if answer := answer_in(part):
-                answers.append(_told(answer))
-            case _ if said != "assistant":
-                words, is_text = heard(part)
-                texts.append(words)
-                is_whole &= is_text
-            case _ if (words := words_in(part)) is not None:
-                # Reasoning, images and files say nothing that can be checked.
-                texts.append(words)
-            case _:
-                raise Malformed(f"a message has a part that cannot be read: {named(part)}")
+        call, answer = call_in(part), answer_in(part)
+        if call is not None:
+            calls.append(ToolCall(call[2], name=call[0], arguments=call[1]))
+        if answer is not None:
+            answers.append(_told(answer))
+        if call is not None or answer is not None:
+            continue
+        if part.get("type") == "text":
+            texts.append(part_text(part) or "")
+        elif said != "assistant":
+            words, is_text = heard(part)
+            texts.append(words)
+            is_whole &= is_text
+        elif (words := words_in(part)) is not None:
+            # Reasoning, images and files say nothing that can be checked.
+            texts.append(words)
+        else:
+            raise Malformed(f"a message has a part that cannot be read: {named(part)}")
     if said == "tool":
         return answers
     made = [ChatMessage(said, "\n".join(filter(None, texts)) or None, calls or None)]
@@ -161,36 +130,10 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
 
 def _told(answer: PartAnswer) -> ChatMessage:
     """A result that a part holds, as a message of its own."""
-    return ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
-
-
-def _called(part: dict[str, Any]) -> str:
-    name = part.get("name")
-    if not isinstance(name, str) or not name:
-        raise Malformed("a tool call has no name")
-    return name
-
-
-def gemini_answer(answer: dict[str, Any]) -> ChatMessage:
-    """A function's response. What is no object goes under `result` there, and a failure under `error`."""
-    given: Any = answer.get("response")
-    response = cast(dict[str, Any], given) if isinstance(given, dict) else {}
-    content: Any = cast(Any, given)
-    error = None
-    if response.keys() == {"result"}:
-        content = response["result"]
-    elif response.keys() == {"error"}:
-        content, error = response["error"], True
-    name = answer.get("name")
-    return ChatMessage(
-        role="tool",
-        content=content,
-        tool_call_id=text_id(answer.get("id")),
-        name=name if isinstance(name, str) else None,
-        is_error=error,
-        # What ADK's spans put in place of an object that they could not write.
-        captured=given is not None and content != "<not serializable>",
-    )
+    # What ADK's spans put in place of an object that they could not write.
+    told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
+    told.captured = answer.content != "<not serializable>"
+    return told
 
 
 def _spread(message: ChatMessage) -> list[ChatMessage]:
@@ -299,7 +242,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
                 shown = plain_text(rest.get("blocks") or rest.get("content"))
             return cast(Any, shown), failed is True
         case {"name": str(), "id": _, "response": dict()} if len(cast(dict[str, Any], value)) == 3:
-            answer = gemini_answer(cast(dict[str, Any], value))
-            return answer.content, answer.is_error is True
+            content, failed = unwrapped(cast(dict[str, Any], value)["response"])
+            return content, failed is True
         case _:
             return recorded, False

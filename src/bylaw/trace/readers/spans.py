@@ -5,8 +5,8 @@ together. One conversation spans many traces: they are joined by session or, whe
 that continues another one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -21,6 +21,17 @@ from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import NOT_CAPTURED, Transcript, read_content
+
+T = TypeVar("T")
+
+
+def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
+    """A span, and those around it from the inside out; a circle is gone through once."""
+    visited: set[str] = set()
+    while each is not None and (id := id_of(each)) not in visited:
+        visited.add(id)
+        yield each
+        each = parent_of(each)
 
 
 class Generation(Struct):
