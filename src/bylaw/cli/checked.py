@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
@@ -35,7 +35,7 @@ class Section(NamedTuple):
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
     """What to do next, then everything it rests on; without `whole`, the first few of each kind."""
-    sections = list(_sections(report))
+    sections = [*_to_mend(report), *_to_look_at(report)]
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}  ", style="bold") + Text(state, style))
@@ -66,24 +66,6 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
         say(console, line)
     if hidden:
         console.print("`--all` shows everything that was found.", style="dim", markup=False)
-
-
-def _sections(report: CheckReport) -> Iterable[Section]:
-    """What was found, the most pressing first."""
-    found = (
-        _faults(report.faults),
-        _stale(report),
-        _failed(report),
-        # What cases that cannot be run leave out is told once they can.
-        _untested(report) if not report.faults else None,
-        _conflicts(report),
-        _unaccepted(report),
-        _untaken(report) if not report.faults else None,
-        _uncovered(report.sentences),
-        _ambiguous(report),
-        _unenforced(report),
-    )
-    return (section for section in found if section is not None)
 
 
 def _next(report: CheckReport, sections: Sequence[Section]) -> str:
@@ -119,17 +101,88 @@ def _undecided(report: CheckReport) -> list[Covered]:
     ]
 
 
-def _faults(faults: Sequence[BylawError]) -> Section | None:
-    if not faults:
-        return None
+def _to_mend(report: CheckReport) -> Iterator[Section]:
+    """What keeps a pack from being sound, the most pressing first."""
+    if faults := report.faults:
+        title = _counted(len(faults), "case", "cannot be run")
+        yield Section(title, list(_alike(faults)), "red", f"correct {faults[0].place}")
+    if stale := report.stale:
+        what = "sentence is no longer in the document" if len(stale) == 1 else "sentences are no longer there"
+        title = f"{_counted(len(stale), 'policy', '')}: the {what}"
+        then = f"read what the document says now, and change `{stale[0]}` or its quote"
+        yield Section(title, [str(each) for each in report.lost] or [", ".join(stale)], "red", then)
+    if failed := report.failed:
+        entries = [
+            f"{': '.join(filter(None, (case.place, case.policy, case.note)))}\nwant {case.want}, got {case.got}"
+            for case in failed
+        ]
+        then = f"look at {failed[0].place}, and correct the case or its guard"
+        yield Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
+    # What cases that cannot be run leave out is told once they can.
+    if report.untested and not report.faults:
+        guards = _counted(len(report.untested), "guard", "")
+        title = f"{guards} without both a case that it permits and one that it denies"
+        then = f"write a case that `{report.untested[0]}` permits and one that it denies, in cases/"
+        yield Section(title, [", ".join(report.untested)], "red", then)
+    if report.conflicts:
+        entries = [f"{found.kind}: {found.message}" for found in report.conflicts]
+        yield Section(_counted(len(entries), "problem", "between rules"), entries, "red", "settle which rule is meant")
+
+
+def _to_look_at(report: CheckReport) -> Iterator[Section]:
+    """What a sound pack may have too."""
+    if count := len(report.unaccepted):
+        are = "is" if count == 1 else "are"
+        title = f"{_counted(count, 'policy', 'waits', 'wait')} for review, and {are} not enforced"
+        then = "`bylaw review` shows each check beside its sentence, to accept or reject"
+        yield Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
+    missed: dict[str, list[str]] = {}
+    for branch in report.untaken if not report.faults else ():
+        # A guard without cases is told of already.
+        if branch.policy not in report.untested:
+            missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
+    if missed:
+        entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
+        title = _counted(sum(map(len, missed.values())), "branch", "that no case takes")
+        then = f"add a case to `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
+        yield Section(title, entries, "yellow", then)
+    if uncovered := [each for each in report.sentences if each.state == "uncovered"]:
+        first, several = uncovered[0], len({each.document for each in report.sentences}) > 1
+        document = first.document if several else "the document"
+        then = (
+            f"say what line {first.sentence.line} of {document} means: a guard, a rule, or a policy that only lists it"
+        )
+        entries = [
+            f"{each.document}:{each.sentence.line}  {_cut(each, 60)}"
+            if several
+            else f"{each.sentence.line:>4}  {_cut(each, 68)}"
+            for each in uncovered
+        ]
+        yield Section(_counted(len(uncovered), "sentence", "that no policy cites"), entries, "yellow", then)
+    if report.ambiguous:
+        entries = [
+            f"{each.policy}: `{each.quote}` is in {len(each.lines)} sentences that differ ({each.places}), and covers"
+            f" them all; quote more, or say which: `{each.example}`"
+            for each in report.ambiguous
+        ]
+        yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
+    if chosen := [each for each in report.unenforced if each[2] != DRAFTED_BY]:
+        entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
+        title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")
+        yield Section(title, entries, "dim", "")
+
+
+def _cut(covered: Covered, room: int) -> str:
+    return textwrap.shorten(covered.sentence.text, room, placeholder=" ...")
+
+
+def _alike(faults: Sequence[BylawError]) -> Iterator[str]:
+    """Faults that say the same are told once, with all their places."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for fault in faults:
         alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault.place)
-    entries = [
-        f"{code} {places[0]}: {message}{f'; {hint}' if hint else ''}{_also(places)}"
-        for (code, message, hint), places in alike.items()
-    ]
-    return Section(_counted(len(faults), "case", "cannot be run"), entries, "red", f"correct {faults[0].place}")
+    for (code, message, hint), places in alike.items():
+        yield f"{code} {places[0]}: {message}{f'; {hint}' if hint else ''}{_also(places)}"
 
 
 def _also(places: Sequence[str]) -> str:
@@ -138,101 +191,6 @@ def _also(places: Sequence[str]) -> str:
     others = [place.removeprefix(f"{file}:") for place in places[1:]]
     more = f" and {len(others) - 4} more" if len(others) > 4 else ""
     return f" (also at {', '.join(others[:4])}{more})" if others else ""
-
-
-def _stale(report: CheckReport) -> Section | None:
-    if not report.stale:
-        return None
-    what = "sentence is no longer in the document" if len(report.stale) == 1 else "sentences are no longer there"
-    title = f"{_counted(len(report.stale), 'policy', '')}: the {what}"
-    then = f"read what the document says now, and change `{report.stale[0]}` or its quote"
-    return Section(title, [str(each) for each in report.lost] or [", ".join(report.stale)], "red", then)
-
-
-def _failed(report: CheckReport) -> Section | None:
-    if not report.failed:
-        return None
-    entries = [
-        f"{': '.join(filter(None, (case.place, case.policy, case.note)))}\nwant {case.want}, got {case.got}"
-        for case in report.failed
-    ]
-    then = f"look at {report.failed[0].place}, and correct the case or its guard"
-    return Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
-
-
-def _untested(report: CheckReport) -> Section | None:
-    if not report.untested:
-        return None
-    title = f"{_counted(len(report.untested), 'guard', '')} without both a case that it permits and one that it denies"
-    then = f"write a case that `{report.untested[0]}` permits and one that it denies, in cases/"
-    return Section(title, [", ".join(report.untested)], "red", then)
-
-
-def _conflicts(report: CheckReport) -> Section | None:
-    if not report.conflicts:
-        return None
-    entries = [f"{found.kind}: {found.message}" for found in report.conflicts]
-    return Section(_counted(len(entries), "problem", "between rules"), entries, "red", "settle which rule is meant")
-
-
-def _unaccepted(report: CheckReport) -> Section | None:
-    if not report.unaccepted:
-        return None
-    count = len(report.unaccepted)
-    title = f"{_counted(count, 'policy', 'waits', 'wait')} for review, and {'is' if count == 1 else 'are'} not enforced"
-    then = "`bylaw review` shows each check beside its sentence, to accept or reject"
-    return Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
-
-
-def _untaken(report: CheckReport) -> Section | None:
-    missed: dict[str, list[str]] = {}
-    for branch in report.untaken:
-        # A guard without cases is told of already.
-        if branch.policy not in report.untested:
-            missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
-    if not missed:
-        return None
-    entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
-    count = sum(map(len, missed.values()))
-    then = f"add a case to `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
-    return Section(_counted(count, "branch", "that no case takes"), entries, "yellow", then)
-
-
-def _uncovered(sentences: Sequence[Covered]) -> Section | None:
-    uncovered = [each for each in sentences if each.state == "uncovered"]
-    if not uncovered:
-        return None
-    left = [each.sentence for each in uncovered]
-    entries = [f"{sentence.line:>4}  {textwrap.shorten(sentence.text, 68, placeholder=' ...')}" for sentence in left]
-    document = "the document"
-    if any(each.document != sentences[0].document for each in sentences):
-        document = uncovered[0].document
-        entries = [
-            f"{each.document}:{each.sentence.line}  {textwrap.shorten(each.sentence.text, 60, placeholder=' ...')}"
-            for each in uncovered
-        ]
-    then = f"say what line {left[0].line} of {document} means: a guard, a rule, or a policy that only lists it"
-    return Section(_counted(len(left), "sentence", "that no policy cites"), entries, "yellow", then)
-
-
-def _ambiguous(report: CheckReport) -> Section | None:
-    if not report.ambiguous:
-        return None
-    entries = [
-        f"{each.policy}: `{each.quote}` is in {len(each.lines)} sentences that differ ({each.places}), and covers them"
-        f" all; quote more, or say which: `{each.example}`"
-        for each in report.ambiguous
-    ]
-    return Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
-
-
-def _unenforced(report: CheckReport) -> Section | None:
-    chosen = [each for each in report.unenforced if each[2] != DRAFTED_BY]
-    if not chosen:
-        return None
-    entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
-    title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")
-    return Section(title, entries, "dim", "")
 
 
 def _figures(report: CheckReport) -> Iterable[str]:
