@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from bylaw.bench.tally import Rate
 from bylaw.cli.bench_shieldagent import shieldagent_command
 from bylaw.cli.command import command
+from bylaw.cli.console import print_figures
 from bylaw.cli.given import File
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
@@ -86,9 +85,8 @@ def agentdojo_command(
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told), indent=1))
         return
-    console = Console(width=None if Console().is_terminal else 140)
     for setting, told_of in told.items():
-        _print(console, setting, told_of)
+        _print(setting, told_of)
 
 
 def _settle(reader: "RequestReader", kept: Path | None) -> None:
@@ -106,23 +104,16 @@ def _tell_tricks(tried: Sequence["Tried"], as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(tried), indent=1))
         return
-    console = Console(width=None if Console().is_terminal else 140)
     for setting in dict.fromkeys(each.setting for each in tried):
-        table = Table(title=f"{setting}: variants stopped", title_justify="left", box=None, pad_edge=False)
         rows = [each for each in tried if each.setting == setting]
-        table.add_column("")
-        for title in ("all", *rows[0].suites):
-            table.add_column(title, justify="right")
-        for each in rows:
-            table.add_row(
-                each.trick, _shown(each.stopped), *(f"{part.hits}/{part.cases}" for part in each.suites.values())
-            )
-        console.print(table)
-        console.print()
+        cells = [
+            (each.trick, _shown(each.stopped), *(f"{part.hits}/{part.cases}" for part in each.suites.values()))
+            for each in rows
+        ]
+        print_figures(f"{setting}: variants stopped", ("all", *rows[0].suites), cells)
 
 
-def _print(console: Console, setting: str, told: dict[str, Any]) -> None:
-    table = Table(title=f"{setting}: {told['about']}", title_justify="left", box=None, pad_edge=False)
+def _print(setting: str, told: dict[str, Any]) -> None:
     names = {
         "attacks_stopped": "attacks stopped",
         "good_runs_disturbed": "good runs disturbed",
@@ -132,13 +123,9 @@ def _print(console: Console, setting: str, told: dict[str, Any]) -> None:
         "injected_calls_held": "injected calls held",
         "microseconds": "us",
     }
-    table.add_column("")
-    for title in names.values():
-        table.add_column(title, justify="right")
-    for suite, rates in (*told["suites"].items(), ("all", told["whole"])):
-        table.add_row(suite, *(_shown(rates[name]) for name in names))
-    console.print(table)
-    console.print()
+    suites = (*told["suites"].items(), ("all", told["whole"]))
+    rows = [(suite, *(_shown(rates[name]) for name in names)) for suite, rates in suites]
+    print_figures(f"{setting}: {told['about']}", names.values(), rows)
 
 
 def _shown(value: Rate | float) -> str:

@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from bylaw.cli.command import command
+from bylaw.cli.console import print_figures, wide_console
 from bylaw.cli.given import Folder
 
 
@@ -68,24 +67,14 @@ def shieldagent_command(
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told), indent=1))
         return
-    console = Console(width=None if Console().is_terminal else 140)
+    columns = ("accuracy", "false positives", "flagged of unsafe", "rules named", "queries", "ms")
     for each in measured:
-        table = Table(
-            title=f"{each.guardrail}: {GUARDRAILS[each.guardrail]}", title_justify="left", box=None, pad_edge=False
-        )
-        for title in ("", "accuracy", "false positives", "flagged of unsafe", "rules named", "queries", "ms"):
-            table.add_column(title, justify="left" if not title else "right")
+        rows: list[tuple[str, ...]] = []
         for name, cell in each.cells.items():
             shares = (cell.accuracy, cell.false_positives, cell.recall)
+            shown = (f"{one.hits}/{one.cases} {100 * one.share:.1f} %" for one in shares)
             time = "-" if cell.milliseconds is None else f"{cell.milliseconds:.1f}"
-            table.add_row(
-                name,
-                *(f"{one.hits}/{one.cases} {100 * one.share:.1f} %" for one in shares),
-                f"{100 * cell.rules:.1f} %",
-                f"{cell.queries:.1f}",
-                time,
-            )
-        console.print(table)
-        console.print()
+            rows.append((name, *shown, f"{100 * cell.rules:.1f} %", f"{cell.queries:.1f}", time))
+        print_figures(f"{each.guardrail}: {GUARDRAILS[each.guardrail]}", columns, rows)
     for line in waiting:
-        console.print(line)
+        wide_console().print(line)

@@ -2,12 +2,13 @@
 
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from bylaw.cli.screen import bare
 from bylaw.text.visible import visible
@@ -18,6 +19,24 @@ def open_console() -> Console:
     if sys.stdout.isatty():
         return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
+
+
+def wide_console() -> Console:
+    """One for wide tables, also where no terminal shows them."""
+    return Console(width=None if Console().is_terminal else 140)
+
+
+def print_figures(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+    """A wide table: names on the left, figures under their columns."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console = wide_console()
+    console.print(table)
+    console.print()
 
 
 def local_time(moment: float) -> str:

@@ -23,6 +23,7 @@ def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) ->
 
 
 File = Annotated[Path | None, "FILE"]
+GivenFile = Annotated[File, click.Path(path_type=Path, exists=True, dir_okay=False)]
 Folder = Annotated[Path | None, "DIR"]
 Name = Annotated[str, "NAME"]
 Count = Annotated[int, "N", click.IntRange(min=1)]
@@ -34,3 +35,4 @@ PackArgument = Annotated[str, "A pack's folder, or the name of one that comes wi
 DocumentOption = Annotated[
     File, "The policy document, where the pack only names it.", {"callback": _once, "multiple": True}
 ]
+EarlierPacks = Annotated[tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."]

@@ -16,7 +16,7 @@ import click
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import command
 from bylaw.cli.console import local_time
-from bylaw.cli.given import File, Name, PackOption
+from bylaw.cli.given import EarlierPacks, File, GivenFile, Name, PackOption
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
@@ -37,9 +37,7 @@ def proxy_command(
     command: Annotated[tuple[str, ...], click.UNPROCESSED] = (),
     *,
     pack: PackOption,
-    earlier: Annotated[
-        tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."
-    ] = (),
+    earlier: EarlierPacks = (),
     log: Annotated[str | None, "--log FILE", "Keep every decision there: a file, or `postgresql://...`."] = None,
     url: Annotated[
         str | None, "--url URL", "The server to stand before, where it is reached by streamable HTTP."
@@ -55,8 +53,7 @@ def proxy_command(
         tuple[str, ...], "--context NAME=VALUE", "A fact that you vouch for, such as `caller=P121`."
     ] = (),
     state_key: Annotated[
-        File,
-        click.Path(exists=True, dir_okay=False, path_type=Path),
+        GivenFile,
         "A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
     ] = None,
     tools: Annotated[

@@ -12,7 +12,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import command
-from bylaw.cli.given import File, Name
+from bylaw.cli.given import EarlierPacks, File, Name, Port
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible
@@ -30,11 +30,9 @@ def serve_command(
     *,
     pack: Annotated[str | None, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."] = None,
     store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
-    earlier: Annotated[
-        tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."
-    ] = (),
+    earlier: EarlierPacks = (),
     host: Annotated[str, "Where to listen; beyond this machine only with --keys."] = "127.0.0.1",
-    port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8300,
+    port: Port = 8300,
     keys: Annotated[File, "API keys: a tenant and a hash on each line."] = None,
     public_url: Annotated[
         str,

@@ -50,8 +50,7 @@ def stop_command() -> None:
 @command("tool", stop_command)
 def tool_command(name: str, *, terms: Terms, pack: KnownTo = None) -> None:
     """Stop every call of a tool that may change something."""
-    _check(pack, "tool", name)
-    _stop("tool", name, terms)
+    _stop("tool", name, terms, pack)
 
 
 @command("agent", stop_command)
@@ -63,8 +62,7 @@ def agent_command(name: str, *, terms: Terms) -> None:
 @command("policy", stop_command)
 def policy_command(name: str, *, terms: Terms, pack: KnownTo = None) -> None:
     """Stop every write that a policy binds, whatever its posture."""
-    _check(pack, "policy", name)
-    _stop("policy", name, terms)
+    _stop("policy", name, terms, pack)
 
 
 @command("all", stop_command)
@@ -113,9 +111,12 @@ def lift_command(
     open_console().print(Text(visible(told)), soft_wrap=True)
 
 
-def _stop(what: Target, name: str, terms: Terms) -> None:
-    from bylaw.shield.stopping import unheard_of
+def _stop(what: Target, name: str, terms: Terms, pack: str | None = None) -> None:
+    from bylaw.pack import load_pack
+    from bylaw.shield.stopping import check_target, unheard_of
 
+    if pack is not None:
+        check_target(load_pack(pack), what, name)
     seconds = read_duration(terms.span, unit=True)
     if seconds is None:
         raise UsageError(f"`--for {terms.span}` is not a time", hint="give it a unit, such as 30m, 2h or 7d")
@@ -146,11 +147,3 @@ def _told(each: Stopped, now: float) -> str:
         end = f"lifted by {clean(each.lift.by, 200)} {local_time(each.lift.at)}{why}"
     subject = "every write" if stop.what == "all" else f"every write of {stop.what} {clean(stop.name, 200)}"
     return f"{subject} {what}, {end}; by {clean(stop.by, 200)}: {clean(stop.reason, 500)}"
-
-
-def _check(pack: str | None, what: Target, name: str) -> None:
-    if pack is not None:
-        from bylaw.pack import load_pack
-        from bylaw.shield.stopping import check_target
-
-        check_target(load_pack(pack), what, name)

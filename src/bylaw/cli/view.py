@@ -2,10 +2,8 @@
 
 from typing import Annotated
 
-import click
-
 from bylaw.cli.command import command
-from bylaw.cli.given import Audited, File, Folder
+from bylaw.cli.given import Audited, File, Folder, Port
 from bylaw.errors import UsageError
 
 
@@ -13,7 +11,7 @@ from bylaw.errors import UsageError
 def view_command(
     out: Audited,
     *,
-    port: Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."] = 8301,
+    port: Port = 8301,
     pack: Annotated[str, "--pack PACK", "The pack's folder, where the audit does not tell."] = "",
     waivers: Annotated[File, "Where triage writes.  [default: waivers.yaml]"] = None,
     base: Annotated[Folder, "An earlier audit to compare with."] = None,

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -80,11 +80,8 @@ class Request(Struct, frozen=True):
 
     def body(self, model: str) -> dict[str, Any]:
         """As a chat completion of the OpenAI API."""
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": msgspec.to_builtins(self.messages),
-            "max_tokens": self.max_tokens,
-        }
+        asked = msgspec.to_builtins(self.messages)
+        body: dict[str, Any] = {"model": model, "messages": asked, "max_tokens": self.max_tokens}
         if self.schema is not None:
             wrapped = {"name": self.name, "schema": self.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
@@ -174,24 +171,18 @@ _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_closed(item, parts) for item in _items(schema)]
+        return [_closed(item, parts) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
-    found = _fields(schema)
+    found = cast("dict[str, Any]", schema)
     if "$ref" in found:
         return _closed(parts[found["$ref"]], parts)
     kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
     if "properties" in found:
         # Names of fields are no annotations: one may well be called `description`.
-        kept["properties"] = {name: _closed(value, parts) for name, value in _fields(found["properties"]).items()}
+        kept["properties"] = {
+            name: _closed(value, parts) for name, value in cast("dict[str, Any]", found["properties"]).items()
+        }
     if kept.get("type") == "object" and "properties" in kept:
         kept = {**kept, "additionalProperties": False, "required": list(kept["properties"])}
     return kept
-
-
-def _items(value: Any) -> list[Any]:
-    return value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value

@@ -3,8 +3,6 @@
 import msgspec
 from msgspec import Struct
 
-from bylaw.record.entry import Draft
-
 WORDS = 500
 """Characters of a reason at most."""
 
@@ -16,11 +14,6 @@ class Attestation(Struct, frozen=True):
     card: str
     by: str
     reason: str
-
-
-def attestation_draft(tenant: str, conversation: str, given: Attestation) -> Draft:
-    """The entry that tells of it."""
-    return Draft(tenant, conversation, "attestation", msgspec.json.encode(given))
 
 
 read_attestation = msgspec.json.Decoder(Attestation).decode

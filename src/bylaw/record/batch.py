@@ -60,13 +60,8 @@ class Batch:
 
     def take(self, draft: Draft) -> Entry | Conflict:
         """The entry a draft becomes, that it became when it was first sent, or why it cannot."""
-        tenant, conversation, kind, body, name = (
-            draft.tenant,
-            draft.conversation,
-            draft.kind,
-            draft.body,
-            draft.id or None,
-        )
+        tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
+        body, name = draft.body, draft.id or None
         if name is not None and (known := self._ids.get((tenant, name))) is not None:
             same = known.body == body and known.conversation == conversation and known.kind == kind
             return known if same else Conflict(f"`{name}` already names another entry")

@@ -7,12 +7,13 @@ from functools import partial
 from types import TracebackType
 from typing import Literal, Self, get_args
 
+import msgspec
 from msgspec.structs import replace
 
 from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.attestation import WORDS as ATTESTED
-from bylaw.record.attestation import Attestation, attestation_draft
+from bylaw.record.attestation import Attestation
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
@@ -180,7 +181,7 @@ class Log(Reading):
             raise UsageError("an attestation needs a name and a reason", hint=hint)
         if len(given.reason) > ATTESTED:
             raise UsageError(f"a reason is longer than {ATTESTED} characters")
-        (entry,) = self.append([attestation_draft(tenant, conversation, given)])
+        (entry,) = self.append([Draft(tenant, conversation, "attestation", msgspec.json.encode(given))])
         if isinstance(entry, Conflict):
             raise UsageError(entry.message)
 

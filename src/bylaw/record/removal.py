@@ -31,6 +31,8 @@ class Removal(Struct, frozen=True, omit_defaults=True):
     folded: Folded | None = None
 
 
+_EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
+    WHERE tenant = ? AND conversation = ?"""
 encode = msgspec.json.Encoder().encode
 read_removal = msgspec.json.Decoder(Removal).decode
 
@@ -41,11 +43,7 @@ def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float 
     for name in _names(cursor, tenant, conversation, before):
         cursor.execute("SELECT number FROM entries WHERE tenant = ? AND conversation = ?", (tenant, name))
         numbers += [number for (number,) in cursor.fetchall()]
-        cursor.execute(
-            "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
-            " WHERE tenant = ? AND conversation = ?",
-            (tenant, name),
-        )
+        cursor.execute(_EMPTY, (tenant, name))
         cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
         cursor.execute("DELETE FROM uses WHERE tenant = ? AND conversation = ?", (tenant, name))
@@ -97,11 +95,7 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
     now = clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
         return []
-    cursor.execute(
-        "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
-        " WHERE tenant = ? AND conversation = ?",
-        (tenant, STOPS),
-    )
+    cursor.execute(_EMPTY, (tenant, STOPS))
     return [entry.number for entry in entries]
 
 

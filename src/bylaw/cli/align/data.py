@@ -8,7 +8,7 @@ import msgspec
 
 from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
 from bylaw.cli.command import command
-from bylaw.cli.given import Count, File
+from bylaw.cli.given import Count, File, GivenFile
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
@@ -25,16 +25,10 @@ def data_command(
     ] = None,
     audit: EarlierAudit = None,
     thoughts: Annotated[
-        File,
-        click.Path(path_type=Path, exists=True, dir_okay=False),
-        "Thoughts that `bylaw align thoughts --written` let through, instead of verified ones.",
+        GivenFile, "Thoughts that `bylaw align thoughts --written` let through, instead of verified ones."
     ] = None,
     out: Annotated[Path, "--out DIR", "Where to write the sets."],
-    document: Annotated[
-        File,
-        click.Path(path_type=Path, exists=True, dir_okay=False),
-        "The policy's text, for logs of a pack that does not bring it.",
-    ] = None,
+    document: Annotated[GivenFile, "The policy's text, for logs of a pack that does not bring it."] = None,
     turns: Annotated[Count, "Turns held out for RL."] = 900,
     times: Annotated[Count, "Make N times as many training tasks (without logs)."] = 1,
     rl_times: Annotated[Count, "Make N times as many tasks to draw RL turns from (without logs)."] = 1,

@@ -2,14 +2,13 @@
 
 import sys
 from math import isfinite
-from pathlib import Path
 from typing import Annotated
 
 import click
 import msgspec
 
 from bylaw.cli.command import command
-from bylaw.cli.given import File
+from bylaw.cli.given import GivenFile
 from bylaw.errors import UsageError
 
 
@@ -17,9 +16,7 @@ from bylaw.errors import UsageError
 def score_command(
     *,
     rows: Annotated[
-        File,
-        click.Path(path_type=Path, exists=True, dir_okay=False),
-        'Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.',
+        GivenFile, 'Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.'
     ] = None,
     pack: Annotated[
         str | None, "--pack PACK", "With --rows: the pack to grade by, unless `data.json` beside them tells."
