@@ -1,7 +1,6 @@
 """`bylaw compile`: from a policy document and a catalogue of tools to a pack that a person can sign."""
 
 import os
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from bylaw.cli.command import command
-from bylaw.cli.given import Count, File, Folder, Name
+from bylaw.cli.given import Count, File, Folder, Name, pack_name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def compile_command(
         keeps=keeps,
     )
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
-    made = assemble(source, work, name=made_of.name or _name(out), reading=reading)
+    made = assemble(source, work, name=made_of.name or pack_name(out), reading=reading)
     plan = _planned(out, made, made_of.written, before, earlier)
     print("".join(f"{line}\n" for line in plan.told), end="")
     if plan.kept and (faults := faults_of(stage(out, plan.files))):
@@ -205,7 +204,3 @@ def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
     """The same as seen from here; a path that was relative to the pack stays one where its file is gone."""
     found = [os.path.normpath(out / each) for each in paths]
     return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]
-
-
-def _name(out: Path) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"

@@ -1,5 +1,6 @@
 """What several commands take, declared once."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,11 @@ def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) ->
     if len(value) > 1:
         raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="give it once")
     return value[0] if value else None
+
+
+def pack_name(out: Path) -> str:
+    """What a pack is called after its folder."""
+    return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
 
 
 File = Annotated[Path | None, "FILE"]

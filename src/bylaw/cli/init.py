@@ -1,6 +1,5 @@
 """`bylaw init`: a pack to start from, out of logs and a policy document."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from bylaw.cli.command import command
-from bylaw.cli.given import File
+from bylaw.cli.given import File, pack_name
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
@@ -102,12 +101,13 @@ def init_pack(
 ) -> Skeleton:
     """Write the pack's files into `out`; nothing that is there already is touched."""
     document = read_document(policy)
-    name = re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
     known = read_effects(effects) if effects is not None else {}
     catalogue = read_catalogue(tools, file=str(tools)) if tools is not None else {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if "effect" in body}
     with open_logs(logs) as opened:
-        made = skeleton(opened.trajectories(), document, name=name, effects=said | dict(known), catalogue=catalogue)
+        made = skeleton(
+            opened.trajectories(), document, name=pack_name(out), effects=said | dict(known), catalogue=catalogue
+        )
         faults = tuple(map(opened.named, made.scan.faults))
     made = msgspec.structs.replace(made, scan=msgspec.structs.replace(made.scan, faults=faults))
     if tools is not None:

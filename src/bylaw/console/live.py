@@ -98,7 +98,7 @@ class LivePages(ServicePages):
             answers=ANSWERS,
             postures=POSTURES,
             last=every[0].number if every else 0,
-            clock=_clock,
+            clock=lambda then: time.strftime("%H:%M:%S", time.gmtime(then)),
         )
 
     @streamed("/live/events")
@@ -148,17 +148,8 @@ class LivePages(ServicePages):
 def _row(entry: Entry) -> Row:
     assert entry.body is not None
     made = read_decision(entry.body)
-    return Row(
-        entry.number,
-        entry.time,
-        entry.conversation or "",
-        made.tool,
-        made.answer,
-        made.allowed,
-        made.enforced,
-        made.policies,
-        made.seconds * 1000,
-    )
+    about = (made.tool, made.answer, made.allowed, made.enforced, made.policies, made.seconds * 1000)
+    return Row(entry.number, entry.time, entry.conversation or "", *about)
 
 
 def _unseen(ground: Ground) -> str:
@@ -170,7 +161,3 @@ def _told(event: dict[str, Any]) -> Happened:
         return Happened("call", "agent", f"{event['tool']}({spelled(event['arguments'], 600)})")
     who = str(event.get("by") or ("tool" if event["type"] == "result" else "agent"))
     return Happened(str(event["type"]), who, cut(str(event.get("text") or ""), 2000))
-
-
-def _clock(then: float) -> str:
-    return time.strftime("%H:%M:%S", time.gmtime(then))

@@ -13,7 +13,7 @@ from bylaw.console.cases import cases_of, parts_of
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
-from bylaw.review.noted import Noted, NotedCalls
+from bylaw.review.noted import Noted
 from bylaw.scan.written import dump
 from bylaw.text.visible import visible
 
@@ -135,17 +135,13 @@ def _questions(noted: Noted) -> Iterator[str]:
 
 def _flagged(noted: Noted) -> Iterator[str]:
     for verdict, body in noted.in_logs.items():
-        name = _text(verdict.replace("_", "-"))
-        yield f"<h3>In the logs: <span class='{_text(verdict)}'>{name}</span> {_times(body)}</h3>"
+        name, often = _text(verdict.replace("_", "-")), "once" if body.calls == 1 else f"{body.calls} times, such as"
+        yield f"<h3>In the logs: <span class='{_text(verdict)}'>{name}</span> {often}</h3>"
         first = [
             f"<li><code>{_text(each.conversation)}</code> step {_text(each.step)}: {_text(each.why)}"
             for each in body.first
         ]
         yield f"<ul class=found>{''.join(first)}</ul>"
-
-
-def _times(body: NotedCalls) -> str:
-    return "once" if body.calls == 1 else f"{body.calls} times, such as"
 
 
 def _cases(pack: Pack, name: str) -> Iterator[str]:

@@ -63,6 +63,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
     """A call that waits for a person."""
     history = service.history(tenant, approval.conversation)
     told = service.told(history) if history is not None else Told([], str)
+    context = (history.opening.context if history is not None else None) or {}
     decision = _decision(history, approval.id)
     grounds = [ground for ground in decision.grounds if ground.answer != "allow"] if decision else []
     request, tool = approval.request, service.pack.schema.tools.get(approval.request.tool)
@@ -75,7 +76,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
         arguments=[
             (label_of(name, parameters.get(name)), *_folded(value)) for name, value in (request.arguments or {}).items()
         ],
-        customer=[(name, spelled(value, 120)) for name, value in _context(history).items()][:8],
+        customer=[(name, spelled(value, 120)) for name, value in context.items()][:8],
         said=_said(told),
         looked_up=_looked_up(service.pack, told),
         missing=[in_words(fact) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
@@ -101,15 +102,8 @@ def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
         title = title_of(service.pack.schema.tools.get(call.tool), call.tool)
         text = service.told(history).scrubbed(card.text)
         left = card.expires - now if card.expires is not None else None
-        yield Put(
-            entry.conversation or "",
-            card.id,
-            title,
-            cut(text, 2000),
-            entry.time,
-            left,
-            [word for word in words if word.card == card.id],
-        )
+        said = [word for word in words if word.card == card.id]
+        yield Put(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left, said)
 
 
 def in_words(text: str) -> str:
@@ -141,10 +135,6 @@ def _questions(grounds: list[Ground]) -> list[str]:
     asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
     texts = [in_words(cut(each.text, 600)) for each in asked]
     return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]
-
-
-def _context(history: History | None) -> dict[str, Any]:
-    return dict(history.opening.context or {}) if history is not None else {}
 
 
 def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from msgspec import to_builtins
@@ -24,7 +23,7 @@ from msgspec import to_builtins
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Context, Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -130,8 +129,7 @@ class ShieldPlugin(BasePlugin):
         if not advice:
             return None
         shown = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
-        text = shown if isinstance(shown, str) else msgspec.json.encode(shown, enc_hook=str).decode()
-        return {"result": with_note(text, advice)}
+        return {"result": with_note(as_text(shown), advice)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
         """It may have been carried out or not."""

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from agent_framework import (
     AgentMiddleware,
     AgentMiddlewareLayer,
@@ -32,7 +31,7 @@ from msgspec import Struct, to_builtins
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Context, Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
@@ -228,7 +227,7 @@ def _plain(arguments: Any) -> dict[str, Any]:
 def _text(result: Any) -> str:
     if isinstance(result, list):
         return "".join(str(getattr(each, "text", None) or "") for each in result)
-    return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
+    return as_text(result)
 
 
 def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[Part]:

@@ -12,20 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.integrations.alignment import Mark
 from bylaw.integrations.known import Known, KnownMessages
-from bylaw.integrations.parts import (
-    Answered,
-    Asked,
-    Heard,
-    Part,
-    Summary,
-    Turn,
-    as_object,
-    function_of,
-    has_answers,
-    is_same,
-    mark_of,
-    plain,
-)
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn, as_object, is_same, plain
 from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import Call, Message, Result
@@ -176,7 +163,7 @@ class Follower:
         """All but what the user says now was said and done by somebody else, or is in the log."""
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
-        marks = [mark for part in parts[: last + 1] if (mark := mark_of(part)) is not None]
+        marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
             # They have said nothing yet: the last message is one from before.
             last = len(parts)
@@ -184,14 +171,14 @@ class Follower:
         for part in parts[:last]:
             if isinstance(part, Answered):
                 self._answered.add(self._given.get(part.id, part.id))
-            elif (mark := mark_of(part)) is not None:
-                self._known.add(mark, {call: self._given.get(call, call) for call in mark.calls})
+            elif isinstance(part, Heard | Turn):
+                self._known.add(part.mark, {call: self._given.get(call, call) for call in part.mark.calls})
         self.session.unheard()
 
     def _follow(self, parts: Sequence[Part]) -> None:
         if self._is_passing:
             self._pass_over(parts)
-        marks = [mark for part in parts if (mark := mark_of(part)) is not None]
+        marks = [part.mark for part in parts if isinstance(part, Heard | Turn)]
         found, told, gap = self._known.place(marks)
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
         names: dict[str, str] = {}
@@ -201,7 +188,7 @@ class Follower:
         for place, part in enumerate(parts):
             if isinstance(part, Answered):
                 self._answer(part, names.get(part.id) or self._given.get(part.id))
-            elif not isinstance(part, Summary):
+            elif isinstance(part, Heard | Turn):
                 at += 1
                 if at == gap:
                     self.session.unheard()
@@ -209,7 +196,8 @@ class Follower:
                 if known is None:
                     known = found[at] = Known(marks[at])
                     if at in told:
-                        is_open = at == last and not has_answers(parts[place + 1 :], marks[at].calls)
+                        later = {each.id for each in parts[place + 1 :] if isinstance(each, Answered)}
+                        is_open = at == last and later.isdisjoint(marks[at].calls)
                         known.names = self._tell(part, is_open=is_open)
                 elif marks[at].key:
                     known.mark = marks[at]
@@ -380,7 +368,7 @@ class Follower:
                 with self.session.turn(text):
                     self._planned |= {call.id: self._decide(call) for call in calls}
             case Turn(text, calls):
-                told = [{"id": self._named(call.id), "function": function_of(call)} for call in calls]
+                told = [{"id": self._named(call.id), "function": call.function} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}

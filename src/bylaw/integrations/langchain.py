@@ -278,10 +278,6 @@ def _first(messages: list[Any]) -> str:
     return id if len(id) >= DISTINCT else ""
 
 
-def _asked(message: AIMessage) -> tuple[Asked, ...]:
-    return tuple(Asked(call["id"] or "", call["name"], dict(call["args"])) for call in message.tool_calls)
-
-
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
     user = TheUser()
@@ -304,7 +300,8 @@ def _parts(messages: list[Any]) -> list[Part]:
                 text, whole = heard(message.content)
                 parts.append(Heard(text, message.id or "", whole))
             case AIMessage():
-                parts.append(Turn(plain_text(message.content), _asked(message), message.id or ""))
+                calls = [Asked(call["id"] or "", call["name"], dict(call["args"])) for call in message.tool_calls]
+                parts.append(Turn(plain_text(message.content), tuple(calls), message.id or ""))
             case ToolMessage():
                 error = True if message.status == "error" else None
                 parts.append(Answered(message.tool_call_id, read_content(message.content), error))

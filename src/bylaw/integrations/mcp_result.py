@@ -3,11 +3,10 @@
 
 from typing import Any
 
-import msgspec
 from fastmcp.exceptions import McpError, NotFoundError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, TextContent
 
-from bylaw.integrations.showing import WITHHELD, Showing, shows_all
+from bylaw.integrations.showing import WITHHELD, Showing, read_data, shows_all
 from bylaw.integrations.undecided import log
 from bylaw.policy.tool import Tool
 from bylaw.shield import Decision
@@ -32,7 +31,7 @@ def returned(answer: Any, tool: str) -> dict[str, Any]:
         return {"content": "\n".join(texts), "error": error}
     # A tool that returns no object has what it returns under this name.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
-    if any(_contradicts(_read(text), wrapped) for text in texts):
+    if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its result in words contradicts the structured one; neither counts as seen", tool)
         return {"content": "", "captured": False}
     return {"content": wrapped, "error": error}
@@ -47,14 +46,6 @@ def _contradicts(words: Any, data: Any) -> bool:
     if isinstance(words, dict | list | None) or isinstance(data, dict | list | None):
         return False
     return words != data and str(words) != str(data)
-
-
-def _read(text: str) -> Any:
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return found if isinstance(found, dict | list) else None
 
 
 def for_agent(answer: Any, tool: Tool | None) -> Any:

@@ -17,6 +17,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
@@ -275,16 +276,9 @@ def _shown(result: Any) -> str:
     """A result as the SDK shows it to the model."""
     if isinstance(result, str):
         return result
-    item: Any = ItemHelpers.tool_call_output_item(_NO_CALL, result)
+    item: Any = ItemHelpers.tool_call_output_item(SimpleNamespace(call_id=""), result)
     output = item["output"]
     return output if isinstance(output, str) else plain_text(output)
-
-
-class _Call:
-    call_id = ""
-
-
-_NO_CALL: Any = _Call()
 
 
 def _parts(items: Any) -> list[Part]:

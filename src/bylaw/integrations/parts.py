@@ -1,6 +1,6 @@
 """The parts of a history as frameworks keep it: what was said, asked for and answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +20,13 @@ class Asked(Struct, frozen=True):
     tool: str
     arguments: dict[str, Any] | str
 
+    @property
+    def function(self) -> dict[str, str]:
+        """As chat messages tell it."""
+        given = self.arguments
+        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        return {"name": self.tool, "arguments": text}
+
 
 class Heard(Struct, frozen=True):
     """The user said something."""
@@ -35,6 +42,11 @@ class Heard(Struct, frozen=True):
         """What it is told and known by; of a message without text, that there was one."""
         return self.text if self.text.strip() else NOT_TEXT
 
+    @property
+    def mark(self) -> Mark:
+        """What it is known by."""
+        return Mark("user", self.words, key=self.key)
+
 
 class Turn(Struct, frozen=True):
     """What the agent says and asks for at once."""
@@ -42,6 +54,11 @@ class Turn(Struct, frozen=True):
     text: str
     calls: tuple[Asked, ...] = ()
     key: str = ""
+
+    @property
+    def mark(self) -> Mark:
+        """What it is known by."""
+        return Mark("agent", self.text, tuple(call.id for call in self.calls), self.key)
 
 
 class Answered(Struct, frozen=True):
@@ -59,28 +76,6 @@ class Summary(Struct, frozen=True):
 
 
 Part = Heard | Turn | Answered | Summary
-
-
-def mark_of(part: Part) -> Mark | None:
-    """What a message is known by; None for what is no message."""
-    match part:
-        case Heard(key=key):
-            return Mark("user", part.words, key=key)
-        case Turn(text, calls, key):
-            return Mark("agent", text, tuple(call.id for call in calls), key)
-        case _:
-            return None
-
-
-def has_answers(parts: Sequence[Part], ids: Sequence[str]) -> bool:
-    """Whether one of these calls was answered."""
-    return any(isinstance(part, Answered) and part.id in ids for part in parts)
-
-
-def function_of(call: Asked) -> dict[str, str]:
-    """A call as chat messages tell it."""
-    given = call.arguments
-    return {"name": call.tool, "arguments": given if isinstance(given, str) else msgspec.json.encode(given).decode()}
 
 
 def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
@@ -108,3 +103,8 @@ def plain(content: Any) -> Any:
     except (TypeError, ValueError, RecursionError):
         return str(content)
     return content
+
+
+def as_text(content: Any) -> str:
+    """A result as the model reads it."""
+    return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()

@@ -28,7 +28,7 @@ from pydantic_core import to_jsonable_python
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Context, Followers
 from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn, as_text
 from bylaw.integrations.pausing import Paused, decide, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -153,7 +153,7 @@ class _Shielded(WrapperToolset):
         await asyncio.to_thread(follower.answered, id, shown, agent=agent)
         if not decision.feedback or isinstance(result, ToolReturn):
             return result
-        return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
+        return with_note(as_text(shown), decision.feedback)
 
 
 def _decided_first(tool: Any) -> Any:
@@ -204,12 +204,6 @@ def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> di
 
 def _shown(result: Any) -> Any:
     return result if isinstance(result, str) else to_jsonable_python(result, fallback=str)
-
-
-def _text(value: Any) -> str:
-    import msgspec
-
-    return msgspec.json.encode(value).decode()
 
 
 def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:

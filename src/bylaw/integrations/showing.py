@@ -46,7 +46,7 @@ class Showing:
         """A result in words; `instead` is the same as data, where there is any."""
         shown = text
         if self._tool.mask:
-            data = _read(text)
+            data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
                 # Read back it is the same; where nothing was masked, so are the words.
@@ -63,8 +63,8 @@ class Showing:
         return f"<<{self._number} {note}>>\n{text}\n<<end {self._number}>>"
 
 
-def _read(text: str) -> Any:
-    """JSON with something in it that could be masked; None for a text."""
+def read_data(text: str) -> Any:
+    """The object or the list that a text holds as JSON; None for any other text."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

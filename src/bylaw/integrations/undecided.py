@@ -23,13 +23,9 @@ def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error
     tell(error, f"no decision on {tool}")
     answer: Answer = shield.decider().on_error(tool)
     posture = shield.postures.of(tool)
-    ground = Ground("", "call", answer, posture, _told(error))
+    # What kind of error it is to Python stands in the program's own log.
+    ground = Ground("", "call", answer, posture, str(error) or "it could not be decided on")
     allowed = answer == "allow" or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
     given = {} if isinstance(arguments, str) else dict(arguments)
     return Decision("", tool, given, answer, allowed, posture, (ground,), to_agent=text)
-
-
-def _told(error: Exception) -> str:
-    """The error in words for the agent: what kind of error it is to Python stands in the program's own log."""
-    return str(error) or "it could not be decided on"

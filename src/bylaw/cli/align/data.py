@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
+from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, command_line, sources
 from bylaw.cli.command import command
 from bylaw.cli.given import Count, File, GivenFile
 from bylaw.cli.logs import open_logs
@@ -51,10 +51,8 @@ def data_command(
     told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit, "--thoughts": thoughts}
     told |= {"--turns": turns, "--seed": seed, "--document": document, "--plant": plant or None}
     told |= {"--times": times if times > 1 else None, "--rl-times": rl_times if rl_times > 1 else None}
-    flags = {"--parting": parting, "--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
-    said = [f"{name} {value}" for name, value in told.items() if value is not None]
-    said += [name for name, is_set in flags.items() if is_set]
-    said_line = " ".join(["bylaw align data", *map(str, logs), *said])
+    told |= {"--parting": parting, "--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
+    said_line = command_line("data", logs, told)
     faults = _faults(plant) if plant else None
     if logs or audit is not None:
         if parting:

@@ -1,11 +1,11 @@
 """`bylaw align pairs`: preference pairs for DPO and KTO, from what an audit flags."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
-from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, sources
+from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, command_line, sources
 from bylaw.cli.command import command
 from bylaw.cli.given import File
 from bylaw.cli.logs import open_logs
@@ -26,9 +26,7 @@ def pairs_command(
 
     if not logs and audit is None:
         raise UsageError("there is nothing to pair", hint="name logs, or an audit's folder with --audit")
-    told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit}
-    said = [f"{name} {value}" for name, value in told.items() if value is not None]
-    said_line = " ".join(["bylaw align pairs", *map(str, logs), *said])
+    said_line = command_line("pairs", logs, {"--pack": pack, "--world": world, "--audit": audit})
     wanted = sources(logs, pack or (None if audit is not None else "clinic"), world, audit, None)
     with open_logs(list(wanted.logs), without=out) as opened:
         placed = wanted.checked(opened.placed(agent=wanted.agent))

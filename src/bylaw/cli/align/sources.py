@@ -1,8 +1,8 @@
 """Where the conversations to learn from come from, and which audit says what they are worth."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 from msgspec import Struct
@@ -48,6 +48,13 @@ class Sources(Struct, frozen=True):
         if self.expected is not None and count != self.expected:
             hint = "give the logs that were audited, or audit them here with --world"
             raise UsageError(f"the audit judged {self.expected} conversations, and the logs hold {count}", hint=hint)
+
+
+def command_line(name: str, logs: Sequence[Path], options: Mapping[str, Any]) -> str:
+    """What was asked for, as it could be typed again."""
+    given = ((flag, value) for flag, value in options.items() if value is not None and value is not False)
+    said = [flag if value is True else f"{flag} {value}" for flag, value in given]
+    return " ".join([f"bylaw align {name}", *map(str, logs), *said])
 
 
 def sources(

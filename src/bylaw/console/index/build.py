@@ -17,6 +17,7 @@ from bylaw.console.index.query import Index
 from bylaw.console.index.quiet import packed
 from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule
 from bylaw.console.index.schema import INDICES, NAME, TABLES, VERSION
+from bylaw.console.index.search import clean
 from bylaw.engine.wording import rule_words_in_a_row
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
@@ -277,16 +278,12 @@ class _Builder:
             self._database.execute(query, values)
         except UnicodeEncodeError:
             # A lone surrogate is no text to a database.
-            self._database.execute(query, [_writable(value) for value in values])
+            self._database.execute(query, [clean(value) if isinstance(value, str) else value for value in values])
 
 
 def _gravity(reason: Reason, executed: bool | None) -> int:
     """A call that the tool refused did no harm: it comes after those that were carried out."""
     return reason.gravity + (500 if executed is False else 0)
-
-
-def _writable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _because(call: JsonRecord, reason: Reason) -> str:

@@ -56,7 +56,8 @@ def _conversation(source: Source, record: Record, format: str) -> Trajectory:
     about = talk.metadata or {}
     named = talk.agent or about.get("agent") or about.get("lc_agent_name") or about.get("agent_name")
     if not isinstance(named, str):
-        named = _author(listed) if format == "adk" else ""
+        authors = (each.get("author") for each in listed if format == "adk")
+        named = next((str(author) for author in authors if author not in (None, "user")), "")
     return trajectory_of(
         source,
         record,
@@ -202,10 +203,6 @@ def _call(tool: Any, arguments: Any, id: str) -> ToolCall:
 def _answer(content: Any, id: str, tool: Any, error: bool | None = None) -> ChatMessage:
     name = tool if isinstance(tool, str) else None
     return ChatMessage("tool", content, tool_call_id=id, name=name, is_error=error)
-
-
-def _author(events: Iterable[Fields]) -> str:
-    return next((str(each["author"]) for each in events if each.get("author") not in (None, "user")), "")
 
 
 _TOLD: dict[str, Callable[[Iterable[Fields]], Iterator[list[ChatMessage]]]] = {

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
-from bylaw.trace.document import Malformed, Record, decode, documents, find_value, not_json, salvage, tell
+from bylaw.trace.document import Malformed, Record, decode, documents, not_json, tell
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
-from bylaw.trace.readers.record import read_each, trajectory_of
+from bylaw.trace.readers.record import head_in, read_each, salvaged, trajectory_of
 from bylaw.trace.source import LONGEST_LINE, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
@@ -78,16 +78,8 @@ def _document(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Reco
                 each if isinstance(each, RecordError) else source.fault(0, "a second document") for each in parts[1:]
             ]
             return log.eval, chain((Record(raw, index) for index, raw in enumerate(log.samples or ())), rest)
-        head = find_value(data, b"eval")
-        evaluation = InspectEvaluation()
-        if head is not None:
-            try:
-                evaluation = _EVALUATION.decode(head)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                evaluation = InspectEvaluation()
         at = data.find(b'"samples": [', data.find(b'"stats"'))
-        start = data.find(b"[", at) if at >= 0 else -1
-        return evaluation, salvage(source, data, start + 1, why) if start >= 0 else iter([source.fault(0, why)])
+        return head_in(data, b"eval", _EVALUATION, InspectEvaluation()), salvaged(source, data, at, why)
     return log.eval, (Record(raw, index) for index, raw in enumerate(log.samples or ()))
 
 

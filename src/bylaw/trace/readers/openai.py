@@ -70,6 +70,7 @@ def conversation(source: Source, record: Record) -> Trajectory:
     else:
         follow(talk.messages, transcript)
     about = talk.metadata or {}
+    vouched: Any = talk.context
     return trajectory_of(
         source,
         record,
@@ -79,7 +80,7 @@ def conversation(source: Source, record: Record) -> Trajectory:
         agent=talk.agent or _model(talk, about),
         outcome=outcome_of(talk),
         details={**about, **talk.details} if talk.details else about,
-        context=_context(talk.context),
+        context=cast("dict[str, Any]", vouched) if isinstance(vouched, dict) else {},
         tools=tool_definitions(talk.tools or talk.functions),
     )
 
@@ -91,10 +92,6 @@ def _talk(record: Record) -> ChatConversation | PlainConversation:
         return PLAIN_CONVERSATION.decode(record.raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return read_talk(record.raw, listed=False)
-
-
-def _context(given: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
 def _id(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:

@@ -172,7 +172,8 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    if _is_adk(has):
+    # Its own attributes tell that ADK wrote a span, or the class of a tool where others say `function`.
+    if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
@@ -191,11 +192,6 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
         trace=known.span.trace_id,
         agent=_agent(known, all_spans),
     )
-
-
-def _is_adk(has: dict[str, Any]) -> bool:
-    """Whether ADK wrote a span: by its own attributes, or by the class of a tool where others say `function`."""
-    return str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has)
 
 
 def _unwrapped(content: Any) -> Any:

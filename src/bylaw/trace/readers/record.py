@@ -1,16 +1,17 @@
 """What readers do with the records of a file: make a conversation of each, or say what is wrong with it."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, elements, objects, records, tell
+from bylaw.trace.document import Layout, Malformed, Record, elements, find_value, objects, records, salvage, tell
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
+T = TypeVar("T")
 ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
@@ -58,6 +59,21 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
     whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
     yield Record(b"[" + whole + b"]", 0)
     yield from (part for part in parts if isinstance(part, RecordError))
+
+
+def head_in(data: bytes, name: bytes, decoder: msgspec.json.Decoder[T], default: T) -> T:
+    """What a document that is cut short or damaged says under a name, where that can still be read."""
+    head = find_value(data, name)
+    try:
+        return decoder.decode(head) if head is not None else default
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return default
+
+
+def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
+    """What is left of the list that begins after a place in such a document; nothing where there is no such place."""
+    start = data.find(b"[", at) if at >= 0 else -1
+    return salvage(source, data, start + 1, why) if start >= 0 else iter([source.fault(0, why)])
 
 
 def is_list(record: Record) -> bool:

@@ -220,15 +220,12 @@ class Dialogue(Struct):
         if at is None or not isinstance(result, Result):
             return
         own = Result(step, read_content(run.result), captured=run.captured)
-        if run.captured and (not result.captured or (not result.is_json() and _is_data(own))):
+        is_data = own.is_json() and isinstance(own.value(), dict | list)
+        if run.captured and (not result.captured or (not result.is_json() and is_data)):
             result = msgspec.structs.replace(result, content=own.content, captured=True)
         if run.error and not result.error:
             result = msgspec.structs.replace(result, error=True)
         events[at] = result
-
-
-def _is_data(result: Result) -> bool:
-    return result.is_json() and isinstance(result.value(), dict | list)
 
 
 def weave(

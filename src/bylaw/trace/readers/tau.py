@@ -8,24 +8,13 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from bylaw.errors import BylawError, RecordError
-from bylaw.trace.document import (
-    Layout,
-    Malformed,
-    Record,
-    decode,
-    documents,
-    elements,
-    find_value,
-    not_json,
-    records,
-    salvage,
-)
+from bylaw.trace.document import Layout, Malformed, Record, decode, documents, elements, not_json, records
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
 from bylaw.trace.readers.react import is_react, told_as_calls
-from bylaw.trace.readers.record import read_each, trajectory_of
+from bylaw.trace.readers.record import head_in, read_each, salvaged, trajectory_of
 from bylaw.trace.readers.ticks import Tick, messages_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
@@ -152,7 +141,8 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
             for part in parts:
                 yield from [(Info(), part)] if isinstance(part, RecordError) else _pieces_of(source, part, "")
         else:
-            yield from _salvage(source, data, why)
+            info = head_in(data, b"info", _INFO, Info())
+            yield from ((info, each) for each in salvaged(source, data, data.find(b'"simulations"'), why))
         return
     info = results.info or Info()
     if info.environment_info is None and results.domain is not None:
@@ -178,21 +168,6 @@ def _info_beside(source: Source) -> Info:
         return _RESULTS.decode(Source(beside).document()[0]).info or Info()
     except (BylawError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Info()
-
-
-def _salvage(source: Source, data: bytes, why: str) -> Iterator[Piece]:
-    """What is left of a file that is cut short or damaged somewhere."""
-    head = find_value(data, b"info")
-    info = Info()
-    if head is not None:
-        try:
-            info = _INFO.decode(head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            info = Info()
-    at = data.find(b'"simulations"')
-    start = data.find(b"[", at) if at >= 0 else -1
-    pieces = salvage(source, data, start + 1, why) if start >= 0 else [source.fault(0, why)]
-    yield from ((info, each) for each in pieces)
 
 
 def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
