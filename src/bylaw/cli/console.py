@@ -1,6 +1,5 @@
 """The console of every command: as wide as the terminal, 80 columns in a pipe, and there no blanks at line ends."""
 
-import io
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
-from bylaw.cli.screen import bare
+from bylaw.cli.screen import Screen, bare
 from bylaw.text.visible import visible
 
 
@@ -59,19 +58,9 @@ class _Visible(Console):
             yield each if plain else Segment(visible(each.text), each.style)
 
 
-class _Trimmed(io.TextIOBase):
+class _Trimmed(Screen):
     """Writes on without the blanks that rich fills lines up with; a print comes in whole lines."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    @property
-    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._file.encoding
-
     def write(self, text: str, /) -> int:
-        self._file.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))
+        self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))
         return len(text)
-
-    def flush(self) -> None:
-        self._file.flush()

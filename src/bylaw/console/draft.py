@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -146,13 +146,13 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 def patch(root: Path, draft: Draft, text: str) -> str:
     """The change as `git apply` takes it; empty where there is none."""
     before, after = file_with(root, draft, text)
-    return "".join(_diff(before, after, draft.file))
+    return _diff(before, after, draft.file)
 
 
-def _diff(before: str, after: str, name: str) -> Sequence[str]:
+def _diff(before: str, after: str, name: str) -> str:
     lines = [each.splitlines(keepends=True) for each in (before, after)]
     made = difflib.unified_diff(lines[0], lines[1], f"a/{name}", f"b/{name}")
-    return [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made]
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
@@ -163,7 +163,7 @@ def save(root: Path, draft: Draft, text: str) -> str:
         if draft.kind == "guard":
             parse_python(after)
         put(path, after)
-    return "".join(_diff(before, after, draft.file))
+    return _diff(before, after, draft.file)
 
 
 def faults_of(error: Exception) -> list[str]:

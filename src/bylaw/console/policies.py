@@ -24,7 +24,7 @@ from bylaw.console.view import AuditPages
 from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
-from bylaw.pack.review import REVIEW, read_signatures, standings
+from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
 from bylaw.review.case import CaseResult
 from bylaw.review.noted import Noted
 from bylaw.review.reading import signed_lines
@@ -95,36 +95,35 @@ class PolicyPages(AuditPages):
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
         """Accept or reject a policy as the page showed it."""
-        name, root = asked.request.path_params["id"], self._view.own_root
-        if root is None:
-            hint = "copy the folder, and give it with --pack"
-            raise UsageError("a review written to an installed package would be lost", hint=hint)
-        sides = self._now().sides
-        if name not in sides:
-            raise Refused("the pack has no such policy", status=404)
+        name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), " ".join(asked.form.get("note", "").split())[:1000]
         if word not in ("accepted", "rejected"):
             raise UsageError("say whether you accept or reject it")
         if word == "rejected" and not note:
             raise UsageError("say what is wrong with it: the compiler reads your note")
-        if asked.form.get("digest") != f"{sides[name].sentence}{sides[name].check}":
+        if asked.form.get("digest") != f"{sides.sentence}{sides.check}":
             raise UsageError("the policy or its check has changed since you loaded the page", hint="read it again")
-        sign(root, sides, {name: word}, asked.signed(), note)
+        sign(root, {name: sides}, {name: word}, asked.signed(), note)
         return self._shown(asked, name, Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note))
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
         """Leave a note that decides nothing."""
-        name, root = asked.request.path_params["id"], self._view.own_root
-        if root is None:
-            hint = "copy the folder, and give it with --pack"
-            raise UsageError("a comment written to an installed package would be lost", hint=hint)
-        sides = self._now().sides.get(name)
-        if sides is None:
-            raise Refused("the pack has no such policy", status=404)
+        name, root, sides = self._to_write(asked, "comment")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
         return self._shown(asked, name, comment_on(root, given))
+
+    def _to_write(self, asked: Asked, what: str) -> tuple[str, Path, Sides]:
+        """The policy that somebody writes of, the pack's folder, and the policy's sides as they are now."""
+        name, root = asked.request.path_params["id"], self._view.own_root
+        if root is None:
+            hint = "copy the folder, and give it with --pack"
+            raise UsageError(f"a {what} written to an installed package would be lost", hint=hint)
+        sides = self._now().sides.get(name)
+        if sides is None:
+            raise Refused("the pack has no such policy", status=404)
+        return name, root, sides
 
     def _shown(self, asked: Asked, name: str, written: Written | None = None) -> Response:
         index = self._view.standings().index

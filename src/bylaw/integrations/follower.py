@@ -17,6 +17,8 @@ from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import Call, Message, Result
 
+Arguments = Mapping[str, Any] | str
+Waits = tuple[list[Decision], Decision | None]
 INNER = " / "
 """Between the name of an inner agent and the id of its call."""
 
@@ -86,13 +88,11 @@ class Follower:
         self._events = len(events)
 
     def _recall_message(self, event: Message, turns: dict[int, Known]) -> None:
-        if not event.captured:
-            return
-        if event.by == "user":
+        if event.captured and event.by == "user":
             self._known.add(Mark("user", event.text))
-            return
-        known = self._of_turn(event.turn, turns)
-        known.mark = replace(known.mark, text=event.text)
+        elif event.captured:
+            known = self._of_turn(event.turn, turns)
+            known.mark = replace(known.mark, text=event.text)
 
     def _recall_call(self, event: Call, turns: dict[int, Known], calls: Mapping[str, Call], confirmed: int) -> None:
         id = event.id.partition("#")[0]
@@ -226,7 +226,7 @@ class Follower:
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
 
-    def decide(self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = "") -> Decision:
+    def decide(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision:
         """The decision on a call that is about to be made, by the main agent or by an inner one."""
         id = _inner(agent, id)
         with self._lock:
@@ -249,15 +249,13 @@ class Follower:
                 return undecided(self.session.shield, tool, arguments, error)
             return decision
 
-    def asked(
-        self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = ""
-    ) -> tuple[list[Decision], Decision | None]:
+    def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Waits:
         """What this call was asked about and has been made again since, and what it waits for now."""
         with self._lock:
             self._catch_up()
             return self._put(_inner(agent, id), tool, arguments)
 
-    def _put(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> tuple[list[Decision], Decision | None]:
+    def _put(self, id: str, tool: str, arguments: Arguments) -> Waits:
         if id in self._planned:
             return [], None
         name = self._given.get(id, "")
@@ -268,7 +266,7 @@ class Follower:
         is_open = waiting is not None and is_same(waiting, tool, arguments)
         return found, waiting if is_open else None
 
-    def comes_back(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> bool:
+    def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
         """Whether this call was made before, here or elsewhere, and waits: for an answer, or to go on."""
         with self._lock:
             if self.asked(id, tool, arguments)[1] is not None:
@@ -299,7 +297,7 @@ class Follower:
                 # Made again it is decided anew, and its own yes is spent.
                 tell(error, f"that `{decision.tool}` was interrupted could not be kept")
 
-    def _resumed(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> Decision | None:
+    def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
         """The decision on a call that was interrupted and goes on now."""
         name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
@@ -359,7 +357,6 @@ class Follower:
                 return {}
             case Turn(text, ()):
                 self.session.agent(text)
-                return {}
             case Turn(text, calls) if all(call.id in self._unannounced for call in calls):
                 if text:
                     self.session.agent(text)
@@ -376,11 +373,10 @@ class Follower:
     def _set_aside(self) -> None:
         """Calls that were decided on and not made yet: made after all, as by another run of the same conversation, they
         go on where nothing speaks against it by then."""
-        left = {id: each for id, each in self._planned.items() if INNER not in id}
-        for id, decision in left.items():
+        for id in [id for id in self._planned if INNER not in id]:
+            decision = self._planned.pop(id)
             if decision.allowed:
                 self.session.interrupt(self._given[id], decision)
-        self._planned = {id: each for id, each in self._planned.items() if id not in left}
 
     def _answer(self, part: Answered, name: str | None) -> None:
         """Tell the session what a tool answered, once."""

@@ -4,14 +4,12 @@ A finding stands as somebody has said of it; else as its whole cell is waived; e
 is new, or open. Few findings are singled out, so cells are counted whole and the few are moved.
 """
 
-STATE = """COALESCE(g.state, w.state, CASE WHEN n.finding IS NOT NULL THEN 'still' END,
-CASE WHEN c.verdict = 'inconclusive' THEN 'open' ELSE 'new' END)"""
+_USUAL = "CASE WHEN c.verdict = 'inconclusive' THEN 'open' ELSE 'new' END"
+_BEFORE = f"COALESCE(w.state, CASE WHEN n.finding IS NOT NULL THEN 'still' END, {_USUAL})"
+STATE = f"COALESCE(g.state, {_BEFORE})"
 """How a finding `f` of a cell `c` stands, where `STANDING` is joined."""
 STANDING = """LEFT JOIN temp.singled g ON g.finding = f.number LEFT JOIN temp.waived w ON w.cell = f.cell
 LEFT JOIN temp.known n ON n.finding = f.number"""
-
-_USUAL = "CASE WHEN c.verdict = 'inconclusive' THEN 'open' ELSE 'new' END"
-_BEFORE = f"COALESCE(w.state, CASE WHEN n.finding IS NOT NULL THEN 'still' END, {_USUAL})"
 
 
 def tally_query(search: int = 0) -> str:
