@@ -38,8 +38,6 @@ class ByteSize(click.ParamType[int]):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What was asked for."""
-
     format: Annotated[
         Literal["jsonl", "parquet", "both"], "Lines, or typed tables in OUT/tables for `bylaw sql`, pandas, Spark."
     ] = "jsonl"

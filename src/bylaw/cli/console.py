@@ -52,7 +52,6 @@ class _Visible(Console):
     """Makes visible what it is given to print, before it adds colours of its own."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The parts of what is printed."""
         for each in super().render(renderable, options):
             plain = each.control or each.text.isprintable() or each.text == "\n"
             yield each if plain else Segment(visible(each.text), each.style)

@@ -132,6 +132,5 @@ def gravity(finding: Finding) -> tuple[bool, int, int]:
 
 
 def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
-    """How grave what one policy says is."""
     words: tuple[str, ...] = WORST_FIRST
     return severity_rank(severity), words.index(verdict) if verdict in words else len(words)

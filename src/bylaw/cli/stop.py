@@ -138,7 +138,6 @@ def _stop(what: Target, name: str, terms: Terms, pack: str | None = None) -> Non
 
 
 def _told(each: Stopped, now: float) -> str:
-    """A stop on one line."""
     stop = each.stop
     what = "is put to a person" if stop.answer == "ask" else "is refused"
     end = f"until {local_time(stop.until)}" if stop.stands(now) else f"ended {local_time(stop.until)}"

@@ -10,8 +10,6 @@ from bylaw.console.visitor import Asked
 
 
 class ComparePages(AuditPages):
-    """One audit against another."""
-
     section = "compare"
 
     @shown("/compare")

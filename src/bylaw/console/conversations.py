@@ -22,13 +22,10 @@ FINDINGS = 60
 
 
 class ConversationPages(AuditPages):
-    """Conversations of one audit."""
-
     section = "conversations"
 
     @shown("/conversations")
     def listed(self, asked: Asked) -> Response:
-        """A page of the list."""
         query = asked.request.query_params
         agent, q = query.get("agent", "")[:300], query.get("q", "").replace("\0", "")[:300]
         kind, after = query.get("kind", ""), place_in(query.get("after", ""))

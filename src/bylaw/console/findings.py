@@ -31,8 +31,6 @@ WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
 class FindingPages(AuditPages):
-    """Findings of one audit."""
-
     section = "findings"
 
     @shown("/findings")

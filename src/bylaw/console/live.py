@@ -60,7 +60,6 @@ class Wish(Struct, frozen=True):
         return cls(**given)
 
     def takes(self, row: Row) -> bool:
-        """Whether a decision is listed."""
         told = " ".join((row.conversation, row.tool, *row.policies)).lower()
         exact = ((self.answer, row.answer), (self.posture, row.posture), (self.tool, row.tool))
         return all(not wanted or wanted == found for wanted, found in exact) and self.q.lower() in told
@@ -77,13 +76,10 @@ class Happened(Struct, frozen=True):
 
 
 class LivePages(ServicePages):
-    """What a service decides."""
-
     section = "live"
 
     @shown("/live")
     def listed(self, asked: Asked) -> Response:
-        """The last decisions that are wanted."""
         wish, tenant = Wish.of(asked.request), asked.visitor.tenant
         every = [_row(entry) for entry in self._service.log.latest(tenant, "decision", limit=LOOKED_AT)]
         rows = [row for row in every if wish.takes(row)]

@@ -30,8 +30,6 @@ _KINDS = {
 
 
 class PolicyRow(Struct, frozen=True):
-    """A policy and how its findings stand."""
-
     id: str
     severity: str
     kind: str
@@ -46,8 +44,6 @@ class PolicyRow(Struct, frozen=True):
 
 
 class TrendPoint(Struct, frozen=True):
-    """One audit in the trend."""
-
     name: str
     date: str
     conversations: int
@@ -57,8 +53,6 @@ class TrendPoint(Struct, frozen=True):
 
 
 class OverviewPages(AuditPages):
-    """The first page of an audit."""
-
     section = "overview"
 
     @shown("/")

@@ -71,7 +71,6 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """One policy, by itself."""
         return self._shown(asked, asked.request.path_params["id"])
 
     @shown("/policy/{id}/automaton.svg")

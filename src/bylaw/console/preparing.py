@@ -34,7 +34,6 @@ class Prepared(Generic[T]):
 
     @property
     def failed(self) -> bool:
-        """Whether it could not be made."""
         return self._made.done() and self._made.exception() is not None
 
     def get(self) -> T:

@@ -29,7 +29,6 @@ class Reopening:
         self._next: Prepared[View] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find the pages, and let them answer."""
         if scope.get("path", "").startswith("/static/"):
             # They are of this version of Bylaw, whatever audit is read.
             await self._pages(scope, receive, send)

@@ -26,8 +26,6 @@ RECENT = 7 * 86_400
 
 
 class StopPages(ServicePages):
-    """Stops of a tenant."""
-
     section = "stops"
 
     @shown("/stops")
@@ -55,7 +53,6 @@ class StopPages(ServicePages):
 
     @changed("/stops/make")
     def make(self, asked: Asked) -> Response:
-        """Stop something from now on."""
         needs_answering(asked.visitor)
         what, name = asked.form.get("what", ""), asked.form.get("name", "").strip()
         if what not in get_args(Target):
@@ -81,7 +78,6 @@ class StopPages(ServicePages):
 
     @changed("/stops/lift")
     def lift(self, asked: Asked) -> Response:
-        """End a stop before its time."""
         needs_answering(asked.visitor)
         reason = asked.form.get("reason", "")
         if not reason.strip():

@@ -39,8 +39,6 @@ class Tried(Struct, frozen=True):
 
 
 class TryPages(Pages):
-    """Checks of a pack, to be edited."""
-
     section = "policy"
 
     def __init__(self, bench: Workbench) -> None:
@@ -56,7 +54,6 @@ class TryPages(Pages):
 
     @changed("/try/{id}")
     def run(self, asked: Asked) -> Response:
-        """What an edited check does."""
         needs_noting(asked.visitor)
         now, draft = self._draft(asked)
         text = asked.form.get("text", "")
@@ -64,7 +61,6 @@ class TryPages(Pages):
 
     @changed("/try/{id}/save")
     def save(self, asked: Asked) -> Response:
-        """Write an edited check into the pack."""
         by = asked.signed()
         now, draft = self._draft(asked)
         text, root = asked.form.get("text", ""), self._bench.own_root

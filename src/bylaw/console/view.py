@@ -111,7 +111,6 @@ class View:
         self.index.warm_up()
 
     def pack_now(self) -> PackState:
-        """The pack as its folder is now."""
         if self._pack is None:
             raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
         return self._pack.now()

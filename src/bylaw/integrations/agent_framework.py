@@ -72,7 +72,6 @@ class ShieldMiddleware:
         return self._followers.known(session)
 
     def begin(self, session: Any) -> Follower:
-        """The follower of a run's conversation."""
         return self._followers.get(session.session_id if session is not None else "", session)
 
 

@@ -26,8 +26,6 @@ Context = Vouched | Callable[[Any], Vouched]
 
 
 class Followers:
-    """Followers by conversation."""
-
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
         self._context = context

@@ -72,7 +72,6 @@ class ShieldMiddleware(AgentMiddleware):
         return handler(request)
 
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-        """The same, for `ainvoke` and `astream`."""
         self._begin_thread(request)
         return await handler(request)
 
@@ -122,7 +121,6 @@ class ShieldMiddleware(AgentMiddleware):
         follower.end()
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        """The same, for `ainvoke` and `astream`."""
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def follower(self, thread: str) -> Follower | None:

@@ -54,8 +54,6 @@ class Known(Struct, frozen=True):
 
 
 class Book(Struct, frozen=True):
-    """What a file of accepted tools holds."""
-
     tools: dict[str, Known] = field(default_factory=dict[str, Known])
 
 
@@ -164,7 +162,6 @@ def digest_of(tool: Mapping[str, Any]) -> str:
 
 
 def read_book(file: Path) -> Book:
-    """The file of accepted tools."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Book)
     except (OSError, msgspec.DecodeError) as error:

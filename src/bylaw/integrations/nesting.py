@@ -45,7 +45,6 @@ def carried() -> Carried | None:
 
 
 def is_begun(id: str) -> bool:
-    """Whether this task carries out the call."""
     found = carried()
     return found is not None and found.id == id
 

@@ -20,7 +20,6 @@ from bylaw.integrations.nesting import carried, watch
 
 
 def is_agent_tool(tool: FunctionTool) -> bool:
-    """Whether a tool runs an agent."""
     return bool(getattr(tool, "_is_agent_tool", False))
 
 

@@ -81,7 +81,6 @@ class Recorded:
         return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, each question asked once."""
         found = {request.key: self.recordings.find(request) for request in requests}
         missing = {request.key: request for request in requests if found[request.key] is None}
         if missing and self.behind is None:

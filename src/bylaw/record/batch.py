@@ -105,7 +105,6 @@ class Batch:
         del self._rows[size:]
 
     def news(self) -> News:
-        """What the drafts have come to."""
         written = {(row[0], row[4]) for row in self._rows}
         return News(
             self._rows,

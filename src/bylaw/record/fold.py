@@ -37,7 +37,6 @@ def fold(cursor: Cursor, tenant: str, before: float) -> Fold:
 
 
 def last_fold(cursor: Cursor, tenant: str) -> Folded | None:
-    """Where the chain was folded last."""
     cursor.execute(
         "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
         (tenant,),

@@ -105,7 +105,6 @@ class Log(Reading):
         return tenant in self._changed_stops
 
     def read_stops(self, tenant: str) -> None:
-        """Read the stops anew."""
         self._changed_stops.discard(tenant)
         try:
             self._stops[tenant] = standing(*self.told_stops(tenant))
@@ -153,7 +152,6 @@ class Log(Reading):
         return replace(made, since=entry.time)
 
     def lift(self, id: str, *, by: str, reason: str = "", tenant: str = DEFAULT_TENANT) -> Stopped:
-        """A stop ends now."""
         if not by:
             raise UsageError("lifting a stop needs a name: who lifts it?", hint="give `by`")
         found = {each.stop.id: each for each in self.every_stop(tenant)}.get(id)

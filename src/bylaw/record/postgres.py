@@ -106,7 +106,6 @@ class PostgresConnection(Connection):
 
     @property
     def is_there(self) -> bool:
-        """Whether the server has not hung up."""
         return not (self._connection.closed or self._connection.broken)
 
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:

@@ -38,7 +38,6 @@ class Turns:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Leave the queue."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

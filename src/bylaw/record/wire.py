@@ -59,17 +59,14 @@ def text(value: bytes | None) -> str | None:
 
 
 def integer(value: bytes | None) -> int | None:
-    """A value of `bigint`."""
     return None if value is None else int.from_bytes(value, "big", signed=True)
 
 
 def real(value: bytes | None) -> float | None:
-    """A value of `double precision`."""
     return None if value is None else struct.unpack(">d", value)[0]
 
 
 def blob(value: bytes | None) -> bytes | None:
-    """A value of `bytea`."""
     return value
 
 

@@ -49,5 +49,4 @@ class Board:
         return None
 
     def all(self) -> list[Metrics]:
-        """What the workers have put up."""
         return [counts for worker in range(self._workers) if (counts := self.read(worker)) is not None]

@@ -42,8 +42,6 @@ class InspectScore(Struct):
 
 
 class Sample(Struct):
-    """One sample in one epoch."""
-
     messages: list[ChatMessage]
     id: Id = None
     epoch: int = 1

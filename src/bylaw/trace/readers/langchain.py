@@ -51,12 +51,10 @@ def mixed_message(message: dict[str, Any]) -> ChatMessage:
 
 
 def is_langchain(message: dict[str, Any]) -> bool:
-    """Whether a message is one of LangChain's."""
     return "lc" in message or (str(message.get("type")) in _ROLES and "role" not in message)
 
 
 def chat_message(message: dict[str, Any]) -> ChatMessage:
-    """A LangChain message as a chat message."""
     kind: Any = message.get("type")
     recorded: Any = message
     if "lc" in message:

@@ -22,8 +22,6 @@ class SpanEvent(Struct, rename="camel"):
 
 
 class OtlpSpan(Struct, rename="camel"):
-    """A span as OTLP-JSON writes it."""
-
     trace_id: str = ""
     span_id: str = ""
     parent_span_id: str = ""
@@ -99,7 +97,6 @@ def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[t
 
 
 def _plain(value: dict[str, Any]) -> Any:
-    """An OTLP value without its type."""
     for kind, each in value.items():
         match kind:
             case "arrayValue":

@@ -69,8 +69,6 @@ _BESIDE_WORDS = frozenset(
 
 
 class PartAnswer(Struct):
-    """A result that a part holds."""
-
     content: Any
     id: str = ""
     tool: str = ""

@@ -20,7 +20,6 @@ ODD = (
 
 
 def oddity(error: Exception) -> str:
-    """What is odd about a record."""
     return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
 
 

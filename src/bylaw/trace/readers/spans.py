@@ -52,8 +52,6 @@ class Generation(Struct):
 
 
 class ToolRun(Struct):
-    """One run of a tool."""
-
     start: float
     end: float
     tool: str
