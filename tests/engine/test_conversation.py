@@ -221,3 +221,73 @@ def test_a_judgement_reads_in_one_line(shop: Pack) -> None:
 def test_files_that_are_no_texts_are_told(files: Any, words: str) -> None:
     with pytest.raises(BylawError, match=words):
         Pack.from_files(files)
+
+
+def told(conversation: Conversation, content: str, id: str) -> None:
+    conversation.messages([{"role": "tool", "tool_call_id": id, "content": content}])
+
+
+def answered(conversation: Conversation, content: str, id: str) -> None:
+    conversation.result(content, id=id)
+
+
+def taken_up(conversation: Conversation) -> Conversation:
+    """The same in another process, which has read the events."""
+    other = Conversation(conversation.pack)
+    other.resume(conversation.events)
+    return other
+
+
+RETURNED_7 = '{"order_id": "7", "returned": true}'
+
+
+@pytest.mark.parametrize("tell", [answered, told])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("is_told", [False, True], ids=["", "what was refused was told"])
+@pytest.mark.parametrize("between", [False, True], ids=["at once", "in another turn"])
+@pytest.mark.parametrize("refusals", [1, 2])
+def test_a_result_is_that_of_the_call_which_has_its_id_last(
+    shop: Pack, tell: Any, elsewhere: bool, is_told: bool, between: bool, refusals: int
+) -> None:
+    conversation = Conversation(shop)
+    conversation.user("Refund 7.")
+    for _ in range(refusals):
+        conversation.call("get_order", {"order_id": "7"}, id="a")
+        conversation.refuse()
+        if is_told:
+            conversation.result("Not now.", id="a")
+        if between:
+            conversation.user("Go on.")
+    conversation.call("get_order", {"order_id": "7"}, id="a")
+    conversation = taken_up(conversation) if elsewhere else conversation
+    made = conversation.length - 1
+    tell(conversation, RETURNED_7, "a")
+    result = conversation.events[-1]
+    assert isinstance(result, Result)
+    assert result.call == made
+    assert conversation.waiting() == []
+    with pytest.raises(BylawError, match="no call `a` waits"):
+        conversation.result(RETURNED_7, id="a")
+    conversation = taken_up(conversation) if elsewhere else conversation
+    assert conversation.call("refund", {"order_id": "7"}, id="a").outcome == "permit"
+
+
+@pytest.mark.parametrize("tell", [answered, told])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("id", ["b", ""])
+def test_what_is_told_of_a_refused_call_is_no_result_of_another(
+    shop: Pack, tell: Any, elsewhere: bool, id: str
+) -> None:
+    conversation = Conversation(shop)
+    conversation.user("Refund 7.")
+    conversation.call("refund", {"order_id": "7"}, id="a")
+    conversation.refuse()
+    conversation.call("get_order", {"order_id": "7"}, id=id)
+    conversation = taken_up(conversation) if elsewhere else conversation
+    tell(conversation, "Look it up first.", "a")
+    result = conversation.events[-1]
+    assert isinstance(result, Result)
+    assert result.call == 1
+    assert [call.tool for call in conversation.waiting()] == ["get_order"]
+    conversation.result(RETURNED_7, id=id)
+    assert conversation.call("refund", {"order_id": "7"}, id="c").outcome == "permit"

@@ -122,7 +122,7 @@ def test_a_new_yes_lets_it_run_once(apps: list[Service], log: Log, id: str) -> N
     happen(one, ASK, {"user": "Yes."})
     # The refusal stands, as any answer does; under a name of its own the call is decided on.
     assert not sent(two, **call)[0]["allowed"]
-    anew = {**call, "events": [], "request": "r2"}
+    anew: dict[str, Any] = {**call, "events": [], "request": "r2"}
     assert sent(two, **anew)[0]["allowed"]
     assert sent(one, **anew)[0]["allowed"]
     happen(two, {"result": {"sent": True}, **({"call": id} if id else {})})
@@ -164,7 +164,7 @@ def test_of_several_calls_only_those_without_a_result_are_decided_anew(apps: lis
 def test_a_call_like_one_that_was_answered_is_another_call(apps: list[Service]) -> None:
     assert sent(apps[0], **TRANSFER, id="c1")[0]["allowed"]
     happen(apps[0], {"result": {"sent": True}, "call": "c1"}, ASK, {"user": "Yes."})
-    second = {**TRANSFER, "id": "c2", "request": "r2", "events": []}
+    second: dict[str, Any] = {**TRANSFER, "id": "c2", "request": "r2", "events": []}
     (first,) = sent(apps[0], **second)
     assert first["allowed"]
     assert sent(apps[1], **second) == [first]

@@ -110,8 +110,6 @@ class Conversation:
         self._told_before = ToldBefore(self._script.events)
         self._asked_for: list[Call] = []
         """Calls of the last message that was told, which somebody may be asked to decide on next."""
-        self._told: dict[str, int] = {}
-        """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
 
     @cached_property
     def cards(self) -> PutCards:
@@ -241,32 +239,24 @@ class Conversation:
             self._make()
         self._take()
         self._script.time = time
-        # An id that was used again is that of the later call.
-        if id and (step := self._told.pop(id, None)) is not None and not self._script.waits_for(id):
-            self._answer(step, shown or "", error, captured, time)
-            return
-        if not self._script.waits_for(id) or (tool and all(call.tool != tool for call in self.waiting())):
+        is_late = id in self._script.closed and not self._script.waits_for(id)
+        is_known = self._script.waits_for(id) and (not tool or any(call.tool == tool for call in self.waiting()))
+        if not is_known and not is_late:
             which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
             what = f"no call{which} waits for a result"
             hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
         doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
-        if not self._held:
+        if not self._held and not is_late:
             self._speaker = "tool"
         self._take()
 
     def give_up(self, step: int) -> None:
         """A call that waits is asked for again: whether it was made meanwhile, nobody knows."""
         self._take()
-        self._script.close(step)
-        self._answer(step, GIVEN_UP, None, False, None)
-
-    def _answer(self, step: int, shown: Any, error: bool | None, captured: bool, time: float | None) -> None:
-        """What came of the call at a step."""
-        call = self._script.events[step]
-        assert isinstance(call, Call)
-        self._script.events.append(Result(step, shown, error, captured, call.tool, call.agent, time))
+        call = self._script.open.pop(step)
+        self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
@@ -416,10 +406,12 @@ class Conversation:
                 self._passed_to(event.handover, step + 1)
         self._script.resume(events)
         known = self._script.events
-        for step in range(start, len(known) - 1):
+        for step in range(start, len(known)):
             event = known[step]
-            if isinstance(event, Call) and event.refused:
-                self._close(step)
+            if isinstance(event, Call) and not event.refused:
+                self._script.closed.pop(event.id, None)
+            elif isinstance(event, Call) and step < len(known) - 1:
+                self._script.close(step)
         last, self._refused = known[-1], None
         if isinstance(last, Result):
             self._speaker = "tool"
@@ -488,19 +480,12 @@ class Conversation:
         """The next event is this party's; a new turn, unless it goes on with its own."""
         self._take()
         if self._refused is not None:
-            self._close(self._refused)
+            self._script.close(self._refused)
             self._refused = None
         self._script.time = time
         if not self._held and (anew or speaker != self._speaker):
             self._script.begin_turn()
         self._speaker = speaker
-
-    def _close(self, step: int) -> None:
-        """A refused call that nothing was told of yet waits no more, unless by its id."""
-        call = self._script.events[step]
-        if isinstance(call, Call) and call.id and self._script.is_open(step):
-            self._told[call.id] = step
-        self._script.close(step)
 
     def _take(self) -> None:
         """Let the session take in what has happened since; a call that was judged has then been made."""

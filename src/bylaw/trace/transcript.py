@@ -46,8 +46,8 @@ class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
     __slots__ = (
-        "_named", "_steps", "answered", "events", "goes_by_id", "instructions", "open", "returned", "tells_refusal",
-        "time", "turn", "user",
+        "_named", "_steps", "answered", "closed", "events", "goes_by_id", "instructions", "open", "returned",
+        "tells_refusal", "time", "turn", "user",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,6 +67,8 @@ class Transcript:
         """Ids of calls that have their results."""
         self.goes_by_id = False
         """Whether results come under the ids of their calls, as one has, or must."""
+        self.closed: dict[str, int] = {}
+        """By id, where calls were made that wait no more: what is told in place of a result may still come."""
         self.returned: set[str] = set()
         """Tools whose results came."""
         self.tells_refusal = False
@@ -107,9 +109,14 @@ class Transcript:
         """A tool call in the current turn, its arguments as they were recorded."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
-        self.open[len(self.events)] = call
-        self.events.append(call)
+        self._wait(call)
         return call
+
+    def _wait(self, call: Call) -> None:
+        """One more call; an id that was used before is its own from now on."""
+        self.open[len(self.events)] = call
+        self.closed.pop(call.id, None)
+        self.events.append(call)
 
     def answer(
         self,
@@ -133,10 +140,11 @@ class Transcript:
             ((step, call),) = waiting.items()
             if call.id != id or call.by != by:
                 step = self._pair(id, tool, by)
-        elif waiting:
+        elif waiting or self.closed:
             step = self._pair(id, tool, by)
         if step is not None:
-            call = waiting.pop(step)
+            call = waiting.pop(step, None) or self.events[step]
+            assert isinstance(call, Call)
             self.returned.add(call.tool)
             tool, agent = tool or call.tool, agent or call.agent
             if id:
@@ -181,13 +189,11 @@ class Transcript:
                         self.answered.add(call.id)
             else:
                 self.turn = event.turn
-                if isinstance(event, Call):
-                    self.open[len(self.events)] = event
-                elif event.handover is not None:
+                if isinstance(event, Message) and event.handover is not None:
                     self.user = TheUser()
-                elif event.by == "user" and event.text:
+                elif event.by == "user" and isinstance(event, Message) and event.text:
                     self.user.is_named(event.name)
-            self.events.append(event)
+            self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
         """Take back the agent's last such call of the latest turn with calls that wait, and all after it.
@@ -229,12 +235,15 @@ class Transcript:
     def add(self, event: Event) -> None:
         """An event that was made before, in the current turn or a later one."""
         if isinstance(event, Call):
-            self.open[len(self.events)] = event
-        self.events.append(event)
+            self._wait(event)
+        else:
+            self.events.append(event)
 
     def close(self, step: int) -> None:
-        """The call at `step` waits for no result any more."""
-        self.open.pop(step, None)
+        """The call at `step` waits for no result any more, unless one names it."""
+        call = self.open.pop(step, None)
+        if call is not None and call.id:
+            self.closed[call.id] = step
 
     def is_open(self, step: int) -> bool:
         """Whether the call at `step` still waits for its result."""
@@ -267,6 +276,8 @@ class Transcript:
             same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
+            if (step := self.closed.pop(id, None)) is not None:
+                return step
             if id in self.answered:
                 return None
         fitting = [step for step, call in waiting.items() if call.by == by and (not tool or call.tool == tool)]
