@@ -10,53 +10,22 @@ from bylaw.trace.document import Record
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.plain_chat import follow_plain
-from bylaw.trace.readers.chat import follow, text_id
+from bylaw.trace.readers.beginnings import named_by, without_beginnings
+from bylaw.trace.readers.chat import follow
 from bylaw.trace.readers.dialects import PLAIN_CONVERSATION, ChatConversation, PlainConversation, read_talk
-from bylaw.trace.readers.record import ODD, conversations_in, is_list, read_each, trajectory_of
+from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "openai"
-_SAME = 16
-"""So many bytes are compared before all are."""
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    pieces = _without_beginnings(conversations_in(source, found.layout, single=found.single))
+    pieces = without_beginnings(conversations_in(source, found.layout, single=found.single))
     wanted = pieces if found.single else source.wanted(pieces)
     return read_each(source, wanted, lambda record: conversation(source, record))
-
-
-def _without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """The records without those that the very next one goes on from: in a log of requests each has all messages so far,
-    and only the last of a conversation tells how it went on."""
-    held: Record | RecordError | None = None
-    for piece in pieces:
-        if held is not None and not (
-            isinstance(held, Record) and isinstance(piece, Record) and _goes_on_from(piece, held)
-        ):
-            yield held
-        held = piece
-    if held is not None:
-        yield held
-
-
-def _goes_on_from(later: Record, earlier: Record) -> bool:
-    """Whether a record has the same id as one before it, the very same messages, and more of them."""
-    long, short = memoryview(later.raw), memoryview(earlier.raw)
-    if len(long) <= len(short) or long[:_SAME] != short[:_SAME]:
-        return False
-    end = bytes(short).rfind(b"]")
-    if end < _SAME or long[:end] != short[:end] or not bytes(long[end : end + _SAME]).lstrip().startswith(b","):
-        return False
-    try:
-        one, other = _talk(earlier), _talk(later)
-    except ODD:
-        return False
-    id = _id(one, one.metadata or {})
-    return bool(id) and id == _id(other, other.metadata or {})
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
@@ -76,7 +45,7 @@ def conversation(source: Source, record: Record) -> Trajectory:
         record,
         transcript,
         FORMAT,
-        id=_id(talk, about),
+        id=named_by(talk, about),
         agent=talk.agent or _model(talk, about),
         outcome=outcome_of(talk),
         details={**about, **talk.details} if talk.details else about,
@@ -92,15 +61,6 @@ def _talk(record: Record) -> ChatConversation | PlainConversation:
         return PLAIN_CONVERSATION.decode(record.raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return read_talk(record.raw, listed=False)
-
-
-def _id(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:
-    """What names the conversation; empty where nothing does."""
-    if talk.id is not None and (id := text_id(talk.id)):
-        return id
-    named = (talk.conversation_id, talk.session_id, talk.thread_id, talk.custom_id)
-    noted = (about.get("conversation_id"), about.get("session_id"), about.get("thread_id"))
-    return next((id for each in (*named, *noted) if (id := text_id(each))), "")
 
 
 def _model(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:
