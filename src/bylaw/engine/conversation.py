@@ -310,12 +310,12 @@ class Conversation:
         self._take()
         self._speaker = ""
 
-    def messages(self, messages: Iterable[Any], *, asks: bool = False) -> list[Judgement]:
+    def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
         """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
 
         What guards and rules say of each of the agent's calls among them, in order. What was told before is passed
         over. With `asks` the calls of the last message are not made yet: each is asked about next, or told again with
-        its result.
+        its result. `time` is when they came, where they do not say it themselves.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -325,6 +325,7 @@ class Conversation:
         self._make()
         if not known.is_sure:
             self.unheard()
+        self._script.time = time
         self._read(listed[known.count :], is_said=known.has_words)
         self._speaker = "tool"
         if asks:

@@ -63,7 +63,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
             return lambda conversation: conversation.agent(text, time=at)
         if isinstance(self.messages, list):
             messages = self.messages
-            return lambda conversation: conversation.messages(messages, asks=True)
+            return lambda conversation: conversation.messages(messages, asks=True, time=at)
         content, error, id, tool = self.result, self.error, self.call, writable(self.tool)
 
         def answer(conversation: Conversation) -> None:

@@ -88,8 +88,8 @@ class Telling:
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, or what is new of them, with calls and results: what happened, not to be
         decided. Of the last one's calls, those that are asked about next have not been made."""
-        given = door.messages(messages)
-        self._happen(lambda conversation: conversation.messages(given, asks=True), is_said=True)
+        given, at = door.messages(messages), self.shield.clock()
+        self._happen(lambda conversation: conversation.messages(given, asks=True, time=at), is_said=True)
 
     def result(
         self,
