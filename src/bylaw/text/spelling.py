@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
+from bylaw.text.bare import is_word
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, lowered, occurs, runs_of, stands_whole
 from bylaw.text.number import ONES, TENS, canonical
@@ -23,6 +24,7 @@ class Spelling:
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
         # Where underscores are left as they are, what has none may be said with them, and the other way round.
+        self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
         # 250 is said by "250.00", of which it is otherwise a part.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
@@ -50,7 +52,13 @@ class Spelling:
     def said_in(self, words: str) -> bool:
         """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers, and not
         something longer that it is a part of."""
-        return (not self.is_number and any(stands_whole(each, words) for each in self._said)) or self._matches(words)
+        if not self.is_number and any(self._stands(each, words) for each in self._said):
+            return True
+        return self._matches(words)
+
+    def _stands(self, form: str, words: str) -> bool:
+        # Words are said in "Hart/Smith" and in "the 12-month plan"; addresses, ids, paths and numbers are all or nothing.
+        return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def held_in(self, words: str) -> bool:
         """The same where it may also be a part of something longer."""

@@ -16,10 +16,11 @@ from bylaw.engine.request.objection import Objection, Why
 from bylaw.engine.request.pairing import mixed_up
 from bylaw.engine.request.placing import Placing
 from bylaw.engine.request.saying import Saying
-from bylaw.engine.request.values import ends_of, number_of, parts_of, says
+from bylaw.engine.request.values import ends_of, flags_of, number_of, parts_of, says
 from bylaw.engine.request.view import View
 from bylaw.facts.provenance import Traced, plain_link
 from bylaw.policy.tool import Tool
+from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold
 from bylaw.text.identifier import identifiers
 
@@ -81,10 +82,18 @@ class Check:
                 if objection := self._object(slot, kind, value, arguments):
                     found.append(objection)
                     break
+        if self._by_words:
+            set_ = [name for name in flags_of(arguments) if any(map(self._is_only_a_texts, words_of(name)))]
+            found += [self._objection("not_said", Slot(name, "free"), name) for name in set_]
         if not found and self._by_words:
             mixed = mixed_up(self._view.request, self._kinds, arguments)
             found += [self._objection("not_said", Slot(name, "open"), str(arguments[name])) for name in mixed]
         return found
+
+    def _is_only_a_texts(self, value: str | float) -> bool:
+        """Whether a text tells a value, and neither the user nor a record or a place that the user named does."""
+        traced = self._view.trace(value)
+        return traced.source == "content" and not traced.pointed
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
         """Whether a value may be given that the deed does not list: the user said it, for no other argument, it is the
@@ -152,6 +161,8 @@ class Check:
                 return self._objection(why, slot, value) if why else None
             case _:
                 pass
+        if self._by_words and kind == "flag" and self._is_only_a_texts(value):
+            return self._objection("not_said", slot, value)
         if slot.fill == "free" and (kind == "flag" or (kind == "name" and self._view.trace(value).source == "agent")):
             return None
         if slot.fill == "said":

@@ -111,6 +111,18 @@ def leaves_of(value: Any) -> Iterator[str | float]:
         yield value
 
 
+def flags_of(value: Any, name: str = "") -> Iterator[str]:
+    """The names of the flags inside of arguments that are set."""
+    if value is True:
+        yield name
+    elif isinstance(value, Mapping):
+        for key, part in cast("Mapping[str, Any]", value).items():
+            yield from flags_of(part, key)
+    elif isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from flags_of(part, name)
+
+
 def given_words(arguments: Any) -> list[str]:
     """The same as words, folded, links without their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
