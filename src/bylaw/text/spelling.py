@@ -57,7 +57,7 @@ class Spelling:
         return self._matches(words)
 
     def _stands(self, form: str, words: str) -> bool:
-        # Words are said in "Hart/Smith" and in "the 12-month plan"; addresses, ids, paths and numbers are all or nothing.
+        # Words are said in "Hart/Smith" and in "the 12-month plan"; addresses, ids and paths are said whole.
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def held_in(self, words: str) -> bool:
