@@ -18,7 +18,7 @@ def _step(name: str, tool: str = "", text: str = "", **arguments: str) -> dict[s
 
 def model(folder: Path, *, argument: str = "input", puts: bool = False) -> str:
     """The URL of two models that say their lines whatever they hear: `outer`, which may put the refund, and `inner`."""
-    ask = [_step("o1", "ask_specialist", **{argument: WORDS}), _step("o2", text="That is all.")]
+    ask = [_step("o1", "call_specialist", **{argument: WORDS}), _step("o2", text="That is all.")]
     outer = [{"user": "", "steps": [*([_step("o0", text=PUT_REFUND)] if puts else []), *ask]}]
     inner = [_step("i1", "get_rental", rental_id="R1"), _step("i2", "refund", **REFUND)]
     inner += [_step("i3", "get_rental", rental_id="R1"), _step("i4", "refund", **REFUND), _step("i5", text="Done.")]
@@ -32,6 +32,6 @@ def check_refused(session: LiveSession, ran: list[str]) -> None:
     events = session.trajectory().events
     assert [each.text for each in events if isinstance(each, Message) and each.by == "user"] == ["Hello"]
     made = [(each.tool, each.agent != "", each.refused) for each in events if isinstance(each, Call)]
-    assert made[0] == ("ask_specialist", False, False)
+    assert made[0] == ("call_specialist", False, False)
     assert ("refund", True, True) in made
     assert ("refund", True, False) not in made

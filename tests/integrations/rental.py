@@ -47,7 +47,7 @@ context:
     effect: write
     parameters: {rental_id: string, amount: string}
     effects: [{as: Rental, key: $args.rental_id, set: {refunded: {plus: $args.amount}}}]
-  ask_specialist: {effect: none, parameters: {input: string}}
+  call_specialist: {effect: none, parameters: {input: string}}
 """,
     "rules.yaml": """predicates:
   change: {effect: write}

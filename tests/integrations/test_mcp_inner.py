@@ -41,14 +41,14 @@ class Desk:
 
     def __init__(self, shield: Shield) -> None:
         self.rentals, self.server = Rentals(), MCPServer("desk")
-        for tool in (self.rentals.get_rental, self.rentals.extend_rental, self.rentals.refund, self.ask_specialist):
+        for tool in (self.rentals.get_rental, self.rentals.extend_rental, self.rentals.refund, self.call_specialist):
             self.server.tool()(tool)
         self.front: Any = proxy(shield, self.server, context=CUSTOMER)._mcp_server
         self.plan: list[tuple[str, dict[str, str]]] = []
         self.meta: dict[str, Any] = SPECIALIST
         self.heard: list[str] = []
 
-    async def ask_specialist(self, input: str) -> str:
+    async def call_specialist(self, input: str) -> str:
         """Have a specialist see to it."""
         self.heard = []
         async with Client(self.front, mode="legacy", elicitation_callback=self.agree) as client:
@@ -62,7 +62,7 @@ class Desk:
 
     async def delegate(self, client: Client, *plan: tuple[str, dict[str, str]]) -> None:
         self.plan = list(plan)
-        done = await client.call_tool("ask_specialist", {"input": "x"}, meta={**KEY, "bylaw/messages": PUT})
+        done = await client.call_tool("call_specialist", {"input": "x"}, meta={**KEY, "bylaw/messages": PUT})
         assert not done.is_error, told(done)
 
 

@@ -310,8 +310,8 @@ def _parts(items: Any) -> list[Part]:
                 text, key = said, _key(item)
         elif kind == "message" and item.get("role") == "user":
             end_turn()
-            text, whole = heard(item.get("content"))
-            parts.append(Heard(text, _key(item), whole))
+            words, whole = heard(item.get("content"))
+            parts.append(Heard(words, _key(item), whole))
         elif kind.startswith("compaction"):
             end_turn()
             parts.append(Summary())

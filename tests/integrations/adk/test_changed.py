@@ -144,10 +144,10 @@ def test_the_input_of_a_node_is_not_the_users_word(shield: Shield) -> None:
 def test_an_agent_that_works_for_another_in_the_same_session_is_an_inner_one(shield: Shield) -> None:
     rentals = Rentals()
     inner = iter([[("get_rental", {"rental_id": "R1"})], [("extend_rental", EXTEND)], PUT_EXTEND])
-    outer = iter([[("ask_specialist", {"request": "The customer says: Yes, please."})], "Hm."] * 2)
+    outer = iter([[("call_specialist", {"request": "The customer says: Yes, please."})], "Hm."] * 2)
     specialist = agent(
         lambda _: next(inner, "Hm."), [rentals.get_rental, rentals.extend_rental],
-        name="ask_specialist", mode="single_turn", description="Knows rentals.",
+        name="call_specialist", mode="single_turn", description="Knows rentals.",
     )  # fmt: skip
     plugin = ShieldPlugin(shield, context=CUSTOMER)
     place = Place(plugin, agent(lambda _: next(outer), [], sub_agents=[specialist]))
@@ -158,5 +158,5 @@ def test_an_agent_that_works_for_another_in_the_same_session_is_an_inner_one(shi
     assert follower is not None
     calls = [event for event in follower.session.trajectory().events if isinstance(event, Call)]
     assert [(each.tool, bool(each.agent)) for each in calls] == [
-        ("ask_specialist", False), ("get_rental", True), ("extend_rental", True),
+        ("call_specialist", False), ("get_rental", True), ("extend_rental", True),
     ]  # fmt: skip

@@ -24,7 +24,7 @@ class Talk:
         self.rentals, shield = Rentals(), desk(folder)
         self.guard = ShieldPlugin(shield, context=CUSTOMER)
         inner = self.inner = LlmAgent(
-            name="ask_specialist",
+            name="call_specialist",
             model=LiteLlm(model="openai/inner", api_base=url, api_key="none"),
             tools=[self.rentals.get_rental, self.rentals.refund],
         )
@@ -52,29 +52,29 @@ def by_hand(inner: LlmAgent) -> Any:
     """A function that runs an agent in a runner of its own, which knows of no shield."""
     runner = InMemoryRunner(agent=inner, app_name="inner")
 
-    async def ask_specialist(request: str) -> str:
-        """Ask the specialist."""
+    async def call_specialist(request: str) -> str:
+        """Call the specialist."""
         session = await runner.session_service.create_session(app_name="inner", user_id="u")
         message = types.Content(role="user", parts=[types.Part(text=request)])
         async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=message):
             pass
         return "done"
 
-    return ask_specialist
+    return call_specialist
 
 
 def in_thread(inner: LlmAgent) -> Any:
     runner = InMemoryRunner(agent=inner, app_name="inner")
 
-    async def ask_specialist(request: str) -> str:
-        """Ask the specialist."""
+    async def call_specialist(request: str) -> str:
+        """Call the specialist."""
         session = await runner.session_service.create_session(app_name="inner", user_id="u")
         message = types.Content(role="user", parts=[types.Part(text=request)])
         for _ in runner.run(user_id="u", session_id=session.id, new_message=message):
             pass
         return "done"
 
-    return ask_specialist
+    return call_specialist
 
 
 WAYS = ["agent tool", "agent tool without plugins", "runner", "runner in a thread"]

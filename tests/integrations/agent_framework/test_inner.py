@@ -30,23 +30,23 @@ class Talk:
         )
 
         async def run(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             return (await inner.run(input)).text
 
         async def stream(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             streamed = inner.run(input, stream=True)
             return "".join([update.text async for update in streamed])
 
         async def client_alone(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             tools = {"tools": [self.rentals.get_rental, self.rentals.refund]}
             return (await client("inner").get_response(input, options=tools)).text
 
         ways: dict[str, Any] = {each.__name__: each for each in (run, stream, client_alone)}
-        tool = inner.as_tool(name="ask_specialist", arg_name="input")
+        tool = inner.as_tool(name="call_specialist", arg_name="input")
         if way in ways:
-            tool = FunctionTool(name="ask_specialist", func=ways[way])
+            tool = FunctionTool(name="call_specialist", func=ways[way])
         self.agent = Agent(client=client("outer"), name="desk", tools=[tool], middleware=self.guard.all)
         self.session = AgentSession(session_id="c1")
 

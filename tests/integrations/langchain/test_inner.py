@@ -30,7 +30,7 @@ def greedy(messages: list[Any]) -> Any:
 
 def asks(messages: list[Any]) -> Any:
     last = messages[-1]
-    return last.content if isinstance(last, ToolMessage) else [("ask_specialist", {"input": WORDS})]
+    return last.content if isinstance(last, ToolMessage) else [("call_specialist", {"input": WORDS})]
 
 
 class Talk:
@@ -44,11 +44,11 @@ class Talk:
         self.specialist = create_agent(Scripted(script=inner), tools, middleware=middleware)
 
         @tool
-        def ask_specialist(input: str) -> str:
-            """Ask the specialist."""
+        def call_specialist(input: str) -> str:
+            """Call the specialist."""
             return self.specialist.invoke({"messages": [("user", input)]})["messages"][-1].content
 
-        self.agent = create_agent(Scripted(script=outer), [ask_specialist], middleware=[self.guard])
+        self.agent = create_agent(Scripted(script=outer), [call_specialist], middleware=[self.guard])
 
     def events(self) -> list[Any]:
         follower = self.guard.follower("c1")
@@ -65,7 +65,7 @@ def test_an_agent_inside_a_tool_is_decided_on_in_the_outer_conversation(tmp_path
     assert "Not allowed, and not done (refund)" in talk.say("Give me my money")
     assert talk.rentals.ran == []
     made = [(each.tool, each.agent != "", each.refused) for each in talk.events() if isinstance(each, Call)]
-    assert made == [("ask_specialist", False, False), ("refund", True, True)]
+    assert made == [("call_specialist", False, False), ("refund", True, True)]
     said = [each for each in talk.events() if isinstance(each, Message)]
     assert [each.text for each in said if each.by == "user"] == ["Give me my money"]
 
@@ -85,7 +85,7 @@ def test_an_agent_inside_a_tool_without_the_shield_does_not_get_to_its_tools(tmp
         given: Any = {"messages": [("user", "Give me my money")]}
         return asyncio.run(talk.agent.ainvoke(given, THREAD)) if is_async else talk.agent.invoke(given, THREAD)
 
-    with pytest.raises(UsageError, match="tool `refund` would run inside `ask_specialist` without a decision"):
+    with pytest.raises(UsageError, match="tool `refund` would run inside `call_specialist` without a decision"):
         run()
     assert talk.rentals.ran == []
 
@@ -110,11 +110,11 @@ def test_a_tool_that_makes_use_of_another_is_one_call(tmp_path: Path) -> None:
         return talk.rentals.get_rental(rental_id)
 
     @tool
-    def ask_specialist(input: str) -> str:
-        """Ask the specialist."""
+    def call_specialist(input: str) -> str:
+        """Call the specialist."""
         return look.invoke({"rental_id": "R1"})
 
-    agent = create_agent(Scripted(script=asks), [ask_specialist], middleware=[talk.guard])
+    agent = create_agent(Scripted(script=asks), [call_specialist], middleware=[talk.guard])
     assert "C1" in agent.invoke({"messages": ["Hello"]}, THREAD)["messages"][-1].content
 
 

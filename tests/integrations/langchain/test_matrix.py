@@ -72,15 +72,15 @@ class Team:
 
     def __init__(self, folder: Path) -> None:
         @tool
-        def ask_specialist(input: str, runtime: ToolRuntime) -> Command:
+        def call_specialist(input: str, runtime: ToolRuntime) -> Command:
             """Hand over to the specialist."""
-            told = ToolMessage("handed over", tool_call_id=runtime.tool_call_id, name="ask_specialist")
+            told = ToolMessage("handed over", tool_call_id=runtime.tool_call_id, name="call_specialist")
             messages = [*runtime.state["messages"], told]
             return Command(goto="specialist", graph=Command.PARENT, update={"messages": messages})
 
         self.rentals = Rentals()
         self.guard = ShieldMiddleware(desk(folder), context=CUSTOMER)
-        front = create_agent(Scripted(script=self.front), [ask_specialist], middleware=[self.guard], name="front")
+        front = create_agent(Scripted(script=self.front), [call_specialist], middleware=[self.guard], name="front")
         tools = [self.rentals.get_rental, self.rentals.extend_rental]
         back = create_agent(Scripted(script=self.back), tools, middleware=[self.guard], name="specialist")
         graph = StateGraph(AgentState)
@@ -90,7 +90,7 @@ class Team:
         self.graph = graph.compile(checkpointer=InMemorySaver())
 
     def front(self, _: list[Any]) -> Any:
-        return [("ask_specialist", {"input": "The customer has said yes."})]
+        return [("call_specialist", {"input": "The customer has said yes."})]
 
     def back(self, messages: list[Any]) -> Any:
         last = messages[-1]
@@ -114,7 +114,7 @@ def test_an_agent_that_is_handed_over_to_is_held(tmp_path: Path) -> None:
     team = Team(tmp_path)
     team.say("Do it")
     assert team.rentals.ran == []
-    assert team.made() == [("ask_specialist", False), ("get_rental", False), ("extend_rental", True)]
+    assert team.made() == [("call_specialist", False), ("get_rental", False), ("extend_rental", True)]
 
 
 def test_what_the_user_agreed_to_counts_for_the_agent_that_is_handed_over_to(tmp_path: Path) -> None:

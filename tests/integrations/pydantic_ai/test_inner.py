@@ -25,29 +25,29 @@ class Talk:
         inner = Agent(OpenAIChatModel("inner", provider=provider), tools=tools, capabilities=capabilities)
 
         async def run(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             return (await inner.run(input)).output
 
         async def stream(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             async with inner.run_stream(input) as streamed:
                 return await streamed.get_output()
 
         def loop(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             return asyncio.run(inner.run(input)).output
 
         async def wrapped(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             return (await WrapperAgent(inner).run(input, toolsets=[])).output
 
         async def task(input: str) -> str:
-            """Ask the specialist."""
+            """Call the specialist."""
             return (await asyncio.create_task(inner.run(input))).output
 
         ways = {each.__name__: each for each in (run, stream, loop, wrapped, task)}
         outer = OpenAIChatModel("outer", provider=provider)
-        self.agent = Agent(outer, tools=[Tool(ways[runs], name="ask_specialist")], capabilities=[self.guard])
+        self.agent = Agent(outer, tools=[Tool(ways[runs], name="call_specialist")], capabilities=[self.guard])
 
     async def say(self, *texts: str) -> None:
         history: Any = None
