@@ -118,21 +118,21 @@ class Conversation:
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
-        self._make()
+        self.make()
         self._begin("user", time)
         self._script.hear(text, whole=whole, is_told=False)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something; calls that follow without a word or a result between are of the same turn."""
-        self._make()
+        self.make()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
         self._take()
 
     def unheard(self) -> None:
         """Agent and user may have talked, and nobody told: what hangs on their words is not known from here on."""
-        self._make()
+        self.make()
         for speaker in ("agent", "user"):
             self._begin(speaker, None, anew=True)
             self._script.events.append(Message(speaker, "", self._script.turn, captured=False))
@@ -236,7 +236,7 @@ class Conversation:
         """
         shown = as_content(content)
         if any(call.id == id for call in self._asked_for):
-            self._make()
+            self.make()
         self._take()
         self._script.time = time
         is_late = id in self._script.closed and not self._script.waits_for(id)
@@ -322,7 +322,7 @@ class Conversation:
         if known.is_history:
             # What was made of them is told in it.
             self._asked_for = []
-        self._make()
+        self.make()
         if not known.is_sure:
             self.unheard()
         self._script.time = time
@@ -349,8 +349,13 @@ class Conversation:
             self._asked_for.remove(call)
             self._speaker = "agent"
 
-    def _make(self) -> None:
-        """Something else happens: the calls that nobody asked about were made."""
+    @property
+    def asks(self) -> bool:
+        """Whether the message that was told last has calls that nobody has asked about yet."""
+        return bool(self._asked_for)
+
+    def make(self) -> None:
+        """Nobody will ask about these calls any more: they were made."""
         if self._asked_for:
             self._take()
             for call in self._asked_for:

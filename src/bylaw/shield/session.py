@@ -173,6 +173,8 @@ class LiveSession(Telling):
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
+        if self._state.live is not None and self._state.live.asks:
+            self._happen(Conversation.make)
         if self._state.unwritten:
             self._settle(Wanted([], by=self._by))
 
