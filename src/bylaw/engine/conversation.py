@@ -326,7 +326,7 @@ class Conversation:
         if not known.is_sure:
             self.unheard()
         self._script.time = time
-        self._read(listed[known.count :], is_said=known.has_words)
+        self._read(listed[known.messages :], is_said=known.has_words)
         self._speaker = "tool"
         if asks:
             asked = self._script.take_back(self._script.waiting_since(self._taken))

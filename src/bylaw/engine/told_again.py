@@ -22,7 +22,7 @@ Word = tuple[str, str]
 class Known(NamedTuple):
     """What of some messages is known."""
 
-    count: int
+    messages: int
     """So many, from the first, are known as a whole."""
     has_words: bool = False
     """Whether the next one's words are known too, and only what it calls is new."""
@@ -127,8 +127,9 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 def _word(event: Event) -> Word | None:
     """What somebody said; None for all else: an answer to a card and a handover are no words that a host tells."""
-    is_said = isinstance(event, Message) and event.captured and event.text
-    return (event.by, " ".join(event.text.split())) if is_said else None
+    if not isinstance(event, Message) or not event.captured or not event.text:
+        return None
+    return event.by, " ".join(event.text.split())
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
