@@ -24,7 +24,9 @@ def told_once(messages: Iterable[M]) -> list[M]:
     first: int | None = None
     """The message that the next of the agent's may be a copy of."""
     for place, message in enumerate(listed):
-        if place in copies or message.role not in ("assistant", None) or _is_answer(message):
+        if message.role != "assistant" and (message.role is not None or _is_answer(message)):
+            continue
+        if place in copies:
             continue
         if first is not None and _is_same(listed[first], message):
             before = [listed[at] for at in range(first + 1, place) if at not in copies]
