@@ -240,3 +240,25 @@ def test_calls_side_by_side_at_the_end_are_of_one_turn() -> None:
         assert session.decide("get_invoice", {"invoice_id": invoice}, id=id).allowed
         session.result({"invoice_id": invoice}, id=id)
     assert len({call.turn for call in session.trajectory().events if isinstance(call, Call)}) == 1
+
+
+@pytest.mark.parametrize("other", ["q", "p2"])
+def test_a_call_under_another_id_is_another_call(other: str) -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages([*TALK, said("p")[0]])
+    assert not paid(session, other)
+
+
+def test_a_call_at_the_end_was_made_where_another_is_asked_about() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages([*TALK, said("p")[0]])
+    assert session.decide("get_invoice", {"invoice_id": "I1"}, id="a").allowed
+    session.result({"invoice_id": "I1"}, id="a")
+    assert not paid(session, "")
+
+
+def test_a_call_that_is_asked_about_with_other_arguments_is_the_one_of_its_id() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages([*TALK, said("p")[0]])
+    assert not session.decide("pay_invoice", {**WHOLE, "amount": "900.00"}, id="p").allowed
+    assert paid(session, "q")

@@ -190,6 +190,7 @@ class Conversation:
     def _hand_over(self, context: Mapping[str, Any]) -> None:
         """Somebody else goes on: nothing that was vouched for, said or put before is theirs."""
         warn_of_unknown(self.pack, context)
+        self.make()
         self._begin("user", None, anew=True)
         if self._held:
             self._script.begin_turn()
@@ -342,10 +343,16 @@ class Conversation:
         return judged
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Somebody asks about a call: where it is one of the message that was told last, it is of that turn."""
-        such = [call for call in self._asked_for if (call.tool, call.arguments) == (tool, arguments)]
-        named = [call for call in self._asked_for if id and call.id == id]
-        for call in (named or such)[:1]:
+        """Somebody asks about a call: where it is one of the message that was told last, it is of that turn. Where it
+        is another, those were made."""
+
+        def is_meant(call: Call) -> bool:
+            return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
+
+        call = next(filter(is_meant, self._asked_for), None)
+        if call is None:
+            self.make()
+        else:
             self._asked_for.remove(call)
             self._speaker = "agent"
 
