@@ -16,6 +16,8 @@ FILES = {
     if not name.startswith("cases/")
 }
 
+NOBODY = ("Error: no such customer", "Customer not found", "", "[]", "null")
+
 
 def recipe(title: str) -> list[str]:
     """The blocks of code of one recipe."""
@@ -28,13 +30,21 @@ def pack(**changed: str) -> Pack:
 
 
 @pytest.mark.parametrize(
-    ("found", "evidence"), [((), "deny"), (("C1",), "permit"), (("C2",), "deny"), (("C1", "C2"), "deny")]
+    ("found", "evidence"),
+    [
+        ((), "deny"),
+        (("C1",), "permit"),
+        (("C1\n",), "permit"),
+        (("C2",), "deny"),
+        (("C1", "C2"), "deny"),
+        # Nobody is found under an address that was mistyped, and nobody is no second customer.
+        *[((nobody, "C1"), "permit") for nobody in NOBODY],
+        *[((nobody,), "deny") for nobody in NOBODY],
+    ],
 )
 def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -> None:
     entities, guard = recipe("Only one customer")
-    caller, shown = (line.partition("#")[0].rstrip() for line in entities.splitlines())
-    yaml = re.sub(r"  Caller: .*", lambda _: caller, FILES["entities.yaml"])
-    yaml = re.sub(r"  find_customer: .*", lambda _: shown, yaml)
+    yaml = re.sub(r"  Caller: .*\n", lambda _: entities, FILES["entities.yaml"])
     guards = guard + "\n\n" + FILES["guards/till.py"].partition("\n\n\n")[2]
     conversation = Conversation(pack(**{"entities.yaml": yaml, "guards/till.py": guards}))
     for each in found:
@@ -43,6 +53,19 @@ def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -
         conversation.agent("Thank you.")
     conversation.call("get_order", {"order_id": "A1"})
     conversation.result({"customer_id": "C1", "status": "delivered", "delivered_on": "2025-05-05", "items": []})
+    conversation.agent("I see.")
+    judged = conversation.call("take_back", {"order_id": "A1"})
+    assert {each.policy.id: each.outcome for each in judged.evidence}["own-order"] == evidence
+
+
+@pytest.mark.parametrize(("found", "evidence"), [*[(nobody, "deny") for nobody in NOBODY], ("C1", "deny")])
+def test_nobody_is_not_who_an_order_of_nobodys_belongs_to(found: str, evidence: str) -> None:
+    """By the guide's own pack: an order without a customer, and a look-up that found none."""
+    conversation = Conversation(pack())
+    conversation.call("find_customer", {"email": "x@mail.example"})
+    conversation.result(found)
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "", "status": "delivered", "delivered_on": "2025-05-05", "items": []})
     conversation.agent("I see.")
     judged = conversation.call("take_back", {"order_id": "A1"})
     assert {each.policy.id: each.outcome for each in judged.evidence}["own-order"] == evidence

@@ -85,6 +85,13 @@ def test_a_record_without_its_key_shows_nothing() -> None:
     assert ask("Crew", ("null",), "name") is UNSEEN
 
 
+@pytest.mark.parametrize("content", ['""', "[]", "{}"])
+def test_an_empty_text_and_a_list_are_the_name_of_nothing(content: str) -> None:
+    """A search that found nobody did not find somebody who is called so."""
+    ask = seen("[{as: Crew, key: $}]", content)
+    assert ask("Crew", ("" if content == '""' else content,), "exists") is UNSEEN
+
+
 def test_each_shows_every_item() -> None:
     ask = seen(
         '[{each: "$.flights[*]", as: Flight, fields: {status: =available}}]',

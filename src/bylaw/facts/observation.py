@@ -144,8 +144,12 @@ def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
     return None if key is None else Sighting(key, observation, scope)
 
 
+_NAMELESS = (Contradicted, list, dict)
+
+
 def _names_a_thing(part: Any) -> bool:
-    return part is not NOTHING and part is not None and part.__class__ is not Contradicted
+    """A text or a number does; an empty text, a list and an object are the name of nothing."""
+    return part is not NOTHING and part is not None and part != "" and part.__class__ not in _NAMELESS
 
 
 def _key(observation: Observation, scope: PathScope) -> Key | None:
@@ -180,7 +184,9 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
     if any(any(True for _ in sightings(each, args, value, text, True)) for each in observations):
         return None
     if text is not None:
-        return "not_readable" if text.strip() else None
+        # "Not found" is an answer also where it does not say what was not.
+        says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
+        return None if says_none or not text.strip() else "not_readable"
     return "not_mapped" if _holds_something(value) else None
 
 
