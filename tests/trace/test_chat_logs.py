@@ -73,9 +73,9 @@ def test_results_without_ids_pair_by_order(tmp_path):
     assert answers(found) == [(0, "of a"), (1, "of b")]
 
 
-def test_results_under_unknown_ids_pair_by_order(tmp_path):
+def test_results_under_unknown_ids_answer_no_call(tmp_path):
     found = conversation(tmp_path, calling(("a", "{}", "1"), ("b", "{}", "2")), result("x", "8"), result("y", "9"))
-    assert answers(found) == [(0, "x"), (1, "y")]
+    assert answers(found) == [(None, "x"), (None, "y")]
 
 
 def test_a_missing_result_does_not_shift_later_ones(tmp_path):

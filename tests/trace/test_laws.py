@@ -86,13 +86,11 @@ def pair_slowly(calls: list[tuple[str, int]], results: list[str]) -> list[int | 
     waiting = list(range(len(calls)))
     answered: set[str] = set()
     paired: list[int | None] = []
-    goes_by_id = False
     for id in results:
         fitting = [step for step in waiting if id and calls[step][0] == id]
-        goes_by_id = goes_by_id or bool(fitting)
         if not fitting and id not in answered:
             fitting = list(waiting)
-            if id and goes_by_id:
+            if id:
                 # The id is that of no call: at most of the one that has none.
                 unnamed = [step for step in waiting if not calls[step][0]]
                 fitting = unnamed if len(unnamed) == 1 else []

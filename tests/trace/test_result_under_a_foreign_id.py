@@ -6,10 +6,9 @@ from bylaw.trace import Result
 from bylaw.trace.transcript import Transcript
 
 
-def joined(ids: list[str], answers: list[str], *, goes_by_id: bool = True) -> list[int | None]:
+def joined(ids: list[str], answers: list[str]) -> list[int | None]:
     """Which of the calls with these ids the results under those answer."""
     script = Transcript()
-    script.goes_by_id = goes_by_id
     script.begin_turn()
     for id in ids:
         script.call("get_account", {"account_id": f"AC-{id}"}, id)
@@ -29,15 +28,11 @@ def joined(ids: list[str], answers: list[str], *, goes_by_id: bool = True) -> li
         (["", ""], ["", ""], [0, 1]),
         (["a", "b"], ["", ""], [0, 1]),
         (["a", "b"], ["a", "a"], [0, None]),
+        (["a", "b", "c"], ["a", "y", "z"], [0, None, None]),
+        (["a", "b"], ["x", "a"], [None, 0]),
     ],
 )
 def test_only_the_call_that_an_id_may_mean_is_answered(
     ids: list[str], answers: list[str], expected: list[int | None]
 ) -> None:
     assert joined(ids, answers) == expected
-
-
-def test_where_no_result_comes_under_the_id_of_its_call_they_come_in_order() -> None:
-    """Some logs give results ids of their own."""
-    assert joined(["a", "b"], ["x", "y"], goes_by_id=False) == [0, 1]
-    assert joined(["a", "b", "c"], ["a", "y", "z"], goes_by_id=False) == [0, None, None]

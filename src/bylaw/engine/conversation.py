@@ -97,7 +97,6 @@ class Conversation:
         """What the host vouches for with the next call."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         self._script = Transcript()
-        self._script.goes_by_id = True
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
         self.session: Session = self._open(

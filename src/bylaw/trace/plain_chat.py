@@ -51,7 +51,6 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
                 if call.id == id and call.by == "agent" and not content.startswith(REFUSALS):
                     answered.add(id)
                     returned.add(call.tool)
-                    transcript.goes_by_id = True
                     add(Result(step, content, None, True, message.name or call.tool, call.agent, time))
                     continue
                 waiting[step] = call

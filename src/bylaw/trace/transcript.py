@@ -46,7 +46,7 @@ class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
     __slots__ = (
-        "_named", "_steps", "answered", "closed", "events", "goes_by_id", "instructions", "open", "returned",
+        "_named", "_steps", "answered", "closed", "events", "instructions", "open", "returned",
         "tells_refusal", "time", "turn", "user",
     )  # fmt: skip
 
@@ -65,8 +65,6 @@ class Transcript:
         """How many of the events were looked through for them."""
         self.answered: set[str] = set()
         """Ids of calls that have their results."""
-        self.goes_by_id = False
-        """Whether results come under the ids of their calls, as one has, or must."""
         self.closed: dict[str, int] = {}
         """By id, where calls were made that wait no more: what is told in place of a result may still come."""
         self.returned: set[str] = set()
@@ -149,7 +147,6 @@ class Transcript:
             tool, agent = tool or call.tool, agent or call.agent
             if id:
                 self.answered.add(id)
-                self.goes_by_id = self.goes_by_id or call.id == id
             if type(content) is str and not is_decided and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
@@ -264,10 +261,11 @@ class Transcript:
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """The earliest unanswered call of the latest turn that fits: by id, else by order and by tool where it is said.
+        """The earliest unanswered call of the latest turn that fits: by id, or without one by order, and by tool where
+        it is said.
 
         A second result under an id that was answered already answers nothing: the first one stands. So does one under
-        an id that no call has, where results go by id, unless it is that of the only call without one.
+        an id that no call has, unless it is that of the only call without one.
         """
         waiting = self.open
         if id:
@@ -281,7 +279,7 @@ class Transcript:
             if id in self.answered:
                 return None
         fitting = [step for step, call in waiting.items() if call.by == by and (not tool or call.tool == tool)]
-        if id and self.goes_by_id:
+        if id:
             unnamed = [step for step in fitting if not waiting[step].id]
             return unnamed[0] if len(unnamed) == 1 else None
         return self._first_of_latest_turn(fitting) if fitting else None
