@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from bylaw.policy.verb import VERBS
 from bylaw.text.day import days
 from bylaw.text.number import numbers
+from bylaw.text.once import once
 from bylaw.text.sentence import Sentence, sentences
 
 _LEAVE = re.compile(
@@ -153,48 +154,56 @@ class Later(NamedTuple):
     is_year: bool
 
 
-class Line(NamedTuple):
-    """A sentence of the agent, without capitals."""
+class Line:
+    """A sentence of the agent, without capitals; what it says of the deed is read where somebody asks."""
 
-    words: str
-    asks: Asks
-    heads: tuple[str, ...]
-    """The words for what it would do first of all, and for what is joined to that."""
-    waits: bool
-    """Whether that is done when something else has happened."""
-    later: tuple[Later, ...]
-    days: frozenset[tuple[int, int]]
-    """Months and days on which it is done, or from which on."""
-    vague: frozenset[Decimal]
-    """Numbers that it tells only roughly, as a bound or as a part: "about 250"."""
+    def __init__(self, sentence: Sentence) -> None:
+        self.words = sentence.words
+        self.asks = _asks(sentence)
+
+    @once
+    def heads(self) -> tuple[str, ...]:
+        """The words for what it would do first of all, and for what is joined to that."""
+        return heads(self.words)
+
+    @once
+    def _rest(self) -> str:
+        """What follows the first of them."""
+        head = _HEAD.search(self.words)
+        return self.words[head.end("head") :] if head is not None else ""
+
+    @once
+    def waits(self) -> bool:
+        """Whether that is done when something else has happened."""
+        return _WAITS.search(self._rest) is not None
+
+    @once
+    def later(self) -> tuple[Later, ...]:
+        return tuple(map(_later, _LATER.finditer(self._rest)))
+
+    @once
+    def days(self) -> frozenset[tuple[int, int]]:
+        """Months and days on which it is done, or from which on."""
+        rest = self._rest
+        found = days(rest) if rest else ()
+        on = (each for each in found if _ON_A_DAY.search(rest, max(0, each.start - 30), each.start))
+        return frozenset((each.month, each.day) for each in on)
+
+    @once
+    def vague(self) -> frozenset[Decimal]:
+        """Numbers that it tells only roughly, as a bound or as a part: "about 250"."""
+        return frozenset(
+            each.value
+            for each in numbers(self.words)
+            if _VAGUE_BEFORE.search(self.words, max(0, each.start - _NEAR), each.start)
+            or _VAGUE_AFTER.match(self.words, each.end)
+        )
 
 
 @lru_cache(maxsize=2048)
 def lines_of(text: str) -> tuple[Line, ...]:
     """The sentences of a message."""
-    return tuple(map(_line, sentences(text)))
-
-
-def _line(sentence: Sentence) -> Line:
-    words = sentence.words
-    head = _HEAD.search(words)
-    rest = words[head.end("head") :] if head is not None else ""
-    return Line(
-        words,
-        _asks(sentence),
-        heads(words),
-        _WAITS.search(rest) is not None,
-        tuple(map(_later, _LATER.finditer(rest))),
-        frozenset(
-            (each.month, each.day) for each in days(rest) if _ON_A_DAY.search(rest, max(0, each.start - 30), each.start)
-        ),
-        frozenset(
-            each.value
-            for each in numbers(words)
-            if _VAGUE_BEFORE.search(words, max(0, each.start - _NEAR), each.start)
-            or _VAGUE_AFTER.match(words, each.end)
-        ),
-    )
+    return tuple(map(Line, sentences(text)))
 
 
 def _later(found: re.Match[str]) -> Later:

@@ -56,37 +56,55 @@ Entry = tuple[str, Record]
 """The name that a value stands under, and the record that it stands in."""
 
 
+class _Kind:
+    """What has stood under one name."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        """Each with the step at which it first did."""
+        self.records: list[Record] = []
+        self._marked = 0
+        self._by_mark: dict[str, list[Record]] = {}
+
+    def by_mark(self) -> dict[str, list[Record]]:
+        """By mark the records that hold it."""
+        for record in self.records[self._marked :]:
+            for mark in record.marks:
+                self._by_mark.setdefault(mark, []).append(record)
+        self._marked = len(self.records)
+        return self._by_mark
+
+
 class Records:
     """The records of one conversation; `events` may grow while it is in use. What was shown at the step last read to,
-    or later, does not count."""
+    or later, does not count. Nothing is read until somebody asks."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
-        self._before = self._read = self._marked = 0
-        """Up to which step it counts, how many events were read, and how many records were read for their marks."""
+        self._before = self._wanted = self._read = 0
+        """Up to which step it counts, how many events are wanted for that, and how many were read."""
         self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
-        self._by_name: dict[str, dict[str, int]] = {}
-        self._names: dict[str, dict[str, int]] = {}
-        """By name the values that have stood under it, and by value the names, each with the step at which it first
-        did."""
+        self._kinds: dict[str, _Kind] = {}
         self._by_run: dict[str, list[str]] = {}
         """By the letters and figures that they begin with, the values: none stands in a text that has not those."""
         self._standing: dict[Passage, dict[str, int]] = {}
         """By a passage, the values that stand in it, as far as events were read."""
-        self._by_mark: dict[str, tuple[set[str], list[Record]]] = {}
-        """By mark the records that hold it, and the names of all their fields."""
+        self._named = 0
         self._fields: dict[str, dict[str, int]] = {}
-        """By day, time or number the names of the fields that held it, likewise."""
+        """Of so many records, by day, time or number the names of the fields that held it, each with the step at which
+        it first did."""
         self._marks: dict[tuple[str, frozenset[str] | None], tuple[int, frozenset[str]]] = {}
         """By value, and the names that it stands under, the marks of so many of the records that bear it."""
 
     def read(self, before: int) -> None:
-        """Take in the events before a step, and nothing after it."""
-        self._before = before
-        if self._standing and self._read < min(before, len(self._events)):
-            self._standing = {}
-        for step in range(self._read, min(before, len(self._events))):
+        """Count the events before a step, and nothing after it."""
+        self._before, self._wanted = before, min(before, len(self._events))
+
+    def _take_in(self) -> None:
+        """Read what is wanted and was not read yet."""
+        self._standing = {}
+        for step in range(self._read, self._wanted):
             event = self._events[step]
             if type(event) is Result and event.captured:
                 call = self._events[event.call] if event.call is not None else None
@@ -96,10 +114,11 @@ class Records:
             elif type(event) is Call and not event.fault:
                 asked = _pairs(event.arguments)
                 self._add(Record(step, (), list(dict.fromkeys(asked)), asked))
-            self._read = step + 1
+        self._read = self._wanted
 
     def _add(self, record: Record) -> None:
         self._records.append(record)
+        step = record.step
         for name, key in record.keys:
             entries = self._by_key.get(key)
             if entries is None:
@@ -108,26 +127,23 @@ class Records:
                     run = RUN.search(key)
                     self._by_run.setdefault(run[0] if run else "", []).append(key)
             entries.append((name, record))
-            self._by_name.setdefault(name, {}).setdefault(key, record.step)
-            self._names.setdefault(key, {}).setdefault(name, record.step)
+            kind = self._kinds.get(name)
+            if kind is None:
+                kind = self._kinds[name] = _Kind()
+            kind.values.setdefault(key, step)
+            if not kind.records or kind.records[-1] is not record:
+                kind.records.append(record)
 
     def read_marks(self) -> None:
-        """Read what the records are told by."""
-        for record in self._records[self._marked :]:
-            for name, mark in record.named_marks():
-                self._fields.setdefault(mark, {}).setdefault(name, record.step)
-            names = {name for name, _ in record.keys}
-            for mark in record.marks:
-                known = self._by_mark.get(mark)
-                if known is None:
-                    self._by_mark[mark] = (names.copy(), [record])
-                else:
-                    known[0].update(names)
-                    known[1].append(record)
-        self._marked = len(self._records)
+        """Read what the records are told by, before anybody asks."""
+        self.fields_with("")
+        for kind in self._kinds.values():
+            kind.by_mark()
 
     def of(self, key: str) -> Sequence[Entry]:
         """Where a value stands in records."""
+        if self._read < self._wanted:
+            self._take_in()
         entries = self._by_key.get(key, ())
         if not entries or entries[-1][1].step < self._before:
             return entries
@@ -145,19 +161,28 @@ class Records:
         return any(key.endswith(figures) for record in self._counted() for _, key in record.keys)
 
     def _counted(self) -> Iterator[Record]:
+        if self._read < self._wanted:
+            self._take_in()
         return (record for record in self._records if record.step < self._before)
 
     def names_of(self, key: str) -> AbstractSet[str]:
         """The names of the fields that a value stands in."""
-        if self._before >= self._read:
-            return self._names.get(key, {}).keys()
-        return {name for name, first in self._names.get(key, {}).items() if first < self._before}
+        entries = self.of(key)
+        return {name for name, _ in entries} if entries else _NOTHING
+
+    def _kinds_of(self, names: Iterable[str]) -> list[_Kind]:
+        if self._read < self._wanted:
+            self._take_in()
+        return [kind for name in names if (kind := self._kinds.get(name)) is not None]
 
     def beside(self, names: frozenset[str], key: str) -> list[str]:
         """Other values of fields of these names: as many as are compared, and one more."""
-        named = [known for name in sorted(names) if (known := self._by_name.get(name))]
+        named: list[Iterable[str]] = [kind.values for kind in self._kinds_of(sorted(names))]
         if self._before < self._read:
-            named = [[value for value, first in each.items() if first < self._before] for each in named]
+            named = [
+                [value for value, first in kind.values.items() if first < self._before]
+                for kind in self._kinds_of(sorted(names))
+            ]
         # Of so many that one may stand under every name, enough are left.
         found = dict.fromkeys(islice(chain.from_iterable(named), len(named) * (_KIND + 2)))
         found.pop(key, None)
@@ -165,16 +190,15 @@ class Records:
 
     def has_beside(self, names: Iterable[str], key: str) -> bool:
         """Whether fields of these names have held another value."""
+        kinds = self._kinds_of(names)
         if self._before < self._read:
             return bool(self.beside(frozenset(names), key))
-        for name in names:
-            known = self._by_name.get(name)
-            if known is not None and (len(known) > 1 or key not in known):
-                return True
-        return False
+        return any(len(kind.values) > 1 or key not in kind.values for kind in kinds)
 
     def standing_in(self, passage: Passage) -> dict[str, int]:
         """The values that may stand in a passage, each with its place."""
+        if self._read < self._wanted:
+            self._take_in()
         found = self._standing.get(passage)
         if found is None:
             known = (key for run in passage.runs & self._by_run.keys() for key in self._by_run[run])
@@ -196,21 +220,18 @@ class Records:
 
     def marks_beside(self, names: frozenset[str], marks: frozenset[str]) -> set[str]:
         """Those of some marks that records with a field of these names hold."""
-        self.read_marks()
-        found = {mark for mark in marks & self._by_mark.keys() if not names.isdisjoint(self._by_mark[mark][0])}
-        if self._before < self._read:
-            found = {mark for mark in found if any(name in names for each in self._with(mark) for name, _ in each.keys)}
-        return found
-
-    def _with(self, mark: str) -> Sequence[Record]:
-        records = self._by_mark[mark][1]
-        is_past = records[-1].step < self._before
-        return records if is_past else [record for record in records if record.step < self._before]
+        kinds = [kind.by_mark() for kind in self._kinds_of(names)]
+        return {mark for kind in kinds for mark in marks & kind.keys() if kind[mark][0].step < self._before}
 
     def is_shared(self, marks: set[str], names: frozenset[str], key: str) -> bool:
         """Whether another value of fields of these names has all these marks, too; so many are compared that of more
         nobody can say which is meant."""
-        fewest = min(map(self._with, marks), key=len)
+        kinds = [kind.by_mark() for kind in self._kinds_of(names)]
+
+        def having(mark: str) -> set[Record]:
+            return {record for kind in kinds for record in kind.get(mark, ()) if record.step < self._before}
+
+        fewest = min(map(having, marks), key=len)
         if len(fewest) > _KIND:
             return True
         others = {value for record in fewest for name, value in record.keys if name in names and value != key}
@@ -218,10 +239,16 @@ class Records:
 
     def fields_with(self, mark: str) -> set[str]:
         """The names of fields that held a day or a number."""
-        self.read_marks()
+        if self._read < self._wanted:
+            self._take_in()
+        for record in self._records[self._named :]:
+            for name, each in record.named_marks():
+                self._fields.setdefault(each, {}).setdefault(name, record.step)
+        self._named = len(self._records)
         return {name for name, step in self._fields.get(mark, {}).items() if step < self._before}
 
 
+_NOTHING: frozenset[str] = frozenset()
 _UNREAD: tuple[int, frozenset[str]] = (0, frozenset())
 
 
