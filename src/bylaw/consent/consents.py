@@ -240,7 +240,7 @@ class Consents:
             older=self._older,
             now=call.call.time,
             is_met=self._is_met,
-            is_clear=not self._is_put_again or any(each.kind != "id" for each in given),
+            is_clear=lambda: any(each.kind != "id" for each in given) or not self._is_put_again,
         )
 
     @property

@@ -52,7 +52,7 @@ class Hearing:
         older: Callable[[], Iterable[Passage]] = tuple,
         now: float | None = None,
         is_met: Callable[[str], bool] = lambda _: True,
-        is_clear: bool = True,
+        is_clear: Callable[[], bool] = lambda: True,
     ) -> None:
         self.answer, self.asked, self.put = said.answer, said.asked, said.put
         self.bracketed, self.raw = said.bracketed, said.raw
@@ -200,7 +200,7 @@ class Thing:
             # Neither the answer nor the question calls a thing by anything else: none is read by itself.
             return None
         is_alone = not self._records.has_beside(self._names, self.key)
-        is_seen_alone = is_alone and heard.is_clear and bool(self._records.of(self.key))
+        is_seen_alone = is_alone and bool(self._records.of(self.key)) and heard.is_clear()
         is_of_user = each.is_user and is_alone and self._is_of_user()
         if each.is_person and (is_seen_alone or is_of_user) and not (self.rivals(put) or self.rivals(answer)):
             return None if is_of_user else self._person()

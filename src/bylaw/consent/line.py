@@ -131,6 +131,11 @@ _VAGUE_BEFORE = re.compile(
     r"(?:maximum|minimum) of|half(?: of)?|twice|double|\d+ ?(?:%|percent)(?: of(?: the)?)?)\W*$"
 )
 _VAGUE_AFTER = re.compile(r"\s*(?:thousand|million|billion|minus|less|or (?:more|less|so)|and up)\b")
+_MAY_BE_VAGUE = re.compile(
+    r"about|a(?:round|pprox|lmost|bove|t (?:least|most)|nd up)|roughly|nearly|than|u(?:p to|nder)|over|below|within|"
+    r"m(?:axim|inim|illion|inus)|half|twice|double|%|percent|thousand|billion|less|or (?:more|so)"
+)
+"""What a sentence must have for one of the two to find anything."""
 _NEAR = 20
 _HIDES = re.compile(
     r"<[!?/a-z]|!\[|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|"
@@ -192,6 +197,8 @@ class Line:
     @once
     def vague(self) -> frozenset[Decimal]:
         """Numbers that it tells only roughly, as a bound or as a part: "about 250"."""
+        if not _MAY_BE_VAGUE.search(self.words):
+            return frozenset()
         return frozenset(
             each.value
             for each in numbers(self.words)

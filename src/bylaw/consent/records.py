@@ -86,8 +86,10 @@ class Records:
         self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
         self._kinds: dict[str, _Kind] = {}
+        self._begun = 0
         self._by_run: dict[str, list[str]] = {}
-        """By the letters and figures that they begin with, the values: none stands in a text that has not those."""
+        """Of so many values, by the letters and figures that they begin with: none stands in a text that has not
+        those."""
         self._standing: dict[Passage, dict[str, int]] = {}
         """By a passage, the values that stand in it, as far as events were read."""
         self._named = 0
@@ -109,7 +111,7 @@ class Records:
             if type(event) is Result and event.captured:
                 call = self._events[event.call] if event.call is not None else None
                 asked = _pairs(call.arguments) if type(call) is Call and not call.fault else []
-                for values in map(_fields, _records(event.value())):
+                for values in _objects(event.value()):
                     self._add(Record(step, values, [(name, _key(str(part))) for name, part in values], asked))
             elif type(event) is Call and not event.fault:
                 asked = _pairs(event.arguments)
@@ -123,9 +125,6 @@ class Records:
             entries = self._by_key.get(key)
             if entries is None:
                 entries = self._by_key[key] = []
-                if len(key) > 2:
-                    run = RUN.search(key)
-                    self._by_run.setdefault(run[0] if run else "", []).append(key)
             entries.append((name, record))
             kind = self._kinds.get(name)
             if kind is None:
@@ -201,6 +200,11 @@ class Records:
             self._take_in()
         found = self._standing.get(passage)
         if found is None:
+            for key in islice(self._by_key, self._begun, None):
+                if len(key) > 2:
+                    run = RUN.search(key)
+                    self._by_run.setdefault(run[0] if run else "", []).append(key)
+            self._begun = len(self._by_key)
             known = (key for run in passage.runs & self._by_run.keys() for key in self._by_run[run])
             found = {key: at for key in known if (at := passage.may_tell(key)) >= 0}
             self._standing[passage] = found
@@ -256,33 +260,32 @@ def _step(entry: Entry) -> int:
     return entry[1].step
 
 
-def _records(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a result, at any depth."""
+def _objects(value: Any) -> Iterator[list[tuple[str, Any]]]:
+    """The plain values of every object in a result, at any depth, members of its plain lists among them."""
     pending: list[Any] = [value]
     left = _RECORDS
     while pending and left:
         left -= 1
         part = pending.pop()
         if isinstance(part, dict):
-            record = cast("dict[str, Any]", part)
-            yield record
-            pending.extend(each for each in record.values() if type(each) in (dict, list))
+            found: list[tuple[str, Any]] = []
+            inner: list[Any] = []
+            for name, each in cast("dict[str, Any]", part).items():
+                if type(each) is str:
+                    if len(each) <= _LONG:
+                        found.append((str(name), each))
+                elif isinstance(each, list):
+                    members = cast("list[Any]", each)
+                    found += [(str(name), member) for member in members[:_RECORDS] if _is_plain(member)]
+                    inner.append(each)
+                elif isinstance(each, dict):
+                    inner.append(each)
+                elif _is_plain(each):
+                    found.append((str(name), each))
+            yield found
+            pending += inner
         elif isinstance(part, list):
             pending.extend(each for each in cast("list[Any]", part) if type(each) in (dict, list))
-
-
-def _fields(record: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The plain values of a record, members of its plain lists among them."""
-    found: list[tuple[str, Any]] = []
-    for name, value in record.items():
-        if type(value) is str:
-            if len(value) <= _LONG:
-                found.append((str(name), value))
-        elif isinstance(value, list):
-            found += [(str(name), part) for part in cast("list[Any]", value)[:_RECORDS] if _is_plain(part)]
-        elif _is_plain(value):
-            found.append((str(name), value))
-    return found
 
 
 def _is_plain(part: Any) -> bool:
@@ -296,7 +299,7 @@ def _pairs(arguments: dict[str, Any]) -> list[Pair]:
 
 def plain_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """All values in a call's arguments, each with its name."""
-    return (pair for record in _records(arguments) for pair in _fields(record))
+    return chain.from_iterable(_objects(arguments))
 
 
 _key = lru_cache(maxsize=16_384)(loose)

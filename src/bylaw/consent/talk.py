@@ -101,8 +101,10 @@ class Exchange:
     @once
     def bracketed(self) -> Passage:
         """All that the agent said, without what it denies, but with what stands in brackets."""
+        if "(" not in self.raw and "[" not in self.raw:
+            # Mostly the same, and then read once.
+            return self.stated
         found = Passage(stated(line.words, brackets=True) for line in self.put.lines)
-        # Mostly the same, and then read once.
         return self.stated if found.words == self.stated.words else found
 
     @once
