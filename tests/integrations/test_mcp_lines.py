@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,43 @@ def test_what_is_wrong_with_a_request_is_told_with_its_place(place: Place) -> No
             assert not said or answer["error"]["message"].startswith(said), answer
         process.stdin.close()
     assert place.ran() == []
+
+
+MUMBLING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    about = {"name": "s", "version": "1"}
+    begun = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+    tool = {"name": "get_order", "inputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}}}}
+    answers = {"initialize": begun, "tools/list": {"tools": [tool]}, "tools/call": {"content": "it is done"}}
+    if asked.get("method") in answers:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}), flush=True)
+"""
+"""A server whose answer to a call is not as MCP wants it."""
+
+
+def test_what_the_server_answers_wrongly_is_not_told_as_invalid_params(place: Place, tmp_path: Path) -> None:
+    """A client that is told so may take it that nothing was done, and call again."""
+    (tmp_path / "mumbling.py").write_text(MUMBLING)
+    version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    asked: list[dict[str, Any]] = [
+        {"method": "initialize", "params": version},
+        {"method": "tools/call", "params": {"name": "get_order", "arguments": {"order_id": "1"}, "_meta": KEY}},
+        {"method": "tools/call", "params": {"name": 5}},
+    ]
+    told: list[Any] = []
+    command = [*place.proxy(), "--", sys.executable, str(tmp_path / "mumbling.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for id, request in enumerate(asked):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, **request}).encode() + b"\n")
+            process.stdin.flush()
+            told.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+    assert [answer.get("error", {}).get("code") for answer in told] == [None, -32603, -32602]
+    assert told[1]["error"]["message"].startswith("the server's answer to `tools/call` cannot be read: `result.c")
 
 
 @pytest.mark.parametrize(

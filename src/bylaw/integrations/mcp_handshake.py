@@ -7,6 +7,7 @@ Clients wait ten seconds for it, and some then never get on. All else waits: not
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from fastmcp.exceptions import McpError
@@ -16,6 +17,7 @@ from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
 
 from bylaw.errors import BylawError
 from bylaw.integrations.mcp_fronts import Fronts, connection
+from bylaw.integrations.mcp_lines import saying_whose
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
 from bylaw.integrations.undecided import log
 from bylaw.shield import Shield
@@ -39,7 +41,8 @@ class Gate(Middleware):
     async def __call__(self, context: Any, call_next: Any) -> Any:
         if context.method in _HANDSHAKES:
             return await super().__call__(context, call_next)
-        return await (await self._shielded())(context, call_next)
+        shielded = await self._shielded()
+        return await saying_whose(context, partial(shielded, call_next=call_next))
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
         """Note who shakes hands: the server may ask them something as its own session begins."""

@@ -13,7 +13,7 @@ import msgspec
 from fastmcp.exceptions import McpError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 LIST = "a message is one object of JSON-RPC 2.0; messages come one by one, not in a list"
@@ -81,9 +81,27 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
     try:
         return await call_next(ctx)
     except ValidationError as error:
-        first: Any = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(["params", *(str(each) for each in first["loc"] if each != "params")])
-        raise McpError(code=INVALID_PARAMS, message=f"`{place}` of `{ctx.method}`: {first['msg']}") from error
+        place, why = fault_at(error)
+        raise McpError(code=INVALID_PARAMS, message=f"`params{place}` of `{ctx.method}`: {why}") from error
+
+
+async def saying_whose(ctx: Any, call_next: Any) -> Any:
+    """Answer a request whose parameters were read, but not what its server answered: that is no fault of the request.
+
+    It may have been carried out; "invalid params" says that it was not.
+    """
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        place, why = fault_at(error)
+        said = f"the server's answer to `{ctx.method}` cannot be read: `result{place}`: {why}"
+        raise McpError(code=INTERNAL_ERROR, message=said) from error
+
+
+def fault_at(error: ValidationError) -> tuple[str, str]:
+    """The place of what is wrong, as a path from the whole, and what it is."""
+    first: Any = error.errors(include_url=False, include_input=False)[0]
+    return "".join(f".{each}" for each in first["loc"] if each != "params"), first["msg"]
 
 
 class SaysWhere:
