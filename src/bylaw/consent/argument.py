@@ -112,8 +112,8 @@ def arguments(tool: Tool | None, given: Mapping[str, Any], terms: Terms) -> list
 def target_of(given: Sequence[Argument], tool: str) -> Argument | None:
     """The id of the thing that a call acts on: the one that the tool is named by, or else one that is no person's."""
     things = [each for each in given if each.kind == "id" and each.name == each.top and not each.is_means]
-    named = set(words_of(tool))
-    target = next((each for each in things if named & set(words_of(each.name)) - {"id"}), None)
+    named = _words(tool)
+    target = next((each for each in things if named & _words(each.name) - {"id"}), None)
     return target or next((each for each in things if not each.is_person), None)
 
 
@@ -212,13 +212,18 @@ def _of(schema: Any, name: str) -> Any:
 
 
 @lru_cache(maxsize=4096)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(words_of(name))
+
+
+@lru_cache(maxsize=4096)
 def _traits(name: str, top: str) -> frozenset[str]:
-    words = frozenset(words_of(name))
-    traits = {"remark"} if words & _REMARKS or (frozenset(words_of(top)) & _REMARKS) else set[str]()
+    words, around = _words(name), _words(top)
+    traits = {"remark"} if words & _REMARKS or around & _REMARKS else set[str]()
     is_thing = bool(words & _THING)
     if (words & _MONEY or words == frozenset(("total",))) and not is_thing:
         traits.add("money")
-    if (words | frozenset(words_of(top))) & _MEANS and "money" not in traits:
+    if (words | around) & _MEANS and "money" not in traits:
         traits.add("means")
     if is_thing:
         traits.add("thing")

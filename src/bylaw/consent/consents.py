@@ -5,21 +5,21 @@ card's answer. *Not agreed*: only where structure proves it. *Open* otherwise: a
 Everything rests on events before the call's turn, so that no later event changes an answer.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from bylaw.consent.answer import figures, may_take_back
+from bylaw.consent.answer import figures
 from bylaw.consent.argument import MOST, Argument, Terms, arguments
 from bylaw.consent.card import Cards, CardWords, card_text, digest
 from bylaw.consent.deed import Deed, Deeds, Leave
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
 from bylaw.consent.hearing import Hearing
-from bylaw.consent.line import Asks, is_later, stated
-from bylaw.consent.passage import Heard, Passage
-from bylaw.consent.put import NUMBERED, new_words
+from bylaw.consent.line import Asks
+from bylaw.consent.not_agreed import why_not_agreed
+from bylaw.consent.passage import Passage
 from bylaw.consent.records import Records, plain_values
+from bylaw.consent.requested import is_requested
 from bylaw.consent.spending import SEVERAL, Writes, is_repeated, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.told import untold
@@ -27,22 +27,11 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import loose
 from bylaw.text.number import numbers
-from bylaw.text.sentence import sentences
-from bylaw.text.turning import may_turn
 from bylaw.trace.event import Call, Event
 
 _BACK = 4
 """So many exchanges back a thing may have been named that the last one speaks of."""
 _LEAVE: frozenset[Asks] = frozenset(("leave",))
-_HELD_BACK = re.compile(
-    r"\b(?:refus\w+|undo|revers\w+|says?|said|wrote|if|once|when|unless|until|stop|never|nothing|forget|wait)\b"
-)
-"""Words of a request that may hang it on something, take it back or tell it as another's."""
-_MAY_BE_ANOTHERS = re.compile(r"^[ \t]*>|```|[\u00ab\u00bb]|\d['\u2019]s\b|, in [a-z]+\W*$", re.MULTILINE)
-"""What sets words as somebody else's, makes a value theirs or another one: "to B2's owner", "500.00, in yen"."""
-_NAMED = 3
-"""In so many exchanges nothing of a call may stand before it counts as never named."""
-
 
 _CHANGES = ("write", "unknown")
 """Effects of tools that a user may have to agree to."""
@@ -176,14 +165,15 @@ class Consents:
     def _weighed(self, call: CallRecord, given: list[Argument], last: Exchange, basis: Basis) -> Consent:
         self._records.read(call.start)
         deed = self._deeds.of(call.call.tool)
-        if basis == "requested" and self._is_requested(call, given, deed, last):
+        leave = Leave(call, given, self._deeds, self._records)
+        if basis == "requested" and is_requested(last, given, deed, leave, self._records):
             return (
                 self._found(None, "expired", last)
                 if self._is_over(call, last)
                 else self._found(True, "requested", last)
             )
         is_answered = self._is_answered(deed, last)
-        found = self._answered(call, given, deed, last) if is_answered else self._found(None, "unanswered", last)
+        found = self._answered(call, given, deed, leave, last) if is_answered else self._found(None, "unanswered", last)
         if found.value and self._is_over(call, last):
             found = self._found(None, "expired", last)
         if basis == "card" and found.value:
@@ -191,7 +181,8 @@ class Consents:
         is_put = found.reason in ("agreed", "untold") or (found.reason == "unread" and "leave" in last.put.asks)
         if basis == "requested" or is_put:
             return found
-        return self._not_agreed(call, given, deed, last) or found
+        why = why_not_agreed(self._talk, given, deed, self._records)
+        return found if why is None else self._found(False, why, last)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
         """Whether the user's words are too old for a call; where nobody knows when they were said, they are not."""
@@ -201,21 +192,21 @@ class Consents:
     def _is_answered(self, deed: Deed, last: Exchange) -> bool:
         """Whether the user said yes to a question for leave, or to what the agent offered to do."""
         asks = last.put.asks
-        if asks == _LEAVE or last.said != "yes":
-            return asks == _LEAVE and last.said in ("yes", "echo")
+        if last.put.asks_leave or last.said != "yes":
+            return last.put.asks_leave and last.said in ("yes", "echo")
         # To "which?" a yes is no answer, so it is one to the leave that was asked for beside it.
         is_leave = asks - {"which", "what"} == _LEAVE or (not asks and _offers(deed, last))
         first = tuple(line.words.split(maxsplit=1)[0] for line in last.put.questions)
         return is_leave or deed.is_called(first) or (bool(asks - {"what"}) and deed.stands_in(last.said_back.words))
 
-    def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent:
+    def _answered(self, call: CallRecord, given: list[Argument], deed: Deed, leave: Leave, last: Exchange) -> Consent:
         """What a plain yes to a message that asks for leave is worth."""
         since = self._talk.said_since(call.start, call.step)
         if (
             last.is_hidden
             or (since and (self._talk.adds_to(last, since) or deed.turns_away(since)))
             or _names_another(call, last)
-            or not Leave(call, given, self._deeds, self._records).is_asked_in(self._talk.exchanges)
+            or not leave.is_asked_in(self._talk.exchanges)
         ):
             return self._found(None, "unread", last)
         if left := untold(self._hearing(call, given, deed, last)):
@@ -256,55 +247,6 @@ class Consents:
         marks = self._records.marks_of(key)
         said = (each.whole for each in self._talk.exchanges)
         return any(each.place_of(key) >= 0 or not marks.isdisjoint(each.marks) for each in said)
-
-    def _not_agreed(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> Consent | None:
-        """What structure proves: a bare no to this deed alone, or nothing of the call in anything the agent said."""
-        is_asked = last.put.asks == _LEAVE and len(last.put.questions) == 1 and not last.put.is_no_proposal
-        if last.said == "no" and is_asked and _is_whether(deed, last):
-            return self._found(False, "declined", last)
-        may_agree = last.said in ("yes", "echo") or (last.said != "no" and "leave" in last.put.asks)
-        if may_agree and (deed.stands_in(last.stated.words) or not self._are_seen(given)):
-            return None
-        if not self._is_said(given) and self._talk.is_english:
-            return self._found(False, "unnamed", last)
-        return None
-
-    def _are_seen(self, given: list[Argument]) -> bool:
-        """Whether look-ups have shown the call's things: of another nobody knows by what words it was put."""
-        things = (each for each in given if each.kind == "id" and not each.is_person)
-        return all(self._records.of(each.key) for each in things)
-
-    def _is_said(self, given: list[Argument]) -> bool:
-        """Whether an agent's message held anything of the call: a value, the key of a thing, a value of its record."""
-        told = [exchange.unread for exchange in self._talk.exchanges[-_NAMED:]]
-        given = [each for each in given if each.number != 0]
-        values = [each for each in given if each.kind not in ("flag", "count") and not each.is_person]
-        if not values or any(_is_in(each, passage) for each in given for passage in told):
-            return True
-        held = (self._records.marks_of(each.key) for each in values if each.kind == "id")
-        return any(not marks.isdisjoint(passage.marks) for marks in held for passage in told if marks)
-
-    def _is_requested(self, call: CallRecord, given: list[Argument], deed: Deed, last: Exchange) -> bool:
-        """Whether the user asked for this in words of their own, with all that matters."""
-        # What was asked for before may have been taken back since.
-        text = last.answer[-1][1]
-        words = Passage(stated(each.words) for each in sentences(text))
-        asking = [each for each in sentences(text) if deed.is_requested_in(each.words)]
-        beside = [each for each in sentences(text) if each not in asking]
-        if _MAY_BE_ANOTHERS.search(text) or may_turn(text) or any(each.is_question for each in beside):
-            return False
-        # "Close the ticket on account AC-22" has a word that is none of the call: another thing is closed.
-        leave = Leave(call, given, self._deeds, self._records)
-        added = (new_words(NUMBERED.sub(" ", each.words), frozenset()) for each in asking)
-        if not all(leave.is_of_call(word) for some in added for word in some):
-            return False
-        if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
-            return False
-        is_timed = any(each.day is not None or each.at for each in given)
-        if may_take_back(words.words) or (not is_timed and is_later(words.words)):
-            return False
-        hearing = Hearing(Heard(words, words, words, words, words.words), given, self._records)
-        return all(why in ("price", "fee") for _, why in untold(hearing))
 
     def _found(
         self,
@@ -399,37 +341,6 @@ def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
     """The call that surely used an agreement up."""
     done = (each for each in spent if each.counts_at(call.step) and not each.is_doubtful())
     return next((each for each in done if is_repeated(each, call)), None)
-
-
-def _is_in(each: Argument, passage: Passage) -> bool:
-    """Whether a value stands in a passage in any way."""
-    if each.kind == "id":
-        return passage.may_tell(each.key) >= 0
-    if each.number is not None:
-        return any(number.value == each.number for number in passage.numbers)
-    if each.day is not None:
-        return any(day.may_be(each.day) for day in passage.days)
-    words = each.value.lower().replace("_", " ").replace("-", " ").split()
-    return any(passage.may_tell(word.strip(",.")) >= 0 for word in words if len(word) > _NAMED)
-
-
-_WHETHER = re.compile(
-    r"(?:\b(?:shall|should|may|can) (?:i|we)|\b(?:do|would) you (?:like|want) (?:me|us) to)"
-    r"(?: (?:now|then|also|please|go ahead and))*(?: ([a-z]+)|\W*$)"
-)
-"""How one asks whether to do something; to "is it a problem if I do?" or "shall I wait?" a no means another thing."""
-
-
-def _is_whether(deed: Deed, last: Exchange) -> bool:
-    """Whether the one question is whether to do this deed, or to go ahead with it where it was told right before."""
-    words = last.put.questions[0].words
-    asked = _WHETHER.search(words)
-    if asked is None or len(_WHETHER.findall(words)) > 1:
-        return False
-    is_told = any(deed.is_called(line.heads) for line in last.put.proposed)
-    return (asked[1] is not None and deed.is_called((asked[1],))) or (
-        asked[1] in (None, "go", "proceed", "do") and is_told
-    )
 
 
 def _offers(deed: Deed, last: Exchange) -> bool:

@@ -164,7 +164,7 @@ class Line:
 
     def __init__(self, sentence: Sentence) -> None:
         self.words = sentence.words
-        self.asks = _asks(sentence)
+        self.asks: Asks = _asks(sentence)
 
     @once
     def heads(self) -> tuple[str, ...]:

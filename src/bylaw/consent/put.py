@@ -17,6 +17,7 @@ from bylaw.text.once import once
 from bylaw.text.stem import stem
 from bylaw.text.turning import DENYING
 
+_LEAVE: frozenset[Asks] = frozenset(("leave",))
 _WORD = re.compile(r"[^\W\d_]{3,}")
 NUMBERED = re.compile(
     r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?\S*\d\S*"
@@ -140,6 +141,11 @@ class Put:
             for line in self.for_leave[-1:]
             for word in new_words(NUMBERED.sub(" ", _ELSE.sub("", line.words)), told)
         ]
+
+    @once
+    def asks_leave(self) -> bool:
+        """Whether it asks for leave, and for nothing else."""
+        return self.asks == _LEAVE
 
     @once
     def for_leave(self) -> list[Line]:

@@ -43,8 +43,9 @@ class Writes:
         self._counted = len(writes)
         made = self._of_tool.get(call.call.tool, ())
         made = [each for each in made[bisect_right(made, since, key=_step) :] if each.step < call.step]
-        agreed = self._agreed(call) if made else []
-        return [each for each in made if self._agreed(each) == agreed and _may_be_done(each, call.step)]
+        done = [each for each in made if _may_be_done(each, call.step)]
+        agreed = self._agreed(call) if done else []
+        return [each for each in done if self._agreed(each) == agreed]
 
     def _agreed(self, call: CallRecord) -> list[list[Any]]:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
