@@ -97,7 +97,7 @@ BUGS = (
         "return self.is_called(heads) or (self._is_generic and _any(self.own, words))", "return True",
         "consent/test_beside.py"),
     Bug("a consent is never spent", "consent/spending.py",
-        "return [each for each in made if self._agreed", "return [each for each in () if self._agreed",
+        "return [each for each in done if self._agreed", "return [each for each in () if self._agreed",
         "consent/test_consent.py"),
     Bug("a refused write spends a consent", "consent/spending.py",
         "return write.counts_at(step) or not write.is_surely_refused()", "return True",
