@@ -1,7 +1,7 @@
 """Every quick way of the engine says what the plain way says.
 
-Guards of one call share what the source answered; where all that a guard read is so, it is not run over the world; and
-calls of which the rules know the same are weighed once.
+Guards of one call share what the source answered; where all that a guard read is so, or the world knows nothing of it
+better, it is not run over the world; and calls of which the rules know the same are weighed once.
 """
 
 import random
@@ -17,7 +17,7 @@ from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.guard import evaluate
 from bylaw.pack import Pack
-from bylaw.trace import Call, Event
+from bylaw.trace import Call, Event, Result
 
 from .clinic import conversations, guards, guards_of, pack, world
 from .recorded import DATA, recorded, runs
@@ -92,6 +92,32 @@ def test_the_same_of_recorded_runs(mode: Mode, monkeypatch: pytest.MonkeyPatch) 
     quick = all_settled()
     monkeypatch.setattr("bylaw.engine.settlement._CallCase._holds", lambda *_: False)
     assert quick == all_settled()
+
+
+def test_a_guard_that_counts_is_run_over_hindsight_though_it_knows_no_fact_better() -> None:
+    """Two calls of one turn, of which the first was refused: known to hindsight, and not when the second was made."""
+    pack = Pack.from_files(
+        {
+            "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",
+            "policy.md": "An order is refunded once, and only if it is open.\n",
+            "tools.yaml": "tools: {refund: {effect: write, parameters: {order_id: string}, changes: []}}\n",
+            "entities.yaml": "entities: {Order: {key: order_id, fields: {open: boolean}}}\n",
+            "guards/orders.py": """
+def once(call: refund, facts):
+    "An order is refunded once, and only if it is open."
+    if done("refund", order_id=call.order_id) > 0:
+        return deny("refunded")
+    return permit() if facts.Order(call.order_id).open else deny("closed")
+""",
+        }
+    )
+    again = Call("refund", {"order_id": "O1"}, turn=1)
+    events = [again, again, Result(0, "not allowed", error=True), Result(1, "not allowed", error=True)]
+    session = Session(pack)
+    list(session.follow(events, [0, 1]))
+    first, second = session.settle()
+    assert (first.policies[0].evidence, first.policies[0].world) == ("undetermined", "undetermined")
+    assert (second.policies[0].evidence, second.policies[0].world) == ("deny", "undetermined")
 
 
 def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:

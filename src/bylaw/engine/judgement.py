@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.entity import Entity, FactSource, Field, Key
+from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
 from bylaw.facts.shown import Shown
 from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Completion, Guard, GuardOutcome
@@ -18,6 +18,10 @@ from bylaw.trace.event import Call
 
 class SeenSource(FactSource, Protocol):
     """What the agent had seen, and when."""
+
+    def asked(self) -> Iterable[Fact] | None:
+        """Every fact that was asked for; None where more was than facts."""
+        ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
         """Every fact that was asked for, with the answer."""

@@ -52,26 +52,43 @@ class NeededFacts:
         self._made = judgement.made
         self._seen = judgement.seen
         self._truth = truth
-        self._so: dict[Fact, bool] = {}
+        self._so: dict[Fact, bool | None] = {}
+        """Whether facts are in truth what the agent had seen; None where neither is known."""
+        self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
 
     def are_so(self, facts: Iterable[Fact]) -> bool:
         """Whether all of these are in truth what the agent had seen."""
-        truth, known = self._truth, self._so
-        assert truth is not None
+        known = self._so
         for fact in facts:
-            so = known.get(fact)
-            if so is None:
-                (entity, field), key = self._named(fact), fact.key or ()
-                try:
-                    so = is_equal(self._seen.read(entity, key, field), truth.read(entity, key, field))
-                except ValueError:
-                    so = False
-                known[fact] = so
+            so = known[fact] if fact in known else self._is_so(fact)
             if not so:
                 return False
         return True
+
+    def is_no_better_known(self) -> bool:
+        """Whether truth says of all that guards asked for what the agent had seen, or knows it no better."""
+        if self._no_better is None:
+            known, asked = self._so, self._seen.asked()
+            self._no_better = asked is not None
+            for fact in asked or ():
+                if (known[fact] if fact in known else self._is_so(fact)) is False:
+                    self._no_better = False
+                    break
+        return self._no_better
+
+    def _is_so(self, fact: Fact) -> bool | None:
+        assert self._truth is not None
+        (entity, field), key = self._named(fact), fact.key or ()
+        so: bool | None = False
+        try:
+            seen, true = self._seen.read(entity, key, field), self._truth.read(entity, key, field)
+            so = None if seen is true is UNSEEN else is_equal(seen, true)
+        except ValueError:
+            pass
+        self._so[fact] = so
+        return so
 
     def standing(self, fact: Fact) -> Standing:
         """Whether the agent had seen a fact, or else whether it had looked it up."""

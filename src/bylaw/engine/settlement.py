@@ -217,7 +217,7 @@ class _CallCase:
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         """Both criteria over every completion."""
         only = evidence.completions[0]
-        if only.outcome == "permit" and self._holds(only):
+        if only.plain and only.outcome == "permit" and self._truth is not None and self._holds(only):
             # Nothing was asked of the user, so there is no other completion.
             return _plain(evidence.policy, "permit", bool(only.reads))
         completed = [done for each in evidence.completions for done in self._complete(evidence.guard, each)]
@@ -275,11 +275,10 @@ class _CallCase:
 
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         reads, because = completion.reads, completion.because
-        if self._truth is None or completion.outcome == "failed":
-            half: Half = "failed" if completion.outcome == "failed" else "undetermined"
+        is_same = completion.outcome == "failed" or (self._truth is not None and self._holds(completion))
+        if is_same or self._truth is None:
+            half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
-        if self._holds(completion):
-            return [_Completed(completion, completion.outcome, because, (), (), reads, ())]
         return [
             # Where the world run itself meets an unknown, strict falls back on the path over what was seen.
             self._completed(
@@ -305,8 +304,10 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would go the same way over the world: all it read is so. Then it need not be run again."""
-        return completion.plain and self._truth is not None and self._needed.are_so(completion.reads)
+        """Whether the guard would go the same ways over the world, and need not be run again: all it read is so, or the
+        world knows nothing that was asked better than the agent did."""
+        needed = self._needed
+        return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
 
     def _ask_world(self, guard: Guard, assume: Assumptions) -> tuple[Completion, ...]:
         if self._inquiry is None:

@@ -12,6 +12,7 @@ from bylaw.facts.entity import (
     UNSEEN,
     Between,
     Entity,
+    Fact,
     Field,
     Key,
     NoValue,
@@ -38,6 +39,8 @@ class SeenFacts:
         self._at = at
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
+        self._is_asked_more = False
+        """Whether more was asked for than facts: members, counts, origins; or a fact that is malformed."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
@@ -45,8 +48,16 @@ class SeenFacts:
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
         if found is NOTHING:
-            found = self._read[asked] = self._look(entity, key, field)
+            try:
+                found = self._read[asked] = self._look(entity, key, field)
+            except ValueError:
+                self._is_asked_more = True
+                raise
         return found
+
+    def asked(self) -> Iterable[Fact] | None:
+        """Every fact that was asked for so far; None where more was than facts."""
+        return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin != "system" and field.origin in SPOKEN:
@@ -93,6 +104,7 @@ class SeenFacts:
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
         """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
+        self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
     def origins(self) -> list[ArgumentOrigin]:
@@ -106,6 +118,7 @@ class SeenFacts:
 
     def requested(self) -> bool | NoValue:
         """Whether the call keeps to what the user asked for before it; UNSEEN where only the user can say."""
+        self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
@@ -122,6 +135,7 @@ class SeenFacts:
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
+        self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
 
@@ -130,6 +144,7 @@ class SeenFacts:
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Earlier calls that took effect, for all that was known just before this one."""
+        self._is_asked_more = True
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
 

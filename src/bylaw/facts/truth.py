@@ -11,7 +11,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.seen import SeenFacts, matching
-from bylaw.facts.shown import Shown, shown_before
+from bylaw.facts.shown import SeenThing, Shown, shown_before
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result
@@ -74,31 +74,29 @@ class HindsightFacts:
             key = key_of(key)
         if self._looked_up is not None and (found := self._looked_up.read(entity, key, field)) is not UNSEEN:
             return found
+        thing = self._ledger.thing(entity.name, key)
+        if thing is None:
+            return UNSEEN
         asked = (entity.name, key)
         if asked in self._there:
             there = self._there[asked]
         else:
-            there = self._there[asked] = self._is_there(entity, key)
+            there = self._there[asked] = self._is_there(thing, entity, key)
         if there is None:
             return UNSEEN
         if field.name == "exists":
             if there is not NOTHING:
                 return there
-        elif (found := self._told(entity, key, field, was_there=there is not False)) is not NOTHING:
+        elif (found := self._told(thing, entity, key, field, was_there=there is not False)) is not NOTHING:
             return found
         elif there is False:
             return ABSENT
         # What writes of the same turn leave open the ledger knows, too.
-        thing = self._ledger.thing(entity.name, key)
-        return (
-            UNSEEN
-            if thing is None
-            else pending_value(self._ledger, thing, entity, key, field, self._at, is_settled=True)
-        )
+        return pending_value(self._ledger, thing, entity, key, field, self._at, is_settled=True)
 
-    def _told(self, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
+    def _told(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
         """What was shown of a field, before the call's turn or since; NOTHING where that does not tell."""
-        shown = self._ledger.shown(entity, key, field.name)
+        shown = thing.shown(field.name)
         start = self._at.start
         known = shown_before(shown, start)
         if known and was_there:
@@ -116,19 +114,17 @@ class HindsightFacts:
                 return told_by(field, [each for each in at_once if self._is_so_yet(entity, key, field.name, each)])
         return NOTHING
 
-    def _is_there(self, entity: Entity, key: Key) -> Any:
+    def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
         """Whether the thing exists; None where that was shown both ways, NOTHING where nothing tells."""
-        shown = self._ledger.shown(entity, key, "exists")
-        known, at = shown_before(shown, self._at.start), self._at
-        changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
-        thing = self._ledger.thing(entity.name, key)
-        if thing is not None and not thing.is_ever_absent:
+        known, at = shown_before(thing.shown("exists"), self._at.start), self._at
+        if not thing.is_ever_absent:
             there = any(self._was_so(entity, key, "exists", each) for each in reversed(known)) or NOTHING
         else:
+            changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
             there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
         if there is not NOTHING:
             return there
-        found = self._told(entity, key, EXISTS, was_there=False)
+        found = self._told(thing, entity, key, EXISTS, was_there=False)
         return None if isinstance(found, OneOf) else found
 
     def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:

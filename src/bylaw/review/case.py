@@ -294,6 +294,9 @@ class _Told:
             return coerce(field, record[field.name])
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
+    def asked(self) -> None:
+        """What is asked for here is not noted."""
+
     def answers(self) -> Sequence[tuple[str, Any]]:
         """A case is told whole: what is asked for is not noted."""
         return ()
