@@ -5,7 +5,7 @@ Turns, ids and the pairing of results with calls are kept here; `Session` below 
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +27,7 @@ from bylaw.engine.unbelieved import Doubts, disown, doubt
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
+from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
@@ -106,11 +107,14 @@ class Conversation:
             known=known,
             granted=granted,
         )
-        self._told_before = ToldBefore(self._script.events)
         self._asked_for: list[Call] = []
         """Calls of the last message that was told, which somebody may be asked to decide on next."""
 
-    @cached_property
+    @once
+    def _told_before(self) -> ToldBefore:
+        return ToldBefore(self._script.events)
+
+    @once
     def cards(self) -> PutCards:
         """What is to be put to the user, and what they answered."""
         return PutCards(self._script, self.session)

@@ -31,6 +31,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
+from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
@@ -80,7 +81,7 @@ class Session:
         agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
         """
         self.pack = pack
-        self._settling = Settling(pack, world, by_hindsight=mode == "hindsight")
+        self._start, self._mode = world, mode
         self._answer, self._is_live = answer, is_live
         self._read_request = read_request
         self._delegation: Delegating = delegation or pack.postures.delegation
@@ -275,7 +276,8 @@ class Session:
         open: tuple[RuleFinding, ...] = ()
         try:
             evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
-            broken, open = self._ask_rules(made, evidence)
+            if self._conduct is not None:
+                broken, open = self._ask_rules(made, evidence)
             if self._sparing and open and not _is_denied(evidence):
                 broken, open = self._ask_on(made, evidence, broken, open)
         except Exception as error:
@@ -370,6 +372,10 @@ class Session:
         said = tuple([PolicyEvidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
         inquiry.close()
         return said
+
+    @once
+    def _settling(self) -> Settling:
+        return Settling(self.pack, self._start, by_hindsight=self._mode == "hindsight")
 
     @property
     def world(self) -> World | None:

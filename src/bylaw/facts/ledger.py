@@ -16,6 +16,7 @@ from bylaw.facts.provenance import Provenance
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import ShownThings
 from bylaw.policy.pattern import Pattern
+from bylaw.text.once import once
 from bylaw.trace.event import Call, Event, Result
 
 
@@ -58,7 +59,10 @@ class Ledger(ShownThings):
         """By tool, kind and field, how many answers were looked at, and those that may not have told the field."""
         self._to_show: dict[int, CallRecord] = {}
         """Calls, by step, that a shield refused after looking something up, while the agent has not been told."""
-        self._missing = MissingResults(self._events)
+
+    @once
+    def _missing(self) -> MissingResults:
+        return MissingResults(self._events)
 
     @cached_property
     def claims(self) -> Claims:

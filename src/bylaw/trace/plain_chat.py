@@ -1,6 +1,6 @@
 """Chat messages that say only what most do, put into a transcript by one loop; `readers.chat` knows all others."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -37,12 +37,14 @@ class PlainMessage(Struct, forbid_unknown_fields=True, gc=False):
     name: str | None = None
 
 
-def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> None:
+def follow_plain(messages: Sequence[PlainMessage], transcript: Transcript) -> None:
     """What `readers.chat.follow` does with such messages: most of them are read here and now, without a call."""
     waiting, answered, returned, time = transcript.open, transcript.answered, transcript.returned, transcript.time
-    events, turn = transcript.events, transcript.turn
+    events, turn, user = transcript.events, transcript.turn, transcript.user
     add = events.append
-    for message in told_once(messages):
+    ids = [call.id for message in messages if message.tool_calls for call in message.tool_calls]
+    # A copy of a message calls under the same ids.
+    for message in messages if len(set(ids)) == len(ids) else told_once(messages):
         role, content = message.role, message.content
         if role == "tool":
             id = message.tool_call_id
@@ -62,11 +64,15 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
             continue
         transcript.turn = turn = turn + 1
         by: Party = "user" if role == "user" else "agent"
-        if by == "user":
-            if not message.tool_calls or (content and not content.isspace()):
-                transcript.hear(content or "", name=message.name or "")
-        elif content and not content.isspace():
+        if not content or content.isspace():
+            if by == "user" and not message.tool_calls:
+                transcript.hear("", name=message.name or "")
+        elif by == "agent":
             add(Message(by, content, turn, "", time))
+        elif (name := message.name or "") == user.name:
+            add(Message(by, content, turn, "", time, name=name))
+        else:
+            transcript.hear(content, name=name)
         if message.tool_calls is None:
             continue
         for call in message.tool_calls:

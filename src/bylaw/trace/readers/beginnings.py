@@ -73,8 +73,10 @@ def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Recor
 
 def named_by(told: Any, about: dict[str, Any]) -> str:
     """What names the conversation of a record; empty where nothing does."""
-    noted = (about.get(name) for name in _NAMES[1:4])
-    return next((id for each in (*(getattr(told, name) for name in _NAMES), *noted) if (id := text_id(each))), "")
+    for name in _NAMES:
+        if id := text_id(getattr(told, name)):
+            return id
+    return next((id for name in _NAMES[1:4] if (id := text_id(about.get(name)))), "")
 
 
 def _kept(piece: Record | RecordError) -> _Kept:
