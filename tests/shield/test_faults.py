@@ -18,7 +18,7 @@ from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.shield.history import read_history
 from bylaw.trace.chat_record import chat_line
-from bylaw.trace.transcript import repeated_key
+from bylaw.trace.recorded_value import repeated_key
 from tests.command import bylaw
 from tests.engine.test_conversation import FILES
 from tests.shield.scenes import looked_up, shop

@@ -8,7 +8,7 @@ import pytest
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace import Call, Trajectory, read
-from bylaw.trace.transcript import seconds
+from bylaw.trace.recorded_value import seconds
 
 TALK = {"messages": [{"role": "user", "content": "hi"}]}
 

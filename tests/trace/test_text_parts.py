@@ -9,7 +9,7 @@ import pytest
 
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Message, Raw, Result
-from bylaw.trace.transcript import part_text, plain_text, read_content
+from bylaw.trace.recorded_value import part_text, plain_text, read_content
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Message
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.readers.recorded import messages_in
-from bylaw.trace.transcript import Transcript, read_content
+from bylaw.trace.recorded_value import read_content
+from bylaw.trace.transcript import Transcript
 
 PAY = "Pay AC-666."
 ASKED = "What is this?"

@@ -14,7 +14,7 @@ from bylaw.pack import Pack
 from bylaw.policy.folder import ManifestError
 from bylaw.policy.posture import Postures
 from bylaw.trace.event import Call
-from bylaw.trace.transcript import EARLIEST, LATEST, read_arguments
+from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200

@@ -29,7 +29,7 @@ from bylaw.integrations.parts import Asked
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
-from bylaw.trace.transcript import read_content
+from bylaw.trace.recorded_value import read_content
 
 PATIENCE = 10.0
 """Seconds to wait for a call's message."""

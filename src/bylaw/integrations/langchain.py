@@ -27,7 +27,8 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import TheUser, plain_text, read_content
+from bylaw.trace.recorded_value import plain_text, read_content
+from bylaw.trace.transcript import TheUser
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""

@@ -28,7 +28,8 @@ from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import TheUser, plain_text
+from bylaw.trace.recorded_value import plain_text
+from bylaw.trace.transcript import TheUser
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""

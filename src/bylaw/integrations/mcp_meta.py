@@ -9,7 +9,8 @@ import msgspec
 from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import TheUser, repeated_key
+from bylaw.trace.recorded_value import repeated_key
+from bylaw.trace.transcript import TheUser
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""

@@ -35,7 +35,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
-from bylaw.trace.transcript import plain_text
+from bylaw.trace.recorded_value import plain_text
 
 HANDED_OVER = "For context, here is the conversation so far"
 """How the SDK begins what it writes for an agent that is handed over to, in place of the history."""

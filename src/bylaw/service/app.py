@@ -43,7 +43,7 @@ from bylaw.service.request import (
 if TYPE_CHECKING:
     from bylaw.service.tracing import Tracing
     from bylaw.service.webhook import Webhook
-from bylaw.trace.transcript import repeated_key
+from bylaw.trace.recorded_value import repeated_key
 
 LARGEST = 1 << 20
 """Bytes in a request at most."""

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import REFUSALS, Call, Message, Party, Result
+from bylaw.trace.recorded_value import decode_object, read_arguments
 from bylaw.trace.told_once import told_once
-from bylaw.trace.transcript import Transcript, decode_object, read_arguments
+from bylaw.trace.transcript import Transcript
 
 
 class PlainFunction(Struct, forbid_unknown_fields=True, gc=False):

@@ -1,30 +1,13 @@
 """Events put together one at a time, each result joined to the call it answers."""
 
-import json
-from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, cast
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.trace.contradicted import names_stand_once
 from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
-
-NOT_CAPTURED = "arguments were not captured"
-EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
-LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
-RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""Between these a number that is no time in seconds is taken for thousandths or millionths of them."""
-_FIGURES = 16
-"""So many has a time in millionths of a second."""
-TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""The types of the parts that are words of who says them."""
-decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+from bylaw.trace.recorded_value import read_arguments, read_content
 
 
 class TheUser(Struct):
@@ -287,139 +270,3 @@ class Transcript:
     def _first_of_latest_turn(self, steps: list[int]) -> int:
         latest = self.open[steps[-1]].turn
         return next(step for step in steps if self.open[step].turn == latest)
-
-
-def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Arguments that did not come as an object, and what is wrong with them if anything is."""
-    if type(recorded) is not str:
-        if recorded is None:
-            return {}, NOT_CAPTURED
-        if not isinstance(recorded, (str, Raw)):
-            return {}, f"arguments are not an object but `{type(recorded).__name__}`"
-    try:
-        given = decode_object(recorded)
-        # Every key stands before a colon: with as many of them as keys, none is repeated.
-        if type(recorded) is str and recorded.count(":") == len(given):
-            return given, ""
-        twice = repeated_key(recorded, given)
-        return (given, f"argument `{twice}` is given twice") if twice else (given, "")
-    except msgspec.ValidationError:
-        return {}, "arguments are not an object"
-    except (msgspec.DecodeError, RecursionError):
-        # Several models write nothing at all for a call without arguments.
-        if not isinstance(recorded, Raw) and not recorded.strip():
-            return {}, ""
-        return {}, "arguments are not JSON"
-
-
-def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """A key that one object of a JSON text has twice: which of its values counts, each reader of it decides for itself.
-
-    `decoded` is what the text was read as, where that is known.
-    """
-    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
-        if names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded):
-            return ""
-    plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
-    found: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        if len(pairs) > len(dict(pairs)):
-            counts = Counter(name for name, _ in pairs)
-            found.append(counts.most_common(1)[0][0])
-
-    # Numbers are left unread: one may have more digits than Python reads.
-    json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
-    return found[0] if found else ""
-
-
-def read_content(recorded: Any) -> str | Raw:
-    """A tool result that did not come as text: parts are joined to text, anything else stays JSON."""
-    if recorded is None:
-        return ""
-    if isinstance(recorded, str | Raw):
-        return recorded
-    if isinstance(recorded, list):
-        texts = [shown(part) for part in cast("list[Any]", recorded)]
-        if texts and all(text is not None for text in texts):
-            return "\n".join(text for text in texts if text)
-    return Raw(msgspec.json.encode(recorded))
-
-
-def shown(part: Any) -> str | None:
-    """What a part of a result shows, also a file or a page that a tool handed out."""
-    match part:
-        case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
-            return text
-        case _:
-            return part_text(part)
-
-
-def part_text(part: Any) -> str | None:
-    """The text of one content part; empty for an image and the like, None for what is no part."""
-    match part:
-        case str():
-            return part
-        case {"type": str(kind), **rest} if kind in TEXTS:
-            return _said(rest)
-        case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "resource" | "blob"}:
-            return ""
-        case {"type": "thinking" | "reasoning" | "redacted_thinking"}:
-            return ""
-        case {"text": str(text)} if len(part) == 1:  # pyright: ignore[reportUnknownArgumentType]
-            return text
-        case _:
-            return None
-
-
-def _said(part: dict[str, Any]) -> str | None:
-    """The words of a text part, under whichever name they stand; None where it has words that cannot be read."""
-    words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
-    match words:
-        case str(text) | {"value": str(text)}:
-            return text
-        case list():
-            return plain_text(words)
-        case _:
-            return None
-
-
-def plain_text(content: Any) -> str:
-    """What a message says, whatever shape its content has."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(filter(None, (part_text(part) for part in cast("list[Any]", content))))
-    if isinstance(content, dict):
-        return part_text(content) or ""
-    return ""
-
-
-def seconds(recorded: Any) -> float | None:
-    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it is no time of ours.
-
-    It may be ISO 8601, a date as mails have it, or seconds, thousandths or millionths of them, as figures or as text.
-    """
-    if isinstance(recorded, str) and len(recorded) > len("20260101") and recorded.isdecimal():
-        recorded = int(recorded) if len(recorded) <= _FIGURES else None
-    if isinstance(recorded, int | float):
-        if EARLIEST <= recorded <= LATEST:
-            return float(recorded)
-        # Multiplied, as a whole number of any length can be compared but not divided.
-        parts = (1e3, 1e6)
-        return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
-    if not isinstance(recorded, str):
-        return None
-    try:
-        time = datetime.fromisoformat(recorded)
-    except ValueError:
-        if not recorded[:1].isalpha():
-            return None
-        from email.utils import parsedate_to_datetime
-
-        try:
-            time = parsedate_to_datetime(recorded)
-        except ValueError:
-            return None
-    moment = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    return moment if EARLIEST <= moment <= LATEST else None

@@ -11,9 +11,10 @@ from bylaw.trace.document import Malformed, Record, decode, records
 from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import Id, text_id
 from bylaw.trace.readers.record import read_each, trajectory_of
+from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
-from bylaw.trace.transcript import Transcript, plain_text
+from bylaw.trace.transcript import Transcript
 
 FORMAT = "agentdojo"
 

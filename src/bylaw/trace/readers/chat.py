@@ -18,8 +18,9 @@ from bylaw.trace.readers.parts import (
     is_own_data,
     words_in,
 )
+from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
 from bylaw.trace.told_once import told_once
-from bylaw.trace.transcript import TheUser, Transcript, plain_text, read_arguments, seconds
+from bylaw.trace.transcript import TheUser, Transcript
 
 Id = str | int | None
 T = TypeVar("T")

@@ -14,9 +14,10 @@ from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.langchain import mixed_message
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.readers.recorded import message_of_parts
+from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import Transcript, plain_text
+from bylaw.trace.transcript import Transcript
 
 Fields = dict[str, Any]
 

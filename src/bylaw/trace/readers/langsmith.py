@@ -11,9 +11,9 @@ from bylaw.trace.format import Look
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
+from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import seconds
 
 FORMAT = "langsmith"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])

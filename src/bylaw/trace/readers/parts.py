@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.transcript import TEXTS, plain_text, seconds, shown
+from bylaw.trace.recorded_value import TEXTS, plain_text, seconds, shown
 
 Fields = dict[str, Any]
 

@@ -20,7 +20,7 @@ from bylaw.trace.readers.parts import (
     unwrapped,
     words_in,
 )
-from bylaw.trace.transcript import part_text, plain_text
+from bylaw.trace.recorded_value import part_text, plain_text
 
 MessageMark = tuple[Any, ...]
 

@@ -17,10 +17,11 @@ from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.record import ODD, oddity
 from bylaw.trace.readers.recorded import MessageMark, call_mark, marks
+from bylaw.trace.recorded_value import NOT_CAPTURED, read_content
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import NOT_CAPTURED, Transcript, read_content
+from bylaw.trace.transcript import Transcript
 
 T = TypeVar("T")
 
