@@ -72,6 +72,24 @@ def test_a_yes_to_what_was_put_to_the_first_is_no_yes_of_the_second(tmp_path: Pa
         assert not extend(session).allowed
 
 
+def test_a_call_that_nobody_asked_about_was_made_before_the_handover(tmp_path: Path) -> None:
+    look = {"id": "look", "type": "function", "function": {"name": "get_rental", "arguments": '{"rental_id": "R1"}'}}
+    with open_desk(tmp_path) as shield:
+        session = shield.session("c", context=CUSTOMER)
+        session.messages([{"role": "assistant", "content": None, "tool_calls": [look]}])
+        session.vouch(OTHER)
+        call, handover = session.trajectory().events
+        assert isinstance(call, Call)
+        assert call.id == "look"
+        assert isinstance(handover, Message)
+        assert handover.handover == OTHER
+        # Its result is not that of a call of the second's.
+        session.result(RENTAL, id="look")
+        result = session.trajectory().events[-1]
+        assert isinstance(result, Result)
+        assert result.call == 0
+
+
 def test_without_leave_of_the_pack_another_principal_is_refused(tmp_path: Path) -> None:
     with desk(tmp_path) as shield:
         session = shield.session("c", context=CUSTOMER)

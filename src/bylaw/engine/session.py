@@ -267,17 +267,14 @@ class Session:
         made = self.ledger.record(call, self._step)
         tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)
-        fault = call.fault
-        if tool is None:
-            fault = f"unknown tool `{call.tool}`"
+        fault = call.fault if tool is not None else f"unknown tool `{call.tool}`"
         now = self.pack.now or moment_of(call)
         evidence: tuple[PolicyEvidence, ...] = ()
         broken: tuple[RuleFinding, ...] = ()
         open: tuple[RuleFinding, ...] = ()
         try:
             evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
-            if self._conduct is not None:
-                broken, open = self._ask_rules(made, evidence)
+            broken, open = self._ask_rules(made, evidence)
             if self._sparing and open and not _is_denied(evidence):
                 broken, open = self._ask_on(made, evidence, broken, open)
         except Exception as error:
