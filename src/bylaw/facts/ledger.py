@@ -53,6 +53,8 @@ class Ledger(ShownThings):
         self._unheard: list[int] = []
         """The steps at which the user said something that was not recorded."""
         self.answers = Answers()
+        self.strays: list[int] = []
+        """The steps of results that bear the id of no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """By pattern, how many of the user's messages were searched for it, and the places of those that have it."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
@@ -108,6 +110,8 @@ class Ledger(ShownThings):
                     if shown is not None:
                         for entity in shown:
                             showing.setdefault(entity, []).append(asked)
+                elif event.call is None:
+                    self.strays.append(step)
                 elif self._to_show and event.call in self._to_show:
                     self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:

@@ -16,10 +16,13 @@ from bylaw.trace.event import Call
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
     """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
 
-    A refusal is an answer that was read; a look-up that nothing answered showed nothing.
+    A refusal is an answer that was read; a look-up that nothing answered showed nothing, unless a result came under the
+    id of no call: it may be the answer.
     """
     if contradicted(ledger, entity, key, field, at):
         return "contradicted"
+    if ledger.strays and _may_have_an_answer(ledger, entity, key, field, at):
+        return "not_captured"
     if not ledger.has_answer_about(entity.name):
         return None
     # What was asked before the last change does not matter.
@@ -35,6 +38,17 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
                 return why
     return None
+
+
+def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
+    """Whether a look-up of the thing is without a result where one came after it that bears the id of no call."""
+    last = max((step for step in ledger.strays if step < at.start), default=-1)
+    return any(
+        made.step < last and made.result is None and not made.call.refused and made.who == at.who
+        and entity.name in ledger.schema.shows.get(made.call.tool, ())
+        and _is_about(ledger.schema, made.call, entity, key, field) is not False
+        for made in ledger.calls.values()
+    )  # fmt: skip
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
