@@ -188,6 +188,8 @@ class ShownThings:
             if delivered < at.start and who == at.who and (value := sighting.show(field)) is not NOTHING:
                 if found is not NOTHING:
                     # Shown twice at once, perhaps in two ways.
+                    if found.__class__ in _PLAIN and value.__class__ is found.__class__ and value == found:
+                        continue
                     return NOTHING
                 if self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step) is not None:
                     return NOTHING
@@ -307,6 +309,8 @@ class ShownThings:
 
 
 _NONE: list[Shown] = []
+_PLAIN = frozenset((str, int, bool))
+"""Kinds of values of which two that are equal are surely told alike; lists may hold `1` and `True`."""
 
 
 def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
