@@ -192,7 +192,7 @@ class _Look:
         named = dict(zip(entity.key, fact.key or (), strict=False))
         return [
             (way.tool, _frozen({argument: named.get(part) for argument, part in way.arguments.items()}))
-            for way in self._pack.schema.ways_to(entity, fact.field)
+            for way in self._pack.schema.ways[entity.name, fact.field]
         ]
 
     def asking(self) -> set[str]:

@@ -106,7 +106,7 @@ class NeededFacts:
     def asked(self, fact: Fact) -> str:
         """The tool that was asked for a fact; empty where there is none of its own."""
         answered = self._ledger.answers.by_tool()
-        ways = self._ledger.schema.ways_to(self._entities[fact.entity], fact.field)
+        ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
 
     def is_seen(self, fact: Fact) -> bool:
@@ -166,7 +166,7 @@ class NeededFacts:
         """The read call to make: the entity's own, unless that was made and did not show the field and another may."""
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
-        for way in self._ledger.schema.ways_to(entity, field):
+        for way in self._ledger.schema.ways[entity.name, field]:
             arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
             if again or not self._ledger.answers.was_asked(way.tool, arguments, self._made):
                 return way.tool, arguments

@@ -37,34 +37,29 @@ class Schema(Struct, frozen=True):
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions by entity and field: asked where no observation shows the field."""
-    ways: dict[tuple[str, str], list[ReadTool]] = field(default_factory=dict[tuple[str, str], list[ReadTool]])
-    """What `ways_to` has found."""
-
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
     """Where things of a kind stand in a database of another shape."""
     writing: frozenset[str] = frozenset()
     """The tools that change something."""
+    ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
+    """By entity and field, the read calls keyed by the entity's own key that may show it, its declared `read` first."""
     zone: tzinfo | None = None
     """Whose clocks times are read from; None for UTC."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
-
-    def ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
-        """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""
-        known = self.ways.get((entity.name, field))
-        if known is None:
-            known = self.ways[entity.name, field] = self._ways_to(entity, field)
-        return known
+        entities = self.entities.values()
+        named = [(each, field) for each in entities for field in (*each.fields, *each.key, "exists")]
+        force_setattr(self, "ways", {(entity.name, field): self._ways_to(entity, field) for entity, field in named})
 
     def _ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
         ways = [entity.read] if entity.read is not None else []
         for tool, kinds in self.shows.items():
-            declared = self.tools[tool]
-            if declared.effect != "read" or not entity.key or set(declared.parameters) != set(entity.key):
-                continue
-            if any(not seen.only or field in seen.fields for seen in kinds.get(entity.name, ())):
-                ways.append(ReadTool(tool, {part: part for part in entity.key}))
+            shown = kinds.get(entity.name) if entity.key else None
+            if shown and any(not each.only or field in each.fields for each in shown):
+                declared = self.tools[tool]
+                if declared.effect == "read" and set(declared.parameters) == set(entity.key):
+                    ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:

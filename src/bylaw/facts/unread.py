@@ -53,7 +53,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
     """The answered calls from a step on that may have been about the thing, and perhaps others."""
-    ways = {way.tool: way for way in reversed(ledger.schema.ways_to(entity, field))}
+    ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
         if entity.name in ledger.schema.shows.get(tool, ()):
@@ -112,7 +112,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
     """Whether a look-up told the field of the very thing that it named, which may be another by its spelling."""
-    way = next(way for way in ledger.schema.ways_to(entity, field) if way.tool == record.call.tool)
+    way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = {part: record.call.arguments.get(argument) for argument, part in way.arguments.items()}
     thing = ledger.thing(entity.name, key_of([named[part] for part in entity.key]))
     return thing is not None and any(each.as_of == record.step for each in thing.shown(field))
@@ -128,7 +128,7 @@ def _may_be_none(entity: Entity, field: str) -> bool:
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
     """Whether a look-up asks for the thing by its key; None for one that lists things or lost its arguments."""
-    for way in schema.ways_to(entity, field):
+    for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]

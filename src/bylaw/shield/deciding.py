@@ -360,7 +360,7 @@ class LookUps:
         assert fact.key is not None
         entity, key, tried = self._schema.entities[fact.entity], key_of(fact.key), list[_Call]()
         found: _Call | None = None
-        for way in self._schema.ways_to(entity, fact.field):
+        for way in self._schema.ways[entity.name, fact.field]:
             call = self._calls.get((key, id(way)))
             if call is None:
                 call = self._calls[key, id(way)] = self._call(way, dict(zip(entity.key, key, strict=False)))
