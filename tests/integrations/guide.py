@@ -11,10 +11,10 @@ from typing import Any
 from tests.docs.walkthrough import ROOT, blocks
 
 
-def follow_guide(name: str, folder: Path, **variables: str) -> int:
-    """Write the guide's files, run its `$ python` lines and compare what they print; how many were run."""
-    # The guides say `bylaw` and `python`.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).parent, **variables: str) -> int:
+    """Write the guide's files, run its `$ python` lines and compare what they print; how many were run. `programs` holds
+    the `bylaw` and `python` that the guide says."""
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     ran = 0
     for block in blocks(ROOT / "docs" / "guides" / f"{name}.md"):
         if "file" in block.marks:

@@ -1,5 +1,6 @@
 """Processes of the proxy and of an MCP server, forked from one that has imported the libraries of MCP."""
 
+import shlex
 from pathlib import Path
 
 from tests import ready
@@ -17,3 +18,12 @@ IMPORTED = (
 def begin(what: str | Path) -> list[str]:
     """The command before the arguments of `bylaw`, or of a script."""
     return ready.begin(what, IMPORTED)
+
+
+def programs(folder: Path) -> Path:
+    """A folder for the path, with a `bylaw` and a `python` that begin so."""
+    folder.mkdir()
+    for name, command in (("bylaw", begin("bylaw")), ("python", begin("script")[:-1])):
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder

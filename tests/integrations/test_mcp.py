@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from bylaw.integrations.sessions import Sessions
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message
+from tests.integrations import ready
 from tests.integrations.guide import follow_guide
 from tests.integrations.mcp_place import KEY, Place
 
@@ -262,7 +263,7 @@ def test_a_conversation_that_was_let_go_is_not_begun_anew_as_if_nothing_had_happ
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    assert follow_guide("shield-mcp", tmp_path) == 1
+    assert follow_guide("shield-mcp", tmp_path, ready.programs(tmp_path / "programs")) == 1
 
 
 async def test_the_proxy_says_that_its_server_has_ended(place: Place) -> None:
