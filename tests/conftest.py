@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from filelock import FileLock
 
-PLUGINS = ("browser", "bytecode", "examples", "cpu_time", "stores", "lacking", "workers")
+PLUGINS = ("browser", "bytecode", "examples", "cpu_time", "stores", "lacking", "workers", "packs")
 pytest_plugins = [f"tests.{name}" for name in PLUGINS]
 
 MOST_WORKERS = 4

@@ -1,9 +1,55 @@
-"""Packs that many tests ask for, each made once: nothing in a pack changes."""
+"""Packs that many tests ask for, each made once: nothing in a pack changes.
 
+So it is with packs of texts (`made`), and in every test with those that come with Bylaw; the YAML files of any pack are
+parsed once, and everybody gets a copy. Tests load packs thousands of times, and most of these are the same few.
+"""
+
+import pickle
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 
-from bylaw.pack import Pack
+import pytest
+
+import bylaw.pack
+from bylaw.pack import Pack, build_pack
+from bylaw.policy import folder as folders
+from bylaw.policy.folder import READY, PackFolder
+from bylaw.policy.yaml import Located
+
+_read_yaml = folders.read_yaml
+_understood: dict[tuple[Path, str, tuple[str, ...]], Pack] = {}
+
+
+def _understand(folder: PackFolder, *, document: Path | None = None) -> Pack:
+    if document is not None or not folder.root.is_relative_to(READY):
+        return build_pack(folder, document=document)
+    key = (folder.root, folder.digest, tuple(folder.cases))
+    if key not in _understood:
+        _understood[key] = build_pack(folder)
+    return _understood[key]
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, file: str) -> tuple[Located, bytes]:
+    found = _read_yaml(text, file=file)
+    return found, pickle.dumps(found.data)
+
+
+def _copied(text: str, *, file: str) -> Located:
+    found, data = _parsed(text, file)
+    return found.with_data(pickle.loads(data))
+
+
+bylaw.pack.build_pack = bylaw.pack.pack.build_pack = _understand
+folders.read_yaml = _copied
+
+
+@pytest.fixture
+def packs_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test of the reading itself, which may not find it done."""
+    monkeypatch.setattr("bylaw.pack.pack.build_pack", build_pack)
+    monkeypatch.setattr("bylaw.policy.folder.read_yaml", _read_yaml)
 
 
 def made(files: Mapping[str, str]) -> Pack:

@@ -85,12 +85,12 @@ def values_at(pack: Pack, events: Sequence[Event], act: Act) -> dict[str, bool |
 def followed(pack: Pack, events: Sequence[Event]) -> list[Found]:
     """Every rule that an act or the end breaks or may break, in the order of the acts and of the pack."""
     steps = [step for step, event in enumerate(events) if is_done(event)]
+    values = {step: values_at(pack, events, act_at(pack, events, step)) for step in steps}
     found: list[tuple[int, int, Found]] = []
     for place, rule in enumerate(pack.book.rules):
         monitor = Monitor(rule)
         for step in steps:
-            act = act_at(pack, events, step)
-            broke = monitor.step(values_at(pack, events, act)).broke
+            broke = monitor.step(values[step]).broke
             if broke is not False:
                 found.append((step, place, (step, rule.name, broke)))
         if (broke := monitor.finish().broke) is not False:

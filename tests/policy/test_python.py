@@ -30,7 +30,7 @@ def hurried() -> Iterator[None]:
     gc.callbacks.remove(often)
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("hurried", "packs_read_anew")
 def test_packs_are_read_in_several_threads_at_once() -> None:
     deep = f"x = {'(' * 40}1{' + 1)' * 40}"
     flat = "\n".join(f"x{number} = f(y.z > {number})" for number in range(100))
