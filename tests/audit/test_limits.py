@@ -86,6 +86,7 @@ def test_the_call_is_named_and_a_redacted_audit_names_no_file(tmp_path: Path) ->
     assert (hidden["over"], "b.jsonl" in json.dumps(hidden)) == (1, False)
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_run(tmp_path: Path) -> None:
     audited(tmp_path, FOUR)
     findings = list(read_broken_rules(tmp_path / "out"))
