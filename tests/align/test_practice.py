@@ -16,13 +16,18 @@ from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Careful
 from bylaw.packs.clinic.tasks.scenario import Scene
 
-TASKS = [task for task in load_tasks("development")[:10] if isinstance(task, Scenario)]
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Scenario]:
+    return [task for task in load_tasks("development")[:10] if isinstance(task, Scenario)]
 
 
-@pytest.mark.parametrize("task", TASKS[:8], ids=lambda task: task.id)
-def test_the_careful_agent_brings_a_conversation_to_a_good_end_that_another_began(task: Scenario) -> None:
+@pytest.mark.parametrize("number", range(8))
+def test_the_careful_agent_brings_a_conversation_to_a_good_end_that_another_began(
+    tasks: list[Scenario], number: int
+) -> None:
     """The other one proposed what the caller asked for, before it had looked at anything."""
-    episode = Episode(task, policy="none")
+    episode = Episode(tasks[number], policy="none")
     episode.step(comply(episode))
     while not episode.done:
         assert isinstance(episode.scene, Scene)
@@ -32,8 +37,8 @@ def test_the_careful_agent_brings_a_conversation_to_a_good_end_that_another_bega
 
 
 @pytest.mark.parametrize("working", [False, True])
-def test_a_look_up_that_was_left_out_is_the_next_turn(*, working: bool) -> None:
-    made = (without_look_up(task, which, working=working) for task in TASKS for which in range(4))
+def test_a_look_up_that_was_left_out_is_the_next_turn(tasks: list[Scenario], *, working: bool) -> None:
+    made = (without_look_up(task, which, working=working) for task in tasks for which in range(4))
     found = [each for each in made if each is not None]
     assert len(found) >= 8
     compared = [each for each in found if any(": later" in one["content"] for one in each.messages)]
@@ -48,8 +53,10 @@ def test_a_look_up_that_was_left_out_is_the_next_turn(*, working: bool) -> None:
         assert all(str(value) in said for value in call.arguments.values() if any(map(str.isdigit, str(value))))
 
 
-def test_after_an_announcement_too_early_and_a_yes_comes_the_look_up_and_no_write_is_a_near_miss() -> None:
-    found = [(task, row) for task in TASKS for which in (0, 1) if (row := hasty(task, which, working=True)) is not None]
+def test_after_an_announcement_too_early_and_a_yes_comes_the_look_up_and_no_write_is_a_near_miss(
+    tasks: list[Scenario],
+) -> None:
+    found = [(task, row) for task in tasks for which in (0, 1) if (row := hasty(task, which, working=True)) is not None]
     assert len(found) >= 8
     writes = 0
     for task, row in found:

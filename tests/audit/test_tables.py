@@ -31,7 +31,7 @@ TIMED = [message | {"timestamp": f"2025-05-0{day}T10:00:00Z"} for day, message i
 def talks() -> list[Any]:
     """Ids that come again, agents, days, outcomes, an unknown tool, a refusal, a line that cannot be read."""
     found: list[Any] = []
-    for number in range(3):
+    for number in range(2):
         found += [
             record(*CAREFUL, id="same", agent="ann", outcome=True),
             record(*HASTY, id=f"h{number}", agent="bob", outcome=number % 2 == 0),
@@ -98,7 +98,7 @@ def test_a_killed_run_is_taken_up_where_it_was(shop: Shop, logs: list[Path]) -> 
     everything = Inline()
     want = sharded(logs, str(shop.pack), shop.root / "whole", size=1800, world=shop.world, engine=everything).out
     out, judged = shop.root / "out", 0
-    for ends_after in (3, 0, 4):
+    for ends_after in (2, 0, 3):
         engine = Inline(ends_after=ends_after)
         with pytest.raises(Killed):
             sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=engine)
@@ -106,8 +106,8 @@ def test_a_killed_run_is_taken_up_where_it_was(shop: Shop, logs: list[Path]) -> 
         assert not (out / "summary.json").exists()
     engine = Inline()
     sharded(logs, str(shop.pack), out, size=1800, world=shop.world, engine=engine)
-    assert judged == 7
-    assert len(engine.judged) == len(everything.judged) - judged
+    assert judged == 5
+    assert len(engine.judged) == len(everything.judged) - judged > 0
     assert written(out) == written(want)
 
 

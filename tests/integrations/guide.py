@@ -12,8 +12,10 @@ from tests.docs.walkthrough import ROOT, blocks
 
 
 def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).parent, **variables: str) -> int:
-    """Write the guide's files, run its `$ python` lines and compare what they print; how many were run. `programs` holds
-    the `bylaw` and `python` that the guide says."""
+    """Write the guide's files, run its `$ python` lines and compare what they print; how many were run.
+
+    `programs` holds the `bylaw` and the `python` that the guide says.
+    """
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     ran = 0
     for block in blocks(ROOT / "docs" / "guides" / f"{name}.md"):
