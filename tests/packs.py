@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import bylaw.pack
+import bylaw.pack.pack
 from bylaw.pack import Pack, build_pack
 from bylaw.policy import folder as folders
 from bylaw.policy.folder import READY, PackFolder
