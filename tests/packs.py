@@ -19,13 +19,14 @@ from bylaw.policy.folder import READY, PackFolder
 from bylaw.policy.yaml import Located
 
 _read_yaml = folders.read_yaml
-_understood: dict[tuple[Path, str, tuple[str, ...]], Pack] = {}
+_understood: dict[bytes, Pack] = {}
 
 
 def _understand(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    if document is not None or not folder.root.is_relative_to(READY):
+    if document is not None or folder.faults or not folder.root.is_relative_to(READY):
         return build_pack(folder, document=document)
-    key = (folder.root, folder.digest, tuple(folder.cases))
+    # All that was read, and not its digest: somebody may have changed it since.
+    key = pickle.dumps(folder)
     if key not in _understood:
         _understood[key] = build_pack(folder)
     return _understood[key]
