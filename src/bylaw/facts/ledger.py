@@ -93,7 +93,7 @@ class Ledger(ShownThings):
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
-        showing = self._showing
+        showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
@@ -116,7 +116,8 @@ class Ledger(ShownThings):
                     self._shown_with(self._to_show.pop(event.call), event, step)
             elif type(event) is Call:
                 if event.turn != turn:
-                    turn, start = self.turn, self.turn_start = event.turn, step
+                    turn = event.turn
+                    start = step
                 if made is None:
                     who = TO_USER if event.by == "user" else event.agent
                     made = CallRecord(event, step, start, tools.get(event.tool), who)
@@ -125,7 +126,7 @@ class Ledger(ShownThings):
                     made.accepted, made.delivered = False, step
                     if event.looked_up:
                         self._to_show[step] = made
-                if self.changes.under_way:
+                if under_way:
                     self.changes.ask(made)
                 tool = made.tool
                 if tool is None or tool.effect == "write":
@@ -135,13 +136,15 @@ class Ledger(ShownThings):
                 made = None
             else:
                 if event.turn != turn:
-                    turn, start = self.turn, self.turn_start = event.turn, step
+                    turn = event.turn
+                    start = step
                 # What the user answered to a card was not said in words.
                 if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
                         self._unheard.append(step)
             step += 1
+        self.turn, self.turn_start = turn, start
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
         """Take in what a shield looked up for a call that it refused, and the agent was told in place of a result."""

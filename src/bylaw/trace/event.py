@@ -21,7 +21,7 @@ HOOK = r"PreToolUse:\S+ hook error: "
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in NOT_DONE)
 """The tool that was refused follows: what else begins so is a tool's own answer."""
-REFUSALS = (*NOT_DONE, "PreToolUse:")
+REFUSALS = ("Not ", "PreToolUse:")
 """How a result begins that may be what a shield told in its place."""
 
 
