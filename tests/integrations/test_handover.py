@@ -11,7 +11,9 @@ from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import Followers
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.sessions import Sessions
+from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
+from bylaw.shield import Shield
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 
 OTHER = {"signed_in_as": "C2"}
@@ -89,3 +91,28 @@ def test_a_customer_called_1_is_not_the_one_called_true(tmp_path: Path) -> None:
     first = followers.get("t", {"signed_in_as": 1})
     assert followers.get("t", {"signed_in_as": True}) is not first
     assert followers.get("t", {"signed_in_as": 1}) is first
+
+
+@pytest.mark.parametrize("before", [{}, CUSTOMER])
+def test_what_a_host_no_longer_vouches_for_does_not_count_in_the_next_run(
+    tmp_path: Path, before: dict[str, str]
+) -> None:
+    files = {
+        "pack.yaml": "{format: 1, name: till, document: policy.md}",
+        "policy.md": "Only an owner opens the till.",
+        "tools.yaml": "tools: {open_till: {effect: write}}",
+        "entities.yaml": "entities: {Session: {key: [], fields: {role: {type: enum, values: [owner, clerk], "
+        "origin: context}}}}",
+        "guards/g.py": "def owner(call: open_till, facts):\n"
+        '    """Only an owner opens the till."""\n'
+        '    return permit() if facts.Session().role == "owner" else deny("not an owner")\n',
+    }
+    followers = Followers(Shield(Pack.from_files(files), log=tmp_path / "log.db"), lambda run: run)
+
+    def answer(role: str) -> str:
+        session = followers.get("t", {**OTHER, "role": role}).session
+        return session.decide("open_till", {}).answer
+
+    # Somebody else's word before leaves them a conversation of their own, linked by its name.
+    followers.get("t", before)
+    assert [answer("owner"), answer("clerk"), answer("owner")] == ["allow", "deny", "allow"]

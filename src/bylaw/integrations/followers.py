@@ -44,11 +44,13 @@ class Followers:
             return Follower(self.shield.session(context=context))
         with self._lock:
             follower = first = self._kept_or_new(key, context)
-            if first.session.may_be_handed_over:
-                first.hear(context)
-            elif not _is_same(first.session.context, context):
+            passes_on = first.session.may_be_handed_over
+            if not passes_on and not _is_same(first.session.context, context):
                 first.leave()
                 follower = self._kept_or_new(linked(key, context), context, is_linked=True)
+            known = follower.session.context
+            if passes_on or {**known, **(context or {})} != known:
+                follower.hear(context)
             before = self._speaking.get(key)
             if before is not None and before is not follower:
                 before.leave()
