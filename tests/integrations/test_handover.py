@@ -94,9 +94,7 @@ def test_a_customer_called_1_is_not_the_one_called_true(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [{}, CUSTOMER])
-def test_what_a_host_no_longer_vouches_for_does_not_count_in_the_next_run(
-    tmp_path: Path, before: dict[str, str]
-) -> None:
+def test_what_a_host_vouches_for_in_the_next_run_counts_in_it(tmp_path: Path, before: dict[str, str]) -> None:
     files = {
         "pack.yaml": "{format: 1, name: till, document: policy.md}",
         "policy.md": "Only an owner opens the till.",
