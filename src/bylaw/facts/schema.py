@@ -57,8 +57,8 @@ class Schema(Struct, frozen=True):
         for tool, kinds in self.shows.items():
             shown = kinds.get(entity.name) if entity.key else None
             if shown and any(not each.only or field in each.fields for each in shown):
-                declared = self.tools[tool]
-                if declared.effect == "read" and set(declared.parameters) == set(entity.key):
+                declared = self.tools.get(tool)  # none in a pack with that fault, of which the rest is read too
+                if declared and declared.effect == "read" and set(declared.parameters) == set(entity.key):
                     ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
 
