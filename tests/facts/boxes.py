@@ -25,6 +25,8 @@ tools:
   set_both: {effect: write, parameters: {box_id: string}, changes: [Box.a, Box.b]}
   wipe: {effect: write, parameters: {}, changes: [Box.b]}
   smash: {effect: write, parameters: {box_id: string}}
+  move: {effect: write, parameters: {source: string, to: string, note: string}}
+  note: {effect: write, parameters: {source: string}, changes: []}
   set_many: {effect: write, parameters: {ids: array}, changes: [{as: Box, each: "$args.ids[*]", key: $, fields: [a]}]}
 """
 ENTITIES = """\

@@ -77,6 +77,30 @@ def test_a_tool_that_nobody_declared_may_have_changed_what_it_names(
     assert sees([LOOK, SEEN, call, Result(2, "Error: unknown tool")]) == (5, 6)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "wanted"),
+    [
+        ("move", {"source": "1", "to": "7"}, (UNSEEN, UNSEEN)),
+        ("move", {"source": "7", "to": 1}, (UNSEEN, UNSEEN)),
+        ("move", {"source": "7", "to": [{"id": " 1 "}]}, (UNSEEN, UNSEEN)),
+        ("move", {"source": "7", "note": "put it into box 1"}, (UNSEEN, UNSEEN)),
+        ("move", {"source": "7", "to": "11"}, (5, 6)),
+        ("move", {}, (5, 6)),
+        ("smash", {"box_id": "2", "into": "1"}, (UNSEEN, UNSEEN)),
+        ("note", {"source": "1"}, (5, 6)),
+    ],
+)
+def test_a_write_that_does_not_say_what_it_changes_may_have_changed_what_it_names(
+    tool: str, arguments: dict[str, Any], wanted: tuple[Any, Any]
+) -> None:
+    write = Call(tool, arguments, turn=2)
+    assert sees([LOOK, SEEN, write, Result(2, "done")]) == wanted
+    assert sees([LOOK, SEEN, write]) == wanted
+    assert sees([LOOK, SEEN, write, Result(2, "Error: no")]) == (5, 6)
+    assert sees([write, Result(0, "done"), LOOK, Result(2, SEEN.content)]) == (5, 6)
+    assert sees([write, LOOK, Result(1, SEEN.content), Result(0, "done")]) == wanted
+
+
 @pytest.mark.parametrize("tool", ["check_box", "getBox", "think", "search", "transfer_to_human_agents"])
 def test_a_tool_that_nobody_declared_and_that_sounds_harmless_is_taken_at_its_word(tool: str) -> None:
     events: list[Event] = [Call("look", {"box_id": "1"}, turn=1), Result(0, '{"box_id": "1", "a": 1}')]

@@ -59,6 +59,9 @@ tools:
   touch:
     effect: write
     parameters: {account_id: string}
+  move:
+    effect: write
+    parameters: {source: string, target: string}
 """
 ENTITIES = """\
 entities:
@@ -234,6 +237,17 @@ def test_an_undeclared_write_makes_all_fields_of_its_thing_unknown(world: Snapsh
     assert read(world, "balance", "A1") is UNSEEN
     assert read(world, "exists", "A1") is UNSEEN
     assert read(world, "balance", "A2") == Decimal("7.50")
+
+
+@pytest.mark.parametrize("call", [Call("move", {"source": "A1", "target": "A9"}), Call("move", {"target": "a1"})])
+def test_a_write_that_does_not_say_what_it_changes_may_have_moved_what_it_names(call: Call, world: Snapshot) -> None:
+    other = world.fork()
+    world.apply(call, Result(0, "ok"))
+    other.unsettle(call)
+    for each in (world, other):
+        assert read(each, "balance", "A1") is UNSEEN
+        assert each.members("Account", {}) is None
+        assert read(each, "balance", "A2") == Decimal("7.50")
 
 
 @pytest.mark.parametrize("tool", ["pay", "close", "close_all", "rename"])

@@ -166,6 +166,14 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
             for each in report.ambiguous
         ]
         yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
+    if report.unsaid:
+        entries = [
+            f"{tool}: {', '.join((*kinds, 'and whatever else')) if kinds else 'whatever'} its arguments name"
+            for tool, kinds in report.unsaid
+        ]
+        what = "without `changes` {} taken to change"
+        title = _counted(len(entries), "write", what.format("is"), what.format("are"))
+        yield Section(title, entries, "dim", "")
     if chosen := [each for each in report.unenforced if each[2] != DRAFTED_BY]:
         entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
         title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")

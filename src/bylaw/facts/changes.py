@@ -23,7 +23,7 @@ class Changes:
         """By kind, then by key and field: the key in the form that all keys share that may be the same thing's, None
         for any thing of the kind; None for all fields. In the order of the calls."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
-        """Calls of tools that nobody declared, in their order."""
+        """Calls of which nobody says what they change, in their order."""
         self.under_way: dict[int, CallRecord] = {}
         """By step, those of all these that were not answered yet, in their order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
@@ -40,13 +40,13 @@ class Changes:
 
     def write(self, made: CallRecord, find: Finder) -> None:
         """Note a call that may change something, as no refused one does; `find` knows the fields that name others."""
-        if made.tool is None:
-            if not sounds_harmless(made.call.tool):
-                self._strangers.append((made, UndeclaredCall(made.call)))
-                self.under_way[made.step] = made
+        tool = made.tool
+        if tool is None and sounds_harmless(made.call.tool):
             return
         self.under_way[made.step] = made
-        for change in self._schema.changes[made.call.tool]:
+        if tool is None or tool.is_unsaid:
+            self._strangers.append((made, UndeclaredCall(made.call)))
+        for change in self._schema.changes.get(made.call.tool, ()):
             if change.by_result:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
@@ -125,9 +125,10 @@ class Changes:
 
     def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
         """Whether a call, for all that is known at a step, or now, may have changed a field of a thing."""
-        if made.tool is None:
+        if made.tool is None or made.tool.is_unsaid:
             stranger = self._strangers[bisect_left(self._strangers, made.step, key=_made_at)][1]
-            return _counts(made, known_at) and stranger.may_touch(key)
+            if _counts(made, known_at) and stranger.may_touch(key):
+                return True
         for mine in _lists(self._touches.get(entity, {}), key, field):
             place = bisect_left(mine, made.step, key=_step)
             while place < len(mine) and mine[place].record is made:
@@ -153,7 +154,7 @@ class Changes:
         return sorted(dict.fromkeys(found), key=lambda record: record.step)
 
     def _by_stranger(self, key: Key, after: int, before: int, known_at: int | None) -> int | None:
-        """Step of the last call between two steps of a tool that nobody declared and that names the thing."""
+        """Step of the last call between two steps that names the thing and of which nobody says what it changes."""
         for place in range(bisect_left(self._strangers, before, key=_made_at) - 1, -1, -1):
             made, stranger = self._strangers[place]
             if made.step <= after:

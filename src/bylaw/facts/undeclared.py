@@ -1,4 +1,4 @@
-"""A call of a tool that nobody declared: what it may have changed, told from its arguments alone."""
+"""A call of which nobody says what it changes: what it may have changed, told from its arguments alone."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from bylaw.trace.event import Call
 
 
 class UndeclaredCall:
-    """What a call names. A write without declared changes touches what it names; so may a tool without declaration."""
+    """What a call names. A write without declared changes may touch it; so may a tool without declaration."""
 
     __slots__ = ("_text",)
 

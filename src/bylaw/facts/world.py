@@ -124,10 +124,13 @@ class Snapshot:
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
-        if call.tool not in self._schema.tools:
+        tool = self._schema.tools.get(call.tool)
+        if tool is None:
             if not sounds_harmless(call.tool):
                 self._meet(UndeclaredCall(call))
             return
+        if tool.is_unsaid:
+            self._meet(UndeclaredCall(call))
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
@@ -155,7 +158,8 @@ class Snapshot:
 
     def unsettle(self, call: Call) -> None:
         """Lose what a write would have moved: it may be as it was, or as the write makes it."""
-        if call.tool not in self._schema.tools or call.fault:
+        tool = self._schema.tools.get(call.tool)
+        if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
             return
         effects = self._schema.effects.get(call.tool, ())
@@ -188,7 +192,7 @@ class Snapshot:
         self._forget(entity, key, fields)
 
     def _meet(self, stranger: UndeclaredCall) -> None:
-        """A tool that nobody declared may have done anything to what its arguments name."""
+        """A call of which nobody says what it changes may have done anything to what its arguments name."""
         self._strangers.append(stranger)
         for laid in self._overlay:
             if stranger.may_touch(laid[1]):

@@ -100,11 +100,14 @@ class Tool(Struct, frozen=True):
     """Whether what others wrote in its result is marked as such before the agent is shown it."""
     title: str = ""
     """What users call what it does, for cards; where there is none, the words of its name."""
+    is_unsaid: bool = False
+    """Whether it changes something and the pack does not say what: then whatever its arguments name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
         force_setattr(self, "texts", frozenset(plain))
         force_setattr(self, "names", frozenset((*self.parameters, *_names([*self.parameters.values()]))))
+        force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
         """Whether the system vouches for a field of its result; without a name, for a result that has no fields.

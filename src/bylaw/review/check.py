@@ -51,6 +51,9 @@ class CheckReport(Struct, frozen=True):
     """Quotes that stand in sentences that differ. All count as meant, which may be right: no fault."""
     lost: tuple[BylawError, ...] = ()
     """What policies cite and the document that was given does not say, each at its line."""
+    unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Writes of which the pack does not say what they change, with the kinds of things whose keys are their arguments;
+    none where there are no things that they could change."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -98,6 +101,7 @@ class CheckReport(Struct, frozen=True):
             "stale": list(self.stale),
             "unaccepted": dict(self.unaccepted),
             "lost": [{"place": each.place, "message": each.message, "hint": each.hint} for each in self.lost],
+            "unsaid": {tool: list(kinds) for tool, kinds in self.unsaid},
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
@@ -139,4 +143,9 @@ def check(pack: Pack) -> CheckReport:
         tuple(pack.unaccepted.items()),
         pack.ambiguous,
         pack.lost,
+        tuple(
+            (tool.name, tuple(change.entity for change in pack.schema.changes[tool.name]))
+            for tool in pack.schema.tools.values()
+            if tool.is_unsaid and any(entity.key for entity in pack.schema.entities.values())
+        ),
     )
