@@ -206,23 +206,33 @@ class Testimony:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
         denied: set[Any] = set()
-        """What a later message denies, or makes depend on something."""
+        """What a later message has words for and does not plainly state."""
         for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have said otherwise since.
                 return UNSEEN
+            meant: list[tuple[Saying, Match]] = []
+            read: list[Match] = []
             for saying, pattern in sayings:
-                found = list(self._found(saying, pattern, text))
+                # What an earlier pattern has read is not read again as something else.
+                every = self._found(saying, pattern, text)
+                found = [each for each in every if not any(_overlap(each, other) for other in read)]
                 match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
                 if match is not None:
-                    since = (said for at, said in self._ledger.said if step < at < self._at.step)
-                    if _value(saying, match) in denied or any(map(takes_back, since)):
-                        return UNSEEN
-                    return coerce(field, saying.value) if saying.value is not None else _told(field, match)
-                denied.update(_value(saying, each) for each in found)
-        # What nobody said is so where the pack says what that means, and where all that was said is there.
+                    meant.append((saying, match))
+                else:
+                    denied.update(_value(saying, each) for each in found)
+                read += found
+            values = {_value(*each) for each in meant}
+            if values:
+                since = (said for at, said in self._ledger.said if step < at < self._at.step)
+                if len(values) > 1 or values & denied or any(map(takes_back, since)):
+                    return UNSEEN
+                saying, match = meant[0]
+                return coerce(field, saying.value) if saying.value is not None else _told(field, match)
+        # What nobody said is so where the pack says what that means, and where all that was said is there and clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
-        return coerce(field, field.default) if is_unsaid else UNSEEN
+        return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
     def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
         """Where a message says it, or denies it, of the thing at hand."""
@@ -231,6 +241,10 @@ class Testimony:
         for match in pattern.finditer(text):
             if any(begin <= match.start() < stop for begin, stop in spans):
                 yield match
+
+
+def _overlap(one: Match, other: Match) -> bool:
+    return one.start() < other.end() and other.start() < one.end()
 
 
 def _value(saying: Saying, match: Match) -> Any:

@@ -1,27 +1,18 @@
-"""Whether a phrase states what it says, or is negated, or hangs on a condition: "I will not be in state"."""
+"""Whether a phrase plainly states what it says: "it is broken", and neither "it is not", "broken?" nor "[ ] broken".
+
+What is certain is told by the shape of its sentence. Whatever else a sentence may mean, it states nothing here.
+"""
 
 import re
 
 from bylaw.text.sentence import END, LONGEST, lowered, sentences
 from bylaw.text.turning import DENYING
 
-_NO_CONDITION = re.compile(
+_COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
-    r"|\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
-    r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*"
-    r"|\b(?:even|as)\s+if\b"
-    r"|\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b"
-    r"|\bif (?:that|this|it)(?:'s| is) (?:really |truly |indeed )?(?:the only|the case|the best|all|how|what|so|"
-    r"necessary|"
-    r"needed|required|the way|not possible|impossible|not an option|not allowed)\b"
-    r"|\bif (?:(?:it|that|this|they) (?:has|have|had|needs?|must)(?: really)?(?: to)? be(?: so| done)?"
-    r"|(?:i|we|you) (?:must|have to|say so|think so|insist|really must)|need be|(?:there's|there is) no (?:other|"
-    r"better|way)\b[^,;-]*|(?:that|this|it)(?:'s| is) (?:what it takes|how it (?:works|is|goes)|unavoidable))\b"
-    r"|\bconfirm (?:once|when|after)\b"
-    r"|^(?:since|because|although|though|even though|as) [^,]*,"
 )
-"""An `if` on which no yes depends: a courtesy, or what the agent has just said."""
+"""An `if` on which nothing depends that stands beside it."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -29,30 +20,58 @@ _CONDITION = re.compile(
     r"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|go ahead|do it|please do|please)\W+)+(?:but )?"
     r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b"
 )
-_DENIES = re.compile(rf"\b{DENYING}\b(?! (?:only|just|sure|to mention))")
+_DENIES = re.compile(rf"\b{DENYING}\b")
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
 """How a clause begins that asks."""
-_NOT_SO = re.compile(
-    r"\b(?:it|that|this|they)\b.{0,8}(?:n't|\bnot)(?: (?:true|so|right))?\W*$|\bi (?:was wrong|lied)\b"
-)
-_FEW = 6
-_CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
+_IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
+_WHO = r"(?:i|we|you|he|she|they|it)"
+_BARE = re.compile(rf"\W*(?:(?:{DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
+"""A clause without a thing of its own, so that one that denies can only deny what stands before it."""
+_NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
+_WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
+_EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
+"""Words with a second subject or verb: "I thought it was", "he says the thing is"."""
+_MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u20a0-\u20bf\u00a2-\u00a5\u2022]")
+"""What makes words a field, a box to tick, a quotation or something else that is no sentence."""
+_CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
+_TAG = 2
+"""The most words of "isn't it?" and "right?", which ask of what stands before them."""
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a phrase found in a message states what it says: neither negated nor made to depend on something."""
+    """Whether a phrase found in a message states what it says, and nothing in its message may turn that."""
     plain = lowered(text)
     begin = max((match.end() for match in END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
     stop = match.start() if (match := END.search(plain, end, end + LONGEST)) else min(len(plain), end + LONGEST)
+    sentence = plain[begin:stop]
     lead = _CLAUSE.split(plain[begin:start])[-1]
-    if _DENIES.search(lead) or (_ASKED.match(lead) and plain[begin : stop + 1].rstrip().endswith("?")):
+    tail, *after = _CLAUSE.split(plain[end:stop])
+    if _MARK.search(sentence) or plain[end + len(tail) : end + len(tail) + 1] == ":":
         return False
-    return not _CONDITION.search(_NO_CONDITION.sub(" ", plain[begin:stop]))
+    if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
+        return False
+    if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
+        return False
+    if any(map(_is_bare_denial, after)) or _is_denied_next(plain[stop:]):
+        return False
+    return not _CONDITION.search(_COURTESY.sub(" ", sentence))
 
 
 def takes_back(text: str) -> bool:
-    """Whether a later message may deny what was said without naming it: "No, it is not."."""
-    return any(len(each.words.split()) <= _FEW and _NOT_SO.search(each.words) for each in sentences(text))
+    """Whether a later message may deny what was said without naming it: "No, it is not.". A mere "no" answers the
+    agent, and not what the user said before."""
+    clauses = [clause for each in sentences(text) for clause in _CLAUSE.split(each.words)]
+    return any(_WRONG.fullmatch(each) or (_is_bare_denial(each) and _NOT_SO.search(each)) for each in clauses)
+
+
+def _is_denied_next(text: str) -> bool:
+    """Whether what follows in the same message begins by denying, or takes it back anywhere."""
+    first = next((each.words for each in sentences(text)), "")
+    return _is_bare_denial(_CLAUSE.split(first)[0]) or takes_back(text)
+
+
+def _is_bare_denial(clause: str) -> bool:
+    return _BARE.fullmatch(clause) is not None and _DENIES.search(clause) is not None
