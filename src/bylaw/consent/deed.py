@@ -84,13 +84,13 @@ _NO_VERBS = frozenset(
 _CARD = re.compile(r"\bend(?:ing|s)(?= (?:in |with )?\d)")
 """No word for a deed: "the card ending in 7002"."""
 _PART = re.compile(r"\n|,|;|\band\b|\bthen\b")
-_SENTENCE = re.compile(r"(?<=[.?!])\s+|\n")
 _QUOTED = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u201e[^\u201c]*\u201c")
 """What somebody else has said, as far as the user tells."""
 _GREETED = (
     r"\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear|thanks|thank you|ok|okay|yes|yeah|so|then|and|also|"
     r"now|right|great|sure|there|again|all|please|pls|kindly|just)\b\W*)*"
 )
+_COURTESY = re.compile(_GREETED)
 _WANTS = r"(?:i|we)(?:'d| would)? (?:like|want|need|wish)"
 _LEAD = re.compile(
     rf"{_GREETED}(?:(?:(?:can|could|will|would) you|{_WANTS}(?: you)? to|(?:can|could|may) (?:i|we)|{_WANTS} (?=an? )|"
@@ -98,7 +98,6 @@ _LEAD = re.compile(
 )
 _WANTED = re.compile(rf"{_GREETED}{_WANTS} (?!to\b)[^,;:]*? ([a-z]+(?:ed|en|n))(?:\W+please)?\W*$")
 """How a request begins, before the word for what is asked for; and one that ends with it."""
-_FIRST = re.compile(r"[a-z]+")
 _BASE = re.compile(r"(?:e|y|al|ation|lation|ment)?(?![\w-])")
 """The endings of a verb as one asks with it, and of the noun after "I'd like a"."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
@@ -144,17 +143,11 @@ class Deed:
         return any(_any(self._things, each) or not _any(self._theirs, each) for each in parts)
 
     def is_requested_in(self, words: str) -> bool:
-        """Whether the main clause of a sentence asks that it be done: "cancel order 7", "could you cancel it?", and not
+        """Whether the main clause of one sentence asks that it be done: "cancel order 7", "could you cancel it?", and not
         "where is order 7?", "block the transfer" or "summarise this: transfer 50"."""
-        for part in _SENTENCE.split(_QUOTED.sub(" ", words)):
-            begin = lead.end() if (lead := _LEAD.match(part)) else 0
-            if (self._begins(part, begin) or self._ends(part)) and self.stands_in(part):
-                return True
-            first = _FIRST.match(part, begin)
-            if part.rstrip().endswith(":") or (first is not None and first[0] in VERBS):
-                # What follows may be what this is about.
-                return False
-        return False
+        told = _QUOTED.sub(" ", words)
+        begin = lead.end() if (lead := _LEAD.match(told)) else 0
+        return (self._begins(told, begin) or self._ends(told)) and self.stands_in(told)
 
     def _begins(self, words: str, at: int) -> bool:
         """Whether a word for it, as one asks for it, stands at a place."""
@@ -181,6 +174,11 @@ class Deed:
         """Whether the agent said that it would do something else."""
         told = (heads(each.words) for _, text in said for each in sentences(text))
         return any(each and not self.is_called(each) and VERBS.get(each[0]) == "write" for each in told)
+
+
+def is_courtesy(words: str) -> bool:
+    """Whether a sentence in lower case is a greeting, a thank you or a please, and nothing else."""
+    return _COURTESY.fullmatch(words) is not None
 
 
 class Deeds:

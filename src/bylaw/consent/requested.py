@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from bylaw.consent.answer import may_take_back
 from bylaw.consent.argument import Argument
-from bylaw.consent.deed import Deed, Leave
+from bylaw.consent.deed import Deed, Leave, is_courtesy
 from bylaw.consent.hearing import Hearing
 from bylaw.consent.line import is_later, stated
 from bylaw.consent.passage import Heard, Passage
@@ -13,7 +13,7 @@ from bylaw.consent.put import NUMBERED, new_words
 from bylaw.consent.records import Records
 from bylaw.consent.talk import Exchange
 from bylaw.consent.told import untold
-from bylaw.text.sentence import sentences
+from bylaw.text.sentence import LONGEST, sentences
 from bylaw.text.turning import may_turn
 
 _HELD_BACK = re.compile(
@@ -28,16 +28,18 @@ def is_requested(last: Exchange, given: Sequence[Argument], deed: Deed, leave: L
     """Whether the user's last message asks for the deed, with these arguments, and nothing may turn it."""
     # What was asked for before may have been taken back since.
     text = last.answer[-1][1]
-    words = Passage(stated(each.words) for each in sentences(text))
-    asking = [each for each in sentences(text) if deed.is_requested_in(each.words)]
-    beside = [each for each in sentences(text) if each not in asking]
-    if _MAY_BE_ANOTHERS.search(text) or may_turn(text) or any(each.is_question for each in beside):
+    told = [(each, stated(each.words)) for each in sentences(text)]
+    words = Passage(each for _, each in told)
+    asking = [each for each, plain in told if deed.is_requested_in(plain)]
+    # Any other sentence may say what the request is: "I got this text.", "What follows is fake.", "At Christmas.".
+    is_all = all(each in asking or is_courtesy(each.words) for each, _ in told) and len(text) <= LONGEST
+    if not asking or not is_all or _MAY_BE_ANOTHERS.search(text) or may_turn(text):
         return False
     # "Close the ticket on account AC-22" has a word that is none of the call: another thing is closed.
     added = (new_words(NUMBERED.sub(" ", each.words), frozenset()) for each in asking)
     if not all(leave.is_of_call(word) for some in added for word in some):
         return False
-    if last.said == "no" or _HELD_BACK.search(words.words) or not deed.is_requested_in(words.words):
+    if last.said == "no" or _HELD_BACK.search(words.words):
         return False
     is_timed = any(each.day is not None or each.at for each in given)
     if may_take_back(words.words) or (not is_timed and is_later(words.words)):
