@@ -9,7 +9,8 @@ from bylaw.text.sentence import lowered
 
 DENYING = (
     r"(?:no|not|none|nothing|nobody|nowhere|nor|neither|never|cannot|without|hardly|barely|"
-    r"[a-z]+n[' ]t|(?:do|does|did|wo|ca|is|are|was|were|should|must|could|would|have|has|had|need|ai|sha|might|ought)nt)"
+    r"[a-z]+n[' ]t|"
+    r"(?:do|does|did|wo|ca|is|are|was|were|should|must|could|would|have|has|had|need|ai|sha|might|ought)nt)"
 )
 _EXCEPTING = (
     r"(?:but|except\w*|exclud\w+|exclusive|exception|besides|only|rather|instead|unlike|minus|save for|bar(?:ring)?|"
