@@ -143,8 +143,8 @@ class Deed:
         return any(_any(self._things, each) or not _any(self._theirs, each) for each in parts)
 
     def is_requested_in(self, words: str) -> bool:
-        """Whether the main clause of one sentence asks that it be done: "cancel order 7", "could you cancel it?", and not
-        "where is order 7?", "block the transfer" or "summarise this: transfer 50"."""
+        """Whether the main clause of one sentence asks that it be done: "cancel order 7", "could you cancel it?", and
+        not "where is order 7?", "block the transfer" or "summarise this: transfer 50"."""
         told = _QUOTED.sub(" ", words)
         begin = lead.end() if (lead := _LEAD.match(told)) else 0
         return (self._begins(told, begin) or self._ends(told)) and self.stands_in(told)
