@@ -85,7 +85,9 @@ def test_faults_have_their_place(tmp_path: Path, expression: str, fault: str) ->
     with pytest.raises(PackError) as caught:
         pack(tmp_path, effects)
     assert fault in str(caught.value.faults[0])
-    assert str(caught.value.faults[0]).startswith("tools.yaml:1")
+    before, _, _ = (tmp_path / "tools.yaml").read_text(encoding="utf-8").partition("effects:")
+    line = before.count("\n") + 1
+    assert str(caught.value.faults[0]).startswith(f"tools.yaml:{line}: ")
 
 
 @pytest.mark.parametrize(
