@@ -4,18 +4,40 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bylaw.facts.entity import Entity, Fact, Key
-from bylaw.facts.unknown import Unknown, expression_text, kind_of, opaque_bool
+from bylaw.facts.unknown import Stuck, Unknown, expression_text, kind_of, opaque_bool
 from bylaw.facts.variable import ValueKind, unlike
-from bylaw.guard.operation import fail
+from bylaw.guard.interruption import Absent, Unsure
+from bylaw.guard.operation import Failure, fail
 from bylaw.guard.reading import Spec
 from bylaw.guard.run import GuardRun
-from bylaw.guard.trial import NOT_SURE, Trial
 
 _KINDS: Mapping[str, ValueKind] = {
     **dict.fromkeys(("string", "enum"), "text"),
     **dict.fromkeys(("integer", "number", "money"), "number"),
     **dict.fromkeys(("date", "datetime"), "time"),
 }
+
+
+class Trial:
+    """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
+
+    __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.answer: bool | None = None
+        self.memo: dict[Fact, Any] = {}
+        """What was read of it and not before."""
+        self.reads: list[Fact] = []
+        self.asked: dict[Fact, None] = {}
+        self.doubtful: dict[Fact, tuple[str, Any]] = {}
+        self.is_noting = True
+        self.open: set[str] = set()
+        """What its answer hangs on."""
+
+
+NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
+"""What a member may end in instead of a yes or no."""
 
 
 def any_seen(
@@ -81,7 +103,7 @@ def _find_sure(
 
     What a member answers is the same on every path that has decided nothing of what it hangs on.
     """
-    kept = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
+    kept: dict[Key, Trial] = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
     trials: list[Trial] = []
     best: Trial | None = None
     for key in keys:

@@ -31,7 +31,6 @@ from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.missing import MissingFacts, References, new_fact, unknown_fact
 from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.reading import Spec
-from bylaw.guard.trial import Trial
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
@@ -93,7 +92,8 @@ class GuardRun(MissingFacts):
         self.left = ALL_TICKS
         if self.is_open:
             self.is_open = False
-            self.tried: dict[str, dict[Key, Trial]] = {}
+            self.tried: dict[str, dict[Key, Any]] = {}
+            """By question, how the members of a kind were tried."""
             self.open: set[str] = set()
             """Variables that were asked for while looking for a member."""
             self.complete(assumptions)
