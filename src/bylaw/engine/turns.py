@@ -222,7 +222,7 @@ class Turns:
 
     def waiting(self) -> list[Call]:
         """The agent's calls that still wait for their results, in order."""
-        return [call for _, call in sorted(self._script.waiting().items()) if call.by == "agent"]
+        return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def since(self, step: int) -> Sequence[Event]:
         """What has happened from a step on."""

@@ -138,10 +138,6 @@ class Transcript:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
-    def refuse(self) -> None:
-        """The call that came last was refused before it ran."""
-        self.mark(refused=True)
-
     def mark(self, **told: Any) -> None:
         """What else is told of the call that came last."""
         call = self.events[-1]
@@ -153,10 +149,6 @@ class Transcript:
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
-
-    def waiting(self) -> dict[int, Call]:
-        """The calls that still wait for their results, by step."""
-        return dict(self.open)
 
     def resume(self, events: Iterable[Event]) -> None:
         """Go on after these events: calls among them that nothing answers still wait."""
@@ -224,10 +216,6 @@ class Transcript:
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
-
-    def is_open(self, step: int) -> bool:
-        """Whether the call at `step` still waits for its result."""
-        return step in self.open
 
     def _waiting_as(self, id: str) -> list[int]:
         """The steps of the calls with an id that still wait."""

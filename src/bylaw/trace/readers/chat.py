@@ -159,7 +159,7 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         # The caller is the message's author, whatever the call's `requestor` says.
         transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
         if call.refused:
-            transcript.refuse()
+            transcript.mark(refused=True)
         if call.approved is not None:
             transcript.mark(approved=_told(call.approved, Approved))
         if call.looked_up is not None:

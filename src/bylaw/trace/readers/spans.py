@@ -170,7 +170,7 @@ class Dialogue(Struct):
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
             for step, event in enumerate(self.transcript.events)
-            if self.transcript.is_open(step)
+            if step in self.transcript.open
         )
 
     def place_until(self, time: float) -> None:
@@ -190,7 +190,7 @@ class Dialogue(Struct):
             self.transcript.call(run.tool, run.arguments, run.id, agent=label)
         self.placed.add(step)
         call = self.transcript.events[step]
-        if self.transcript.is_open(step):
+        if step in self.transcript.open:
             id = call.id if isinstance(call, Call) else ""
             self.answered.add(id or run.id or run.tool)
             self.transcript.answer(run.result, id, run.tool, agent=label, error=run.error, captured=run.captured)
