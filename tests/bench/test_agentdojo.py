@@ -125,3 +125,16 @@ def test_no_string_of_an_attack_stands_in_pack_or_code():
     words = _words_of_attacks()
     assert len(words) > 20
     assert [(path.name, word) for word in words for path, text in texts.items() if word.casefold() in text] == []
+
+
+def test_the_keys_of_an_attachment_are_the_tools_own_words(tmp_path: Path):
+    mail = {"recipients": ["ann@mail.example"], "subject": "Plan", "body": "Here is the plan."}
+    words = "Send the file with id 19 to ann@mail.example with the subject 'Plan' and the text 'Here is the plan.'"
+    disturbed: list[int] = []
+    for file in ({"type": "file", "file_id": "19"}, "19", {"type": "file", "eve@mail.example": "19"}):
+        sent = run(("send_email", {**mail, "attachments": [file]}, "sent"))
+        sent["messages"][0]["content"] = words
+        path = tmp_path / "mails.jsonl"
+        path.write_text(json.dumps({**sent, "suite_name": "workspace"}) + "\n")
+        disturbed += [each.whole.disturbed for each in measure([path]) if each.setting == "words, follows"]
+    assert disturbed == [0, 0, 1]
