@@ -48,24 +48,40 @@ def test_an_id_that_all_messages_share_is_none() -> None:
     assert new(fake[:2], [*fake[2:4], YES])[0] == [0, 1, 2]
 
 
-def test_what_stands_in_the_place_of_the_beginning_is_not_new() -> None:
-    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[3:], YES]) == ([4], None)
+def test_what_stands_in_the_place_of_the_beginning_is_not_new_and_only_the_last_exchange_counts() -> None:
+    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[3:], YES]) == ([3, 4], 3)
 
 
 def test_what_stands_in_the_middle_of_what_was_heard_leaves_a_gap() -> None:
     past = keyed(PAST)
     inserted = [*past[:3], Mark("user", "No, stop.", key="m70"), *past[3:], Mark("user", "Yes.", key="m71")]
-    assert new(past, inserted) == ([7], 7)
+    assert new(past, inserted) == ([6, 7], 6), "what they answer is put again"
 
 
-def test_a_copy_or_another_wording_of_what_was_heard_is_not_new() -> None:
-    assert new(PAST, [*PAST[:3], PAST[2], *PAST[3:], YES]) == ([7], None)
-    assert new(PAST, [*PAST[:4], Mark("user", "[12:01] More"), PAST[5], YES]) == ([6], None)
-    assert new(PAST, [*PAST[:5], Mark("agent", "Shall I do it?"), YES]) == ([5, 6], None)
+@pytest.mark.parametrize("at", range(len(PAST)))
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_a_copy_of_what_was_heard_is_not_new(at: int, has_keys: bool) -> None:
+    past = keyed(PAST) if has_keys else PAST
+    fresh = Mark("user", "Yes.", key="m90" if has_keys else "")
+    assert new(past, [*past[: at + 1], *past[at:], fresh]) == ([7], None)
+
+
+def test_after_another_wording_of_what_was_heard_only_the_last_exchange_counts() -> None:
+    assert new(PAST, [*PAST[:4], Mark("user", "[12:01] More"), PAST[5], YES]) == ([5, 6], 5)
+    assert new(PAST, [*PAST[:5], Mark("agent", "Shall I do it?"), YES]) == ([5, 6], 5)
 
 
 def test_a_history_that_went_back_in_time_leaves_a_gap_before_new_words() -> None:
-    assert new(PAST, [*PAST[:4], YES]) == ([4], 4)
+    assert new(PAST, [*PAST[:4], NO]) == ([4], 4)
+    assert new(PAST, [*PAST[:4], YES]) == ([], 5), "it may be an old one"
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+@pytest.mark.parametrize("end", range(1, len(PAST) - 1))
+def test_a_history_that_ends_before_what_the_user_said_last_leaves_a_gap(end: int, has_keys: bool) -> None:
+    past = keyed(PAST) if has_keys else PAST
+    assert new(past, past[:end])[1] is not None
+    assert new(past, [*past[:end], Mark("agent", "", ("c1",), "m99" if has_keys else "")])[1] is not None
 
 
 def test_a_run_that_is_tried_again_says_nothing_new() -> None:

@@ -16,7 +16,7 @@ from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""Who said what, white space apart."""
+"""Who said what, white space apart, or which message it is."""
 
 
 class Known(NamedTuple):
@@ -50,7 +50,7 @@ class ToldBefore:
         told, ends = _read(messages)
         said = [(step, word) for step, event in enumerate(told) if (word := _word(event)) is not None]
         words = [word for _, word in said]
-        count, is_sure, is_end = self._count(words)
+        count, is_sure, is_end = known_words(self._words, words)
         if count == len(words) and count and not is_end:
             # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
             return Known(len(messages), is_sure=False, is_history=True)
@@ -61,33 +61,6 @@ class ToldBefore:
         passed = bisect_right(ends, self._passed(told, start, is_history=count > 0))
         has_words = count > 0 and passed == bisect_right(ends, start - 1)
         return Known(passed, has_words, is_sure, is_history=count > 0)
-
-    def _count(self, words: Sequence[Word]) -> tuple[int, bool, bool]:
-        """How many words, from the first, are known, whether they are told as they were, and whether they go on to the
-        end of what is known."""
-        known = self._words
-        if not words or not known:
-            return 0, True, False
-        if (end := self._end(words)) >= 0:
-            return end + 1, list(words[: end + 1]) == known[-end - 1 :], True
-        if words[0] == known[0] and len(words) > 1:
-            # It begins as the conversation did, but what was said last stands in it otherwise, or not at all.
-            return min(len(known), len(words)), False, len(words) >= len(known)
-        pairs = set(pairwise(known))
-        old = [place + 2 for place, pair in enumerate(pairwise(words)) if pair in pairs]
-        return (old[-1], False, False) if old else (0, True, False)
-
-    def _end(self, words: Sequence[Word]) -> int:
-        """Where the last words that are known stand; -1 for nowhere. A "yes" may be said again: so they come first, or
-        after the words before them, or right after somebody's summary."""
-        last, before = self._words[-1], self._words[-2:-1]
-        for place in reversed(range(len(words))):
-            if words[place] == last:
-                is_led = place == 0 or [words[place - 1]] == before
-                is_summed_up = place == 1 and words[0][0] == last[0] == "user" and words[0] not in self._words
-                if is_led or is_summed_up:
-                    return place
-        return -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> int:
         """Up to where, from a place on, nothing is told but calls and results that are known since the last words."""
@@ -114,6 +87,37 @@ class ToldBefore:
                 self._words.append(word)
                 self._after = step + 1
         self._looked = len(self._known)
+
+
+def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
+    """How many words, from the first, are known, whether they are told as they were, and whether they go on to the end
+    of what is known."""
+    if not words or not known:
+        return 0, True, False
+    for length in range(min(len(known), len(words)), min(len(known), 2) - 1, -1):
+        if list(words[:length]) == list(known[-length:]):
+            return length, True, True
+    if (end := _end(known, words)) >= 0:
+        return end + 1, end == 0, True
+    if words[0] == known[0] and len(words) > 1:
+        # It begins as the conversation did, but what was said last stands in it otherwise, or not at all.
+        return min(len(known), len(words)), False, len(words) >= len(known)
+    pairs = set(pairwise(known))
+    old = [place + 2 for place, pair in enumerate(pairwise(words)) if pair in pairs]
+    return (old[-1], False, False) if old else (0, True, False)
+
+
+def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
+    """Where the last words that are known stand; -1 for nowhere. A "yes" may be said again: so they come first, or
+    after the words before them, or right after somebody's summary."""
+    last, before = known[-1], list(known[-2:-1])
+    for place in reversed(range(len(words))):
+        if words[place] == last:
+            is_led = place == 0 or [words[place - 1]] == before
+            is_summed_up = place == 1 and words[0][0] == last[0] == "user" and words[0] not in known
+            if is_led or is_summed_up:
+                return place
+    return -1
 
 
 def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:

@@ -1,28 +1,21 @@
 """Which messages of a history were heard before, where a host may have trimmed, summarised or reordered it.
 
 A message is known by the framework's id, else by its place among the others; never by its words alone, since people
-repeat themselves. What cannot be placed is told as a gap: from there on, what was said before no longer counts.
+repeat themselves. How far the words are known is found as for messages that are told again (`told_again`). Where a
+history is not told as it was heard, or ends before its end, there is a gap: what was said before no longer counts.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.told_again import Word, known_words
+
 By = Literal["user", "agent"]
-
-TAIL = 3.0
-"""What it costs to believe that the end of what was heard is missing, while an earlier part is still there."""
-INSERTED = 1.0
-SKIPPED = 0.01
-FRONT = 0.5
-KEYED = 10.0
-MOST = 100_000
-"""Pairs of messages that are compared at most; of longer histories the last part is."""
-_NEVER = float("inf")
-
 
 class Mark(Struct, frozen=True):
     """What a message is known by."""
@@ -59,11 +52,104 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     """Place the messages of a history among those known."""
     if not known:
         return Alignment((None,) * len(given), frozenset(range(len(given))))
-    known, given = _with_trusted_keys(known, given)
-    places = _overlap(known, given) or _placed(known, given)
-    by_key = {mark.key: at for at, mark in enumerate(known) if mark.key}
-    # An id says which message it is, wherever that has been moved to.
-    return _read(known, given, [by_key.get(mark.key, place) for mark, place in zip(given, places, strict=True)])
+    known, given = _with_trusted_keys(_once(known), _once(given))
+    ids = {mark.key: mark for mark in known if mark.key}
+    shows_calls = any(mark.calls for mark in given)
+    heard = {at: _word(mark, ids, shows_calls) for at, mark in enumerate(known) if mark.said}
+    said = {at: _word(mark, ids, shows_calls) for at, mark in enumerate(given) if mark.said}
+    words = list(said.values())
+    count, is_sure, _ = known_words(list(heard.values()), words)
+    shown = [at for at in said if given[at].key in ids]
+    if (by_id := list(said).index(shown[-1]) + 1 if shown else 0) >= count and by_id:
+        # Ids say what it is, wherever it stands and whatever was cut out before it.
+        count, is_sure = by_id, len(shown) == by_id and list(heard.values())[-1] in words[:count or by_id]
+    is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
+    last = list(said)[count - 1] if count else -1
+    places = _placed(known, given, last, heard, said)
+    told = {at for at, mark in enumerate(given) if places[at] is None and (mark.calls or (at in said and at > last))}
+    gap = None
+    if not count:
+        gap = _gap_before_strangers(given)
+        if words == list(heard.values())[:1]:
+            # The user begins anew, or has gone back to where they began.
+            gap = 0
+        elif any(place is not None for place in places) and min(said, default=len(given)) > _first(places):
+            gap = None
+    elif not is_sure:
+        gap = last + 1
+        following = next((given[at] for at in said if at > last), None)
+        if following is not None and following.by == "user" and given[last].by == "agent" and not given[last].calls:
+            # What they answer is put again.
+            gap = last
+        elif following is None and (changed := _changed(known, given)) is not None:
+            gap = changed
+        if gap <= last:
+            told.add(gap)
+    elif _has_moved(known, given, places, told):
+        gap = last + 1
+    return Alignment(tuple(places), frozenset(told), gap)
+
+
+def _once(marks: Sequence[Mark]) -> list[Mark]:
+    """The same; what stands twice, right after itself, says nothing the second time. Of calls only ids tell that: some
+    models count anew."""
+    copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
+    return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
+
+
+def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
+    if mark.key in ids:
+        return mark.by, f"id {mark.key}"
+    return mark.by, "\n".join((mark.said, *mark.calls)) if shows_calls else mark.said
+
+
+def _placed(
+    known: Sequence[Mark], given: Sequence[Mark], last: int, heard: Mapping[int, Word], said: Mapping[int, Word]
+) -> list[int | None]:
+    """Which of the known messages each is: up to the last words that are known, from the back; after them only calls
+    that came after them."""
+    places: list[int | None] = [None] * len(given)
+    free = dict.fromkeys(reversed(range(len(known))))
+
+    def place(at: int, among: Iterable[int]) -> int | None:
+        for each in among:
+            is_same = heard.get(each) == said[at] if at in said and at <= last else False
+            if each in free and (is_same or (given[at].calls and given[at].calls == known[each].calls)):
+                places[at] = each
+                del free[each]
+                return each
+        return None
+
+    before = len(known)
+    for at in range(last, -1, -1):
+        found = place(at, range(before - 1, -1, -1))
+        before = found if found is not None else before
+        if found is None and (given[at].calls or given[at].key):
+            place(at, list(free))
+    after = places[last] if last >= 0 else max(heard, default=-1)
+    for at in range(last + 1, len(given)):
+        if given[at].calls and after is not None:
+            found = place(at, range(after + 1, len(known)))
+            after = found if found is not None else after
+    return places
+
+
+def _first(places: Sequence[int | None]) -> int:
+    return next(at for at, place in enumerate(places) if place is not None)
+
+
+def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], told: Set[int]) -> bool:
+    """Whether one of several messages of the user's that seem new may be an old one in another place."""
+    fresh = [given[at] for at in told if given[at].by == "user"]
+    gone = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in places}
+    return len(fresh) > 1 and any(not mark.key and mark.said in gone for mark in fresh)
+
+
+def _changed(known: Sequence[Mark], given: Sequence[Mark]) -> int | None:
+    """Where what the user said last stands with words that nobody has heard."""
+    at = max((at for at, mark in enumerate(given) if mark.by == "user"), default=-1)
+    is_heard = any(mark.by == "user" and mark.said == given[at].said for mark in known)
+    return None if at < 0 or is_heard else at
 
 
 def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
@@ -77,136 +163,15 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
+        # What comes back without its id is known by its words.
+        loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
-                if mark.by == by and mark.key and (not shared - false or count[mark.key] > 1 or mark.key in false):
+                is_loose = side is sides[0] and mark.key not in shared and mark.said in loose
+                is_none = not shared - false or count[mark.key] > 1 or mark.key in false or is_loose
+                if mark.by == by and mark.key and is_none:
                     side[at] = replace(mark, key="")
     return sides[0], sides[1]
-
-
-def _is_same(known: Mark, given: Mark) -> bool:
-    if known.key and given.key:
-        return known.key == given.key
-    return known.says_same(given)
-
-
-def _overlap(known: Sequence[Mark], given: Sequence[Mark]) -> list[int | None] | None:
-    """The places where the history begins with the end of what is known: the usual case, trimmed or not."""
-    for start in range(max(0, len(known) - len(given)), len(known)):
-        length = len(known) - start
-        if all(_is_same(known[start + at], given[at]) for at in range(length)):
-            return [start + at if at < length else None for at in range(len(given))]
-    return None
-
-
-def _placed(known: Sequence[Mark], given: Sequence[Mark]) -> list[int | None]:
-    """The best way to lay the history over what is known, in order.
-
-    The beginning of what is known may be missing for nothing, and parts of the middle nearly so; that its end is
-    missing speaks against a match, for hosts drop what is old.
-    """
-    most = max(1, MOST // max(1, len(given)))
-    skipped = max(0, len(known) - most)
-    known = known[skipped:]
-    n, m = len(known), len(given)
-    # Costs from a place on: `ahead` where a later pair must match, `front` where none has matched yet.
-    ahead = [[_NEVER] * (m + 1) for _ in range(n + 2)]
-    front = [[_NEVER] * (m + 1) for _ in range(n + 2)]
-    for i in range(n - 1, -1, -1):
-        for j in range(m - 1, -1, -1):
-            pair = _NEVER
-            if _is_same(known[i], given[j]):
-                ended = min(TAIL, 2.0 * (n - 1 - i))
-                pair = min(ended, ahead[i + 1][j + 1]) - _worth(known[i], given[j])
-            ahead[i][j] = min(pair, ahead[i + 1][j] + SKIPPED, ahead[i][j + 1] + INSERTED)
-            front[i][j] = min(pair, front[i + 1][j], front[i][j + 1] + FRONT)
-    places: list[int | None] = [None] * m
-    if not n or not m or front[0][0] > 0:
-        return places
-    table, i, j = front, 0, 0
-    skip, insert = 0.0, FRONT
-    while i < n and j < m:
-        best = table[i][j]
-        if best == table[i + 1][j] + skip:
-            i += 1
-        elif best == table[i][j + 1] + insert:
-            j += 1
-        else:
-            places[j] = skipped + i
-            is_end = min(TAIL, 2.0 * (n - 1 - i)) < ahead[i + 1][j + 1]
-            i, j, table, skip, insert = i + 1, j + 1, ahead, SKIPPED, INSERTED
-            if is_end:
-                break
-    return places
-
-
-def _worth(known: Mark, given: Mark) -> float:
-    if known.key and known.key == given.key:
-        return KEYED
-    return 1.0 if known.by == "user" else 2.0
-
-
-def _read(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None]) -> Alignment:
-    """What the places mean: what is new, and whether anything is missing."""
-    matched = [at for at, place in enumerate(places) if place is not None]
-    is_sure = len(matched) > 1 or any(given[at].key or given[at].calls for at in matched)
-    is_reply = bool(matched) and given[matched[-1]].by == "agent"
-    if is_reply and not is_sure and not any(mark.by == "user" for mark in given[matched[-1] + 1 :]):
-        # An agent that says what it said before, to a user who says something else.
-        matched, places = [], [None] * len(given)
-    if not matched:
-        return Alignment(tuple(places), frozenset(range(len(given))), _gap_before_strangers(given))
-    first, last = matched[0], matched[-1]
-    taken = {place for place in places if place is not None}
-    told = set(range(last + 1, len(given)))
-    gaps: list[int] = []
-    if (at := _changed(known, given, places, last)) is not None:
-        # Whatever the agent has said since, what the user said last has been changed.
-        gaps.append(at)
-        told.add(at)
-    for at in range(last):
-        mark = given[at]
-        if at in told:
-            continue
-        is_front = is_sure and at < first and 0 not in taken
-        if places[at] is not None or _stands_in(known, given, places, at, is_front=is_front):
-            continue
-        if mark.by == "user":
-            # Nobody can say when it was said, or by whom.
-            gaps.append(last + 1)
-        elif mark.calls:
-            told.add(at)
-    fresh = [at for at in range(last + 1, len(given)) if given[at].by == "user"]
-    end = max(taken)
-    unseen = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in taken}
-    if fresh and any(mark.by == "user" for mark in known[end + 1 :]):
-        gaps.append(last + 1)
-    elif len(fresh) > 1 and any(not given[at].key and given[at].said in unseen for at in fresh):
-        # One of them may be an old one that was moved.
-        gaps.append(last + 1)
-    place = places[last]
-    assert place is not None
-    if given[last].by == "user" and place == end and not known[end].says_same(given[last]):
-        # What the user said last has been changed since it was heard.
-        gaps.append(last)
-        told.add(last)
-    return Alignment(tuple(places), frozenset(told), min(gaps, default=None))
-
-
-def _changed(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], last: int) -> int | None:
-    """Where what the user said last stands with other words, and they have said nothing since."""
-    if any(mark.by == "user" for mark in given[last + 1 :]):
-        return None
-    heard = max((at for at, mark in enumerate(known) if mark.by == "user"), default=-1)
-    if heard < 0:
-        return None
-    if heard in places:
-        at = places.index(heard)
-        return None if known[heard].says_same(given[at]) else at
-    before = max((at for at, place in enumerate(places) if place is not None and place < heard), default=-1)
-    after = min((at for at, place in enumerate(places) if place is not None and place > heard), default=len(given))
-    instead = [at for at in range(before + 1, after) if given[at].by == "user"]
-    return instead[0] if before >= 0 and len(instead) == 1 else None
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
@@ -217,29 +182,3 @@ def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
     # Only the last exchange is sure to be the last.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
-
-
-def _stands_in(
-    known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], at: int, *, is_front: bool
-) -> bool:
-    """Whether a message that was not heard stands in for some that were: a summary, a copy, another wording."""
-    mark = given[at]
-    if is_front and not mark.calls:
-        return True
-    before = next((place for place in reversed(places[:at]) if place is not None), -1)
-    after = next((place for place in places[at:] if place is not None), len(known))
-    missing = [each for each in known[before + 1 : after] if each.by == mark.by and not each.calls]
-    if not mark.calls and any(_is_reworded(each, mark) for each in missing):
-        return True
-    beside = [given[each] for each in (at - 1, at + 1) if 0 <= each < len(given)]
-    return mark.by == "user" and any(each.says_same(mark) for each in beside)
-
-
-def _is_reworded(known: Mark, given: Mark) -> bool:
-    """Whether a host may have rewritten one into the other: agents' words were all heard, users' keep most words."""
-    if known.by == "agent":
-        return True
-    if known.key and given.key:
-        return False
-    words = known.text.casefold().split()
-    return 2 * sum(word in given.text.casefold() for word in words) > len(words)

@@ -202,7 +202,7 @@ class Follower:
                 elif marks[at].key:
                     known.mark = marks[at]
                 names |= known.names
-        self._known.keep(marks, found)
+        self._known.keep(marks, found, told, is_sure=gap is None)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
         """An inner agent asks for calls at once, in the message of this id. What it says is not said to the user."""

@@ -1,6 +1,6 @@
 """The messages of a conversation that the session was told of, and which of them a history shows again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct, field
 
@@ -49,19 +49,9 @@ class KnownMessages:
         places = [None if at in aligned.told else place for at, place in enumerate(aligned.places)]
         return [None if place is None else self._all[place] for place in places], aligned.told, aligned.gap
 
-    def keep(self, marks: list[Mark], found: Sequence[Known | None]) -> None:
-        """Keep what is known in the order of the history that shows it."""
-        there = {id(each): at for at, each in enumerate(self._all)}
-        waiting: list[Known] = []
-        inserted: dict[int, list[Known]] = {}
-        for each in found:
-            assert each is not None
-            if id(each) not in there:
-                waiting.append(each)
-            elif waiting:
-                inserted.setdefault(there[id(each)], []).extend(waiting)
-                waiting = []
-        if inserted:
-            self._all = [every for at, known in enumerate(self._all) for every in (*inserted.get(at, ()), known)]
-        self._all += waiting
+    def keep(self, marks: list[Mark], found: Sequence[Known | None], told: Set[int], *, is_sure: bool) -> None:
+        """Keep what was told; after a gap, all in the order of the history, so that it is known when it comes again."""
+        shown = [each for at, each in enumerate(found) if each is not None and (at in told or not is_sure)]
+        there = {id(each) for each in shown}
+        self._all = [each for each in self._all if id(each) not in there] + shown
         self._last = (marks, list(found), len(self._all))

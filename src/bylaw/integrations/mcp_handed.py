@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bylaw.integrations.parts import Heard, Part, Summary
+from bylaw.integrations.parts import Heard, Part
 from bylaw.shield import LiveSession
 from bylaw.trace.event import Message, Result
 
@@ -60,7 +60,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """What was said, without words of the server's in the user's messages."""
+        """What was said; what the server handed out is left out of the user's messages as words that are not known."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -69,7 +69,9 @@ class HandedOut:
         for part in said:
             if isinstance(part, Heard) and part.text not in seen.said:
                 own = own_words(part.text, texts)
-                part = replace(part, text=own) if own or not part.text else Summary()
+                # A server may hand out any words, "No, stop." too: those left out are not known to be the user's, and
+                # not known not to be.
+                part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
 

@@ -31,6 +31,7 @@ from bylaw.integrations.mcp_links import Links
 from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
 from bylaw.integrations.mcp_result import for_agent, never_ran, returned, with_note
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
+from bylaw.integrations.parts import Heard, Part
 from bylaw.integrations.sessions import Sessions
 from bylaw.integrations.showing import shows_all
 from bylaw.integrations.undecided import log, tell, undecided
@@ -176,14 +177,16 @@ class ShieldMiddleware(Middleware):
         turn = turn_in(call.meta)
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
-        if is_same:
-            session.resume_turn()
-        elif said is not None:
-            self._sessions.follower(session).follow(self._handed.own(session, said))
-        elif not (round.call or (call.agent and self._under_way[session.id])):
+        if said is not None:
+            # What the agent says at the end belongs to its turn, which goes on.
+            heard = _up_to_the_user(said) if is_same else said
+            self._sessions.follower(session).follow(self._handed.own(session, heard))
+        elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
             # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
             session.hears_user = False
             session.unheard()
+        if is_same:
+            session.resume_turn()
         if round.call and (before := session.resume(round.call, call.tool, call.arguments)) is not None:
             return before, round.call
         return self._decide_now(call, id), id
@@ -328,6 +331,12 @@ class ShieldMiddleware(Middleware):
         except Exception as error:
             # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
             tell(error, f"the answer to call {id} is not in the log")
+
+
+def _up_to_the_user(said: list[Part]) -> list[Part]:
+    """What was said, without what the agent says after the user's last words."""
+    last = max((at for at, part in enumerate(said) if isinstance(part, Heard)), default=-1)
+    return said[: last + 1]
 
 
 class _Call(Struct, frozen=True):
