@@ -48,8 +48,11 @@ def test_an_id_that_all_messages_share_is_none() -> None:
     assert new(fake[:2], [*fake[2:4], YES])[0] == [0, 1, 2]
 
 
-def test_what_stands_in_the_place_of_the_beginning_is_not_new_and_only_the_last_exchange_counts() -> None:
-    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[3:], YES]) == ([3, 4], 3)
+def test_what_stands_in_the_place_of_the_beginning_is_not_new() -> None:
+    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[3:], YES]) == ([4], None)
+    assert new(PAST, [PAST[0], *PAST[3:], YES]) == ([4], None), "the first one is kept"
+    # After a shorter end only the last exchange counts.
+    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[4:], YES]) == ([2, 3], 2)
 
 
 def test_what_stands_in_the_middle_of_what_was_heard_leaves_a_gap() -> None:

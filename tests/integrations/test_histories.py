@@ -232,3 +232,63 @@ def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield, has_ke
         shares[how] = (sum(times > 0 for times in done) / TASKS, done.count(1) / TASKS)
     print(f"\n{'with' if has_keys else 'without'} ids, finished and finished at the first yes:", shares)
     assert min(finished for finished, _ in shares.values()) >= 0.95
+
+
+GO, PUT = "Shall I go on?", PUT_EXTEND
+EXCHANGES = [(GO, "No, stop!"), (PUT, "Yes"), (PUT, "No, stop!"), (GO, "Yes")]
+Ways = dict[str, list[Stored]]
+
+
+def ways(all: Stored) -> Ways:
+    """Every way in which a host may hand over a conversation of exchanges, one after the other."""
+    so_far = [all[: at + 2] for at in range(0, len(all), 2)]
+    found: Ways = {f"the last {count}": [each[-count:] for each in so_far] for count in range(1, 6)}
+    found |= {
+        f"a summary and the last {count}": [[Summary(), *each[-count:]] for each in so_far] for count in (1, 2, 3)
+    }
+    found["all"], found["only the user"] = so_far, [[each for each in all if isinstance(each, Heard)]]
+    found["the first and the last two"] = [[*each[:1], *each[-2:]] if len(each) > 3 else each for each in so_far]
+    found["one by one"] = [[each] for each in all]
+    found["the first, then the rest"] = [all[:2], all[2:]]
+    return found
+
+
+def named(text: str, at: int, ids: str) -> Part:
+    return (Turn if at % 2 == 0 else Heard)(text, key=f"{ids}{at}" if ids else "")
+
+
+def allows(shield: Shield, histories: list[Stored]) -> bool:
+    follower = Follower(shield.session("", context=CUSTOMER))
+    follower.decide("g", "get_rental", {"rental_id": "R1"})
+    follower.answered("g", Rentals().rental)
+    for each in histories:
+        follower.follow(each)
+    return follower.decide("w", "extend_rental", EXTEND).allowed
+
+
+@pytest.mark.parametrize("ids", ["", "m"])
+@pytest.mark.parametrize("first", EXCHANGES)
+def test_a_no_is_heard_where_the_same_was_said_before(shield: Shield, ids: str, first: tuple[str, str]) -> None:
+    for exchanges in itertools.product([first], EXCHANGES, EXCHANGES):
+        words = [word for each in exchanges for word in each]
+        whole = allows(shield, [[named(word, at, "") for at, word in enumerate(words)]])
+        for way, histories in ways([named(word, at, ids) for at, word in enumerate(words)]).items():
+            assert whole or not allows(shield, histories), (way, words)
+        anew = [[named(word, at, f"h{end}-") for at, word in enumerate(words[:end])][-2:] for end in (2, 4, 6)]
+        assert whole or not allows(shield, anew), ("other ids each time", words)
+
+
+@pytest.mark.parametrize("ids", ["", "m"])
+@pytest.mark.parametrize("first", EXCHANGES)
+def test_a_yes_that_was_taken_back_counts_no_more(shield: Shield, ids: str, first: tuple[str, str]) -> None:
+    """A history that ends before what was heard allows nothing that it would not allow alone."""
+    write = Turn("", (Asked("w", "extend_rental", EXTEND),), "w" if ids else "")
+    for exchanges in itertools.product([first], EXCHANGES):
+        history = [named(word, at, ids) for at, word in enumerate(word for each in exchanges for word in each)]
+        for end in range(1, 4):
+            rewound = history[:end]
+            alone = allows(shield, [rewound])
+            for then in ([rewound], [rewound, [*rewound, write]], [[*rewound, write]]):
+                assert alone or not allows(shield, [history, *then]), (exchanges, end)
+            answered: Stored = [*rewound, Heard("Yes", "y" if ids else "")]
+            assert allows(shield, [answered]) or not allows(shield, [history, answered]), (exchanges, end)

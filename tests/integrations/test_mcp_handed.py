@@ -7,9 +7,12 @@ import pytest
 
 pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
-from bylaw.integrations.mcp_handed import own_words
+from bylaw.integrations.follower import Follower
+from bylaw.integrations.mcp_handed import RESOURCE, HandedOut, own_words
+from bylaw.integrations.parts import Heard, Turn
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 
 SERVER = Path(__file__).with_name("mcp_bank.py")
 THEIRS = "GB29NWBK60161331926819"
@@ -118,3 +121,32 @@ async def test_a_resource_is_content(tmp_path: Path, way: Any, mode: str) -> Non
 )
 def test_paragraphs_with_what_was_handed_out_are_not_heard(text: str, own: str) -> None:
     assert own_words(text, [RULES, "pay 900 to zed", "please do not", "yes"]) == own
+
+
+@pytest.mark.parametrize("in_it", [True, False], ids=["in the conversation", "by nobody"])
+@pytest.mark.parametrize(
+    "no",
+    [
+        "No, please stop that.",
+        "please cancel",
+        "Do not extend it under any circumstances, not even for a day.",
+        "Do not extend it under any circumstances, not even for a day.\n\nThank you.",
+    ],
+)
+def test_a_text_that_was_handed_out_does_not_silence_the_user(tmp_path: Path, no: str, in_it: bool) -> None:
+    """What they say may be the server's, or a no: what they agreed to before no longer counts."""
+    with desk(tmp_path) as shield:
+        session, handed = shield.session("c", context=CUSTOMER), HandedOut()
+        follower = Follower(session)
+        follower.decide("g", "get_rental", {"rental_id": "R1"})
+        follower.answered("g", Rentals().rental)
+        asked = [Heard("Hello"), Turn(PUT_EXTEND), Heard("Yes")]
+        follower.follow(handed.own(session, asked))
+        text = "Dear customer,\n" + no.split("\n")[0] + "\nBest wishes"
+        for mail in (text, no.split("\n")[0]):
+            handed.note(session if in_it else None, RESOURCE, [{"uri": "mail://1", "text": mail}], "r")
+        follower.follow(handed.own(session, [*asked, Heard(no)]))
+        assert not follower.decide("w", "extend_rental", EXTEND).allowed
+        again = [*asked, Heard(no), Turn(PUT_EXTEND), Heard("Yes")]
+        follower.follow(handed.own(session, again))
+        assert follower.decide("x", "extend_rental", EXTEND).allowed

@@ -262,3 +262,45 @@ async def test_nor_does_a_header_change_what_the_operator_says(tmp_path: Path) -
             denied = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, PUT))
             assert "another customer's rental" in text(denied)
     assert not notes.exists()
+
+
+NOES = ["No, stop!", "Wait.", "Hm, rather not", "Extend it to 2026-11-19 instead."]
+
+
+@pytest.mark.parametrize("no", NOES)
+@pytest.mark.parametrize("tells_all", [True, False])
+async def test_what_the_user_says_between_the_calls_of_a_turn_is_heard(
+    tmp_path: Path, no: str, tells_all: bool
+) -> None:
+    at, said = Desk(), [{"role": "user", "content": no}]
+    with desk(tmp_path) as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT))
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT) | {"bylaw/turn": 2})
+            told = meta(CUSTOMER, [*PUT, *said] if tells_all else said) | {"bylaw/turn": 2}
+            assert (await client.call_tool("extend_rental", EXTEND, meta=told)).is_error
+    assert at.rentals.ran == []
+
+
+@pytest.mark.parametrize("said", [PUT, PUT[-1:], PUT[-2:], [], [*PUT, {"role": "assistant", "content": "I look."}]])
+async def test_calls_of_one_turn_stay_one_turn_when_the_same_is_told_again(tmp_path: Path, said: list[Any]) -> None:
+    at = Desk()
+    with desk(tmp_path) as shield:
+        async with at.client(shield) as client:
+            await client.call_tool(*LOOK, meta=meta(CUSTOMER, PUT) | {"bylaw/turn": 1})
+            refused = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, said) | {"bylaw/turn": 1})
+            assert refused.is_error, "what its own turn looked up was not seen"
+            done = await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, said) | {"bylaw/turn": 2})
+            assert not done.is_error, text(done)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_no_is_heard_where_the_same_was_said_before(tmp_path: Path, times: int) -> None:
+    at = Desk()
+    no = [{"role": "assistant", "content": "Shall I go on?"}, {"role": "user", "content": "No, stop!"}]
+    with desk(tmp_path) as shield:
+        async with at.client(shield) as client:
+            for said in (no, PUT, *[no] * times):
+                await client.call_tool(*LOOK, meta=meta(CUSTOMER, said))
+            assert (await client.call_tool("extend_rental", EXTEND, meta=meta(CUSTOMER, []))).is_error
+    assert at.rentals.ran == []

@@ -17,6 +17,11 @@ from bylaw.engine.told_again import Word, known_words
 
 By = Literal["user", "agent"]
 
+
+TAIL = 3
+"""From so many words on, the end of what was heard is known again with something else before it."""
+
+
 class Mark(Struct, frozen=True):
     """What a message is known by."""
 
@@ -58,11 +63,15 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     heard = {at: _word(mark, ids, shows_calls) for at, mark in enumerate(known) if mark.said}
     said = {at: _word(mark, ids, shows_calls) for at, mark in enumerate(given) if mark.said}
     words = list(said.values())
-    count, is_sure, _ = known_words(list(heard.values()), words)
+    before = list(heard.values())
+    count, is_sure, _ = known_words(before, words)
+    is_sure = is_sure or _is_cut(before, words[:count])
     shown = [at for at in said if given[at].key in ids]
-    if (by_id := list(said).index(shown[-1]) + 1 if shown else 0) >= count and by_id:
+    by_id = list(said).index(shown[-1]) + 1 if shown else 0
+    if by_id and by_id >= count:
         # Ids say what it is, wherever it stands and whatever was cut out before it.
-        count, is_sure = by_id, len(shown) == by_id and list(heard.values())[-1] in words[:count or by_id]
+        is_known = len(shown) == by_id and before[-1] in words[:by_id]
+        count, is_sure = by_id, is_known or (is_sure and by_id == count)
     is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
     last = list(said)[count - 1] if count else -1
     places = _placed(known, given, last, heard, said)
@@ -70,7 +79,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     gap = None
     if not count:
         gap = _gap_before_strangers(given)
-        if words == list(heard.values())[:1]:
+        if words == before[:1]:
             # The user begins anew, or has gone back to where they began.
             gap = 0
         elif any(place is not None for place in places) and min(said, default=len(given)) > _first(places):
@@ -95,6 +104,16 @@ def _once(marks: Sequence[Mark]) -> list[Mark]:
     models count anew."""
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
+
+
+def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
+    """Whether these are the last words that are known, after the first ones, or a summary in the user's name."""
+    same = 0
+    while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
+        same += 1
+    front = words[: len(words) - same]
+    is_summary = len(front) == 1 and front[0][0] == "user" and front[0] not in known
+    return same >= TAIL and (is_summary or list(front) == list(known[: len(front)]))
 
 
 def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
