@@ -1,8 +1,8 @@
 """What a server hands out beside its tools' results: resources and prompts. It is content, and nobody's request.
 
 Hosts put such texts into messages of the user: a prompt even comes with that role. So what the proxy has seen the
-server hand out is noted in the conversation like a result; where it comes back as the user's words, it is not known what
-they said.
+server hand out is noted in the conversation like a result; where it comes back as the user's words, it is not known
+what they said.
 """
 # pyright: basic, reportMissingImports=false
 
