@@ -131,6 +131,7 @@ def histories(draw: Any) -> list[Event]:
     """
     events: list[Event] = []
     waiting: list[int] = []
+    step: int
     time = 0.0
     bearing = draw(st.sampled_from([[False], [True], [True] * 5 + [False], [True, False]]))
     for turn in range(1, draw(st.integers(3, 12))):

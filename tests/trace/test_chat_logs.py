@@ -223,6 +223,32 @@ def test_items_of_the_responses_api_are_read(tmp_path):
     assert found.events[1].turn == found.events[2].turn
 
 
+@pytest.mark.parametrize(
+    "thoughts",
+    [
+        {"summary": [{"type": "summary_text", "text": "**Looking** at it"}]},
+        {"id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]},
+        {"summary": [{"type": "summary_text", "text": "a"}], "encrypted_content": "gAAA", "status": "completed"},
+        {"summary": [], "content": [{"type": "reasoning_text", "text": "Shall I?"}]},
+        {"summary": "I look at the account."},
+    ],
+)
+def test_thoughts_of_the_responses_api_say_nothing(tmp_path, thoughts):
+    rest = (
+        {"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "of a"},
+    )
+    asked = {"role": "user", "content": "hi"}
+    with_thoughts = conversation(tmp_path, asked, {"type": "reasoning", **thoughts}, *rest)
+    assert with_thoughts.events == conversation(tmp_path, asked, *rest).events
+
+
+def test_a_summary_elsewhere_may_hold_a_call(tmp_path):
+    held = {"role": "assistant", "summary": [{"type": "function_call", "name": "a", "arguments": "{}"}]}
+    (found,) = read(write(tmp_path, {"messages": [{"role": "user", "content": "hi"}, held]}))
+    assert isinstance(found, RecordError)
+
+
 def test_sub_agents_keep_their_names(tmp_path):
     found = conversation(
         tmp_path,

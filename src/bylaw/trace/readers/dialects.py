@@ -171,6 +171,9 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
     if isinstance(extra, dict):
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
+    if fields["role"] is None and fields.get("type") == "reasoning":
+        # An item of thoughts says nothing, nor does what sums them up.
+        fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
     if fields.get("tool_calls") is not None:
