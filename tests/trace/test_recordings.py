@@ -10,7 +10,8 @@ import pytest
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read, sniff
 from bylaw.trace.readers.chat import ChatMessage
-from bylaw.trace.readers.spans import Generation, ToolRun, weave
+from bylaw.trace.readers.span import Generation, ToolRun
+from bylaw.trace.readers.spans import weave
 from bylaw.trace.source import Source
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "traces"
@@ -257,3 +258,79 @@ def test_equal_beginnings_are_two_conversations():
     first = Generation(1, [said("user", "hi")], [said("assistant", "hello")], trace="a")
     second = Generation(2, [said("user", "hi")], [said("assistant", "hello")], trace="b")
     assert [each.id for each in woven(first, second)] == ["a", "b"]
+
+
+ASKED, PAYS = said("user", "pay"), said("assistant", "", ("pay", "c1"))
+PAID = ChatMessage(role="tool", content="paid", tool_call_id="c1")
+SYSTEM = said("system", "You pay.")
+DONE = [
+    Generation(2, [SYSTEM, ASKED], [PAYS], session="s"),
+    Generation(5, [SYSTEM, ASKED, PAYS, PAID], [said("assistant", "done")], session="s"),
+]
+SAID = [("user", "pay"), ("pay", {}), (1, "paid"), ("agent", "done")]
+
+
+@pytest.mark.parametrize("start", [1, 3, 6])
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ([said("system", "Which?"), said("user", "x"), said("assistant", "Shall I?"), said("user", "Yes")], "yes"),
+        ([said("system", "Which?"), said("user", "x"), said("assistant", "Shall I?"), said("user", "Yes"), ASKED], "y"),
+        ([said("developer", "A title."), said("user", "A title for: pay")], "Paying"),
+        ([said("user", "A title for: pay")], "Paying"),
+    ],
+)
+def test_what_a_helper_is_told_was_said_by_nobody(start, prompt, answer):
+    (found,) = woven(Generation(start, prompt, [said("assistant", answer)], session="s"), *DONE)
+    assert plainly(found.events) == SAID
+
+
+def test_a_window_that_slid_under_other_instructions_is_no_helper():
+    later = [said("assistant", "done"), said("user", "Yes")]
+    turn = Generation(7, [said("system", "It is noon."), *later], [said("assistant", "fine")], session="s")
+    (found,) = woven(*DONE, turn)
+    assert plainly(found.events) == [*SAID, ("user", "Yes"), ("agent", "fine")]
+
+
+def test_what_is_told_to_an_agent_that_keeps_its_history_itself_is_no_helpers():
+    (found,) = woven(
+        Generation(
+            1, [said("system", "It is 10:01."), said("user", "pay")], [said("assistant", "Shall I?")], session="s"
+        ),
+        Generation(2, [said("system", "It is 10:02."), said("user", "Yes")], [PAYS], session="s"),
+    )
+    assert plainly(found.events) == [("user", "pay"), ("agent", "Shall I?"), ("user", "Yes"), ("pay", {})]
+
+
+@pytest.mark.parametrize("start", [1, 3])
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param([PAYS], id="the same"),
+        pytest.param([said("assistant", "", ("pay", "c9"))], id="another id"),
+        pytest.param([said("assistant", "", ("refund", "c8"))], id="another call"),
+        pytest.param([said("assistant", "Sorry, an error.")], id="words"),
+    ],
+)
+def test_an_attempt_that_no_history_goes_on_from_did_not_happen(start, output):
+    (found,) = woven(*DONE, Generation(start, [SYSTEM, ASKED], output, session="s"))
+    assert plainly(found.events) == SAID
+
+
+def test_attempts_of_which_nothing_tells_what_was_used_both_count():
+    other = Generation(3, [SYSTEM, ASKED], [said("assistant", "", ("pay", "c2"))], session="s")
+    (found,) = woven(DONE[0], other)
+    assert [event.id for event in found.events if isinstance(event, Call)] == ["c1", "c2"]
+
+
+def test_attempts_that_both_ran_both_count():
+    other = Generation(3, [SYSTEM, ASKED], [said("assistant", "", ("pay", "c2"))], session="s")
+    ran = [ToolRun(at, at + 0.1, "pay", {}, "paid", True, session="s") for at in (2.5, 3.5)]
+    (found,) = woven(*DONE, other, *ran)
+    assert sum(isinstance(event, Call) for event in found.events) == 2
+
+
+def test_a_call_that_ran_and_that_no_history_tells_of_counts():
+    other = Generation(1, [SYSTEM, ASKED], [said("assistant", "", ("refund", "c2"))], session="s")
+    (found,) = woven(*DONE, other, ToolRun(1.5, 1.6, "refund", {}, "refunded", True, session="s"))
+    assert {event.tool for event in found.events if isinstance(event, Call)} == {"refund", "pay"}

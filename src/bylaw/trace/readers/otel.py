@@ -14,7 +14,8 @@ from bylaw.trace.readers.otlp import KnownSpan, gather, unflatten
 from bylaw.trace.readers.parts import first, unwrapped
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome
-from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
+from bylaw.trace.readers.span import Generation, ToolRun, lineage
+from bylaw.trace.readers.spans import weave
 from bylaw.trace.recorded_value import LATEST
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory

@@ -5,8 +5,8 @@ together. One conversation spans many traces: they are joined by session or, whe
 that continues another one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -14,56 +14,16 @@ from msgspec import Struct, field
 from bylaw.errors import RecordError
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.identity import agent_of_model
+from bylaw.trace.readers.attempts import heard
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.record import ODD, oddity
 from bylaw.trace.readers.recorded import MessageMark, call_mark, marks
+from bylaw.trace.readers.span import Generation, ToolRun, is_instruction
 from bylaw.trace.recorded_value import NOT_CAPTURED, read_content
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
-
-T = TypeVar("T")
-
-
-def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """A span, and those around it from the inside out; a circle is gone through once."""
-    visited: set[str] = set()
-    while each is not None and (id := id_of(each)) not in visited:
-        visited.add(id)
-        yield each
-        each = parent_of(each)
-
-
-class Generation(Struct):
-    """One call of a model: the history it was given and what it said."""
-
-    start: float
-    history: list[ChatMessage]
-    output: list[ChatMessage]
-    session: str = ""
-    trace: str = ""
-    agent: str = ""
-    model: str = ""
-    tools: Sequence[Any] = ()
-    called: bool = False
-    """The source says that it called tools, whether or not it says which."""
-    fault: str = ""
-    """Why nothing of it can be read: then its conversation cannot be told as a whole."""
-
-
-class ToolRun(Struct):
-    start: float
-    end: float
-    tool: str
-    arguments: Any = None
-    result: Any = None
-    captured: bool = False
-    error: bool | None = None
-    id: str = ""
-    session: str = ""
-    trace: str = ""
-    agent: str = ""
 
 
 class Thread(Struct):
@@ -109,10 +69,10 @@ class Dialogue(Struct):
             self.hidden_calls += generation.called
             self.place_until(generation.start)
             return
-        history = [message for message in generation.history if not _is_instruction(message)]
+        history = [message for message in generation.history if not is_instruction(message)]
         told = [mark for message in history for mark in marks(message)]
         thread, known = self._thread(generation.agent, told)
-        fresh: list[ChatMessage] = [message for message in generation.history if _is_instruction(message)]
+        fresh: list[ChatMessage] = [message for message in generation.history if is_instruction(message)]
         position = 0
         for message in history:
             position += len(marks(message))
@@ -234,7 +194,8 @@ def weave(
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
     """Where a history stood at the end of each conversation that has no session."""
-    spans: list[Generation | ToolRun] = sorted([*generations, *runs], key=lambda span: span.start)
+    runs = [*runs]
+    spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
     for span in spans:
@@ -274,7 +235,7 @@ def weave(
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
     """The conversation whose end this history contains; it must have got as far as an answer."""
-    told = tuple(mark for message in generation.history if not _is_instruction(message) for mark in marks(message))
+    told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):
             return key
@@ -309,10 +270,6 @@ def _is_hidden(event: Event) -> bool:
             return not event.captured
         case Message():
             return False
-
-
-def _is_instruction(message: ChatMessage) -> bool:
-    return message.role in {"system", "developer"}
 
 
 def _shared(seen: list[MessageMark], told: list[MessageMark]) -> int:
