@@ -262,3 +262,19 @@ def test_a_call_that_is_asked_about_with_other_arguments_is_the_one_of_its_id() 
     session.messages([*TALK, said("p")[0]])
     assert not session.decide("pay_invoice", {**WHOLE, "amount": "900.00"}, id="p").allowed
     assert paid(session, "q")
+
+
+def test_a_second_yes_to_the_same_question_is_heard_in_a_history_that_is_told_as_it_was() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages(TALK)
+    assert paid(session)
+    session.messages([*TALK, QUESTION, NO])
+    assert not paid(session, "q")
+    session.messages([*TALK, QUESTION, NO, QUESTION, YES])
+    assert paid(session, "r")
+    session.messages([*TALK, QUESTION, NO, QUESTION, YES])
+    assert not paid(session, "s")
+    session.messages([*TALK, QUESTION, NO, QUESTION, YES, QUESTION, YES])
+    assert paid(session, "t"), "it is told as it was, and the last exchange is new"
+    session.messages([QUESTION, YES])
+    assert not paid(session, "u"), "the end of a history is no new yes"
