@@ -170,6 +170,10 @@ class Deed:
         """Whether one of the words for what somebody would do is a word for this."""
         return any(_any(self.verbs, each) or _any(self.own, each) for each in heads)
 
+    def is_done_by(self, verb: str) -> bool:
+        """Whether a verb is one for this: to reorder is not to cancel an order."""
+        return any(verb.startswith(each) for each in self.verbs if " " not in each)
+
     def turns_away(self, said: Iterable[tuple[int, str]]) -> bool:
         """Whether the agent said that it would do something else."""
         told = (heads(each.words) for _, text in said for each in sentences(text))
@@ -260,7 +264,7 @@ def _stem(word: str) -> str:
 def _is_word(stem: str, words: str) -> bool:
     here = words.find(stem)
     while here >= 0:
-        begins = here == 0 or not words[here - 1].isalnum() or words[max(0, here - 2) : here] in ("re", "un")
+        begins = here == 0 or not words[here - 1].isalnum()
         if begins and (len(stem) > 4 or _ENDING.match(words, here + len(stem))):
             return True
         here = words.find(stem, here + 1)

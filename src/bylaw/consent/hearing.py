@@ -55,7 +55,7 @@ class Hearing:
         is_clear: Callable[[], bool] = lambda: True,
     ) -> None:
         self.answer, self.asked, self.put = said.answer, said.asked, said.put
-        self.bracketed, self.raw = said.bracketed, said.raw
+        self.bracketed, self.raw, self.questions = said.bracketed, said.raw, said.questions
         self.given = given
         self.records = records
         self.deed = deed

@@ -169,6 +169,8 @@ class Heard(Struct, frozen=True):
     """The same with what stands in brackets."""
     raw: str
     """The same with what is denied in it."""
+    questions: frozenset[str] = frozenset()
+    """The sentences that ask, with what stands in brackets."""
 
 
 @lru_cache(maxsize=4096)

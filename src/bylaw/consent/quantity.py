@@ -37,11 +37,21 @@ _PRICES = frozenset(("price", "cost", "monthly"))
 """Words in the names of fields that say what a deed costs beside what its arguments say, and what a thing costs."""
 _PARTS, _OFTEN = 4, 20
 OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b")
+_SCALES = frozenset(
+    (
+        *("cent", "cents", "penny", "pence", "pennies", "minor", "micros", "hundredths", "percent", "pct", "bps"),
+        *("hundreds", "thousand", "thousands", "million", "millions", "k", "units", "points", "pips", "basis"),
+    )
+)
+"""Words in the name of an argument that make its figures another sum than they are."""
 VAGUE_NAMES = frozenset(("total", "number", "count", "quantity", "new", "nonfree", "amount", "num", "qty"))
 
 
 def why_sum(heard: Hearing, each: Argument) -> Why | None:
     put = heard.put
+    if not _SCALES.isdisjoint(word_set(each.name)):
+        # "50.00" is not 50 cents, and nobody says five thousand of them.
+        return "never"
     if not each.number:
         return "another" if put.sums - heard.numbers and not _GRATIS.search(heard.raw) else None
     is_told = spot_of(each, put) >= 0

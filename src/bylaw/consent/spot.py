@@ -143,7 +143,7 @@ def _is_told(each: Argument, number: Number, words: str) -> bool:
     """Whether a number is a value of a call that is as large: in its currency, and not less than nought."""
     if each.kind == "sum":
         told = _currency(words[max(0, number.start - 4) : number.start], words[number.end :])
-        own = _currency(*_FIGURES.split(each.value.lower(), maxsplit=1)) if told else ""
+        own = _currency(*_FIGURES.split(each.value.lower(), maxsplit=1)) or _named_currency(each.name) if told else ""
         if _has_unit(number, words) or (own and told != own):
             return False
     is_more = each.number is not None and each.number > 0
@@ -164,6 +164,12 @@ def _currency(before: str, after: str = "") -> str:
     """The currency right before or after the figures of a sum, the same for every spelling that is known."""
     found = _CURRENCY_BEFORE.search(before) or _CURRENCY_AFTER.match(after)
     return _CURRENCIES.get(found[1], found[1]) if found else ""
+
+
+@lru_cache(maxsize=1024)
+def _named_currency(name: str) -> str:
+    """The currency in the name of an argument: `amount_usd`."""
+    return next((_CURRENCIES[word] for word in words_of(name) if word in _CURRENCIES), "")
 
 
 def _has_unit(number: Number, words: str) -> bool:

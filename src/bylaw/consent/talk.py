@@ -110,7 +110,8 @@ class Exchange:
     @once
     def heard(self) -> Heard:
         """The same, as it is searched for values."""
-        return Heard(self.said_back, self.asked, self.stated, self.bracketed, self.raw)
+        questions = frozenset(stated(line.words, brackets=True) for line in self.put.questions)
+        return Heard(self.said_back, self.asked, self.stated, self.bracketed, self.raw, questions)
 
     @once
     def raw(self) -> str:

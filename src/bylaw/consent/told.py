@@ -13,6 +13,7 @@ from itertools import chain, islice
 
 from bylaw.consent.answer import is_neutral
 from bylaw.consent.argument import Argument
+from bylaw.consent.clause import is_told_for
 from bylaw.consent.hearing import Hearing, Thing, Why
 from bylaw.consent.passage import Passage, passage_of, shape
 from bylaw.consent.put import new_words
@@ -118,8 +119,13 @@ def _is_of_record(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bo
 
 
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
-    """Whether a value was told only to say where another lies, or whose something is."""
-    return is_told_of_another(each, heard.bracketed, heard.spans[id(each)], heard.knows)
+    """Whether a value was told only to say where another lies, or whose something is, or of something else."""
+    spans = heard.spans[id(each)]
+    if is_told_of_another(each, heard.bracketed, spans, heard.knows):
+        return True
+    if not spans or each.number == 0 or each.is_user or (each.kind == "name" and is_prose(each.value)):
+        return False
+    return not is_told_for(heard, each, spans)
 
 
 def _may_be_another(heard: Hearing, each: Argument) -> bool:
