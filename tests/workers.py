@@ -6,7 +6,7 @@ They are processes all the same, with what they are given pickled, and are lost 
 
 import multiprocessing
 from collections.abc import Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
 from multiprocessing.context import BaseContext
 
 import pytest
@@ -21,6 +21,9 @@ def _copies() -> Iterator[BaseContext]:
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
+    # Its socket lies where temporary files lie now, and not in a test's own folder, whose path may be too long for one.
+    util.get_temp_dir()
+    forkserver.ensure_running()
     yield context
     # Its end is waited for, so that what its workers took is counted.
     getattr(forkserver, "_forkserver")._stop()  # noqa: B009

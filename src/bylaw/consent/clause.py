@@ -7,7 +7,7 @@ the argument is called. Within a sentence it counts where no other deed stands b
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
@@ -64,7 +64,7 @@ def _is_of_deed(heard: Hearing, each: Argument, line: str, at: int) -> bool:
     if deed is None or line in heard.questions:
         return True
     offered, label = heads(line), _LABEL.search(line[:at])
-    is_offered = deed.is_called(offered)
+    is_offered = deed.is_called(offered) or any(_is_value(heard, verb) for verb in offered[:1])
     if label is not None and not _PRONOUN.fullmatch(label[1]) and not is_offered:
         return _names(heard, each, label[1]) and not _PAST.search(label[1])
     if offered:
@@ -89,25 +89,23 @@ def _names(heard: Hearing, each: Argument, label: str) -> bool:
 def _is_after_another(heard: Hearing, each: Argument, lead: str) -> bool:
     """Whether another deed stands between this one and what follows. What a thing is done to may be told with a deed
     before: "cancel order 7 and refund 50.00"."""
-    deed = heard.deed
-    last: str | None = None
-    is_named = False
-    for verb in _deeds_in(lead):
-        last = verb
-        is_named = is_named or (deed is not None and deed.is_done_by(verb))
-    if last is None or deed is None or deed.is_done_by(last):
-        return False
-    return is_named or each.kind != "id"
+    deed, is_named, is_another = heard.deed, False, False
+    for found in _VERB.finditer(lead) if deed is not None else ():
+        if deed is not None and (deed.is_done_by(found[1]) or _is_value(heard, found[1])):
+            is_named, is_another = True, False
+        elif _is_deed(found[1]):
+            is_another = True
+    return is_another and (is_named or each.kind != "id")
+
+
+def _is_value(heard: Hearing, verb: str) -> bool:
+    """Whether a verb tells a value: to withdraw a consent is to record it as `withdrawn`."""
+    return any(each.value.lower().startswith(verb) for each in heard.given if each.kind in ("choice", "name"))
 
 
 @lru_cache(maxsize=4096)
-def _deeds_in(words: str) -> tuple[str, ...]:
-    return tuple(_deeds(words))
-
-
-def _deeds(words: str) -> Iterator[str]:
-    for found in _VERB.finditer(words):
-        verb = found[1]
-        base = verb.removeprefix("re") if verb not in VERBS else verb
-        if VERBS.get(base) == "write" and (base not in _NO_DEEDS or base != verb):
-            yield verb
+def _is_deed(verb: str) -> bool:
+    """Whether a word is one for changing something, also for doing that again."""
+    if verb in VERBS:
+        return VERBS[verb] == "write" and verb not in _NO_DEEDS
+    return VERBS.get(verb.removeprefix("re")) == "write"
