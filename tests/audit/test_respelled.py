@@ -1,5 +1,10 @@
 """A private value stays out of what is written where the conversation spells it otherwise than its record."""
 
+import json
+from typing import Literal
+from unicodedata import normalize
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +61,25 @@ def test_another_value_is_left(value: object, written: str):
 
 def test_a_value_that_also_stands_as_it_was_found_is_hidden_in_both_spellings():
     assert hidden("351912345678", "351912345678 or 351 912 345 678") == "It is [Member.it] or [Member.it], as I said."
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["In\u00e8s L\u00e4ngstr\u00f6m", "Zo\u00eb", "Nguy\u1ec5n Th\u1ebf", "\u00c5se", "\ud55c\uad6d\uc0ac\ub78c"],
+)
+@pytest.mark.parametrize("kept", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_letters_and_marks_may_stand_apart(value: str, kept: Literal["NFC", "NFD"], written: Literal["NFC", "NFD"]):
+    scrub = Scrub([(("Member.it", normalize(kept, value), "it", False), 1)])
+    told = normalize(written, value)
+    for each in (told, told.upper(), json.dumps(told), quote(told), json.dumps({"text": json.dumps(told)})):
+        assert "[Member.it]" in scrub.text(f"It is {each}.") or "[private]" in scrub.text(f"It is {each}.")
+    assert scrub.text(f"It is {told}.") == "It is [Member.it]."
+
+
+def test_a_letter_with_one_of_two_marks_apart_is_the_same():
+    scrub = Scrub([(("Member.it", "Nguy\u1ec5n", "it", False), 1)])
+    assert scrub.text("It is Nguy\u00ea\u0303n.") == "It is [Member.it]."
 
 
 @st.composite

@@ -7,6 +7,7 @@ from functools import lru_cache
 from html import escape
 from itertools import accumulate
 from typing import Any, cast
+from unicodedata import decomposition, normalize
 from urllib.parse import quote
 
 from bylaw.audit.private import Found
@@ -43,7 +44,7 @@ class Scrub:
                 # Most values are shown again and again.
                 continue
             for leaf, under in leaves(value, name):
-                text = _spelled(leaf).strip()
+                text = normalize("NFC", _spelled(leaf).strip())
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
                 if text and under and not (is_strong and isinstance(leaf, str)):
@@ -178,7 +179,7 @@ class Scrub:
         return "".join([*parts, text[done:]])
 
     def _name(self, match: re.Match[str]) -> str:
-        return self._labels.get(match[0].lower(), "[private]")
+        return self._labels.get(normalize("NFC", match[0]).lower(), "[private]")
 
 
 @lru_cache(maxsize=4096)
@@ -273,6 +274,11 @@ def _letter(letter: str) -> str:
         return _SPACE
     # Escapes hide the case of a letter from the pattern.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
+    for each in {letter, letter.lower(), letter.upper()}:
+        # A letter and its marks may stand apart, all of them or the last: macOS, PDF and some forms write them so.
+        last = decomposition(each) if len(each) == 1 else ""
+        halves = "".join(chr(int(part, 16)) for part in last.split()) if last and last[0] != "<" else each
+        forms.update("".join(map(_letter, apart)) for apart in {halves, normalize("NFD", each)} - {each})
     slashes = r"\\*" if letter in "\"'\\/" else ""
     return rf"(?:{slashes}(?:{'|'.join(sorted(forms, key=len, reverse=True))}))"
 
