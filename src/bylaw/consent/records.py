@@ -86,10 +86,12 @@ class Records:
         self._records: list[Record] = []
         self._by_key: dict[str, list[Entry]] = {}
         self._kinds: dict[str, _Kind] = {}
-        self._begun = 0
+        self._names: dict[str, tuple[int, set[str]]] = {}
+        """By value, the names of the fields that it stands in, in so many of the records that bear it."""
         self._by_run: dict[str, list[str]] = {}
-        """Of so many values, by the letters and figures that they begin with: none stands in a text that has not
-        those."""
+        """By the letters and figures that they begin with, the values: none stands in a text that has not those."""
+        self._new: list[str] = []
+        """Values that are not there yet."""
         self._standing: dict[Passage, dict[str, int]] = {}
         """By a passage, the values that stand in it, as far as events were read."""
         self._named = 0
@@ -125,6 +127,8 @@ class Records:
             entries = self._by_key.get(key)
             if entries is None:
                 entries = self._by_key[key] = []
+                if len(key) > 2:
+                    self._new.append(key)
             entries.append((name, record))
             kind = self._kinds.get(name)
             if kind is None:
@@ -167,7 +171,15 @@ class Records:
     def names_of(self, key: str) -> AbstractSet[str]:
         """The names of the fields that a value stands in."""
         entries = self.of(key)
-        return {name for name, _ in entries} if entries else _NOTHING
+        if not entries:
+            return _NOTHING
+        count, names = self._names.get(key, (0, set[str]()))
+        if count > len(entries):
+            count, names = 0, set[str]()
+        if count < len(entries):
+            names.update(name for name, _ in entries[count:])
+            self._names[key] = (len(entries), names)
+        return names
 
     def _kinds_of(self, names: Iterable[str]) -> list[_Kind]:
         if self._read < self._wanted:
@@ -200,11 +212,10 @@ class Records:
             self._take_in()
         found = self._standing.get(passage)
         if found is None:
-            for key in islice(self._by_key, self._begun, None):
-                if len(key) > 2:
-                    run = RUN.search(key)
-                    self._by_run.setdefault(run[0] if run else "", []).append(key)
-            self._begun = len(self._by_key)
+            for key in self._new:
+                run = RUN.search(key)
+                self._by_run.setdefault(run[0] if run else "", []).append(key)
+            self._new.clear()
             known = (key for run in passage.runs & self._by_run.keys() for key in self._by_run[run])
             found = {key: at for key in known if (at := passage.may_tell(key)) >= 0}
             self._standing[passage] = found
@@ -233,7 +244,8 @@ class Records:
         kinds = [kind.by_mark() for kind in self._kinds_of(names)]
 
         def having(mark: str) -> set[Record]:
-            return {record for kind in kinds for record in kind.get(mark, ()) if record.step < self._before}
+            held = [islice(kind.get(mark, ()), _KIND + 1) for kind in kinds]
+            return {record for some in held for record in some if record.step < self._before}
 
         fewest = min(map(having, marks), key=len)
         if len(fewest) > _KIND:
