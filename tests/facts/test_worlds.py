@@ -239,6 +239,23 @@ def test_an_undeclared_write_makes_all_fields_of_its_thing_unknown(world: Snapsh
     assert read(world, "balance", "A2") == Decimal("7.50")
 
 
+@pytest.mark.parametrize("call", [Call("move", {"source": "x"}), Call("move", {}), Call("touch", {"account_id": "A7"})])
+def test_a_write_that_does_not_say_what_it_changes_may_have_moved_what_has_no_key(call: Call) -> None:
+    tools, _ = read_tools(read_yaml(TOOLS, file="tools.yaml"))
+    till = "entities: {Till: {key: [], fields: {cash: money}}}\ncontext: {me: string}\n"
+    reader = SchemaReader(read_yaml(till, file="entities.yaml"), tools, None)
+    found = reader.read()
+    world = Snapshot(found, lambda entity, key: {"cash": "5.00"} if (entity, key) == ("Till", ()) else ABSENT)
+    done, perhaps, said = world.fork(), world.fork(), world.fork()
+    done.apply(call, Result(0, "ok"))
+    perhaps.unsettle(call)
+    said.apply(Call("close", {"account_id": "A1"}), Result(0, "ok"))
+    assert done.record("Till", ()) is UNSEEN
+    assert perhaps.record("Till", ()) is UNSEEN
+    assert said.record("Till", ()) == {"cash": "5.00"}
+    assert not any(change.entity == "context" for changes in found.changes.values() for change in changes)
+
+
 @pytest.mark.parametrize("call", [Call("move", {"source": "A1", "target": "A9"}), Call("move", {"target": "a1"})])
 def test_a_write_that_does_not_say_what_it_changes_may_have_moved_what_it_names(call: Call, world: Snapshot) -> None:
     other = world.fork()

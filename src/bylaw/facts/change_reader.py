@@ -28,8 +28,9 @@ class ChangeReader:
                 told = list(self._told_by_effects(tool))
                 del self._paths.faults[faults:]  # told where effects are read
                 return told
-            keyed = [e for e in self._paths.entities.values() if e.key and set(e.key) <= set(tool.parameters)]
-            return [Change(e.name, None, _argument_key(e), None) for e in keyed]
+            # What has no key fields is the only one of its kind, which any write may be about.
+            kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
+            return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
         for said in tool.changes:
             body = said if isinstance(said, WrittenChange) else _change(str(said))

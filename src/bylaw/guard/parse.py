@@ -16,6 +16,7 @@ from bylaw.guard.nullable import fields_compared
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 from bylaw.guard.syntax import children_of, parts_of
+from bylaw.guard.unnamed import unnamed_kinds
 from bylaw.policy.python import parse_python
 
 
@@ -109,6 +110,11 @@ class Guard:
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
         return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
+
+    @cached_property
+    def unnamed(self) -> frozenset[str]:
+        """The kinds of things that it reads and that the arguments of the call do not name."""
+        return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
     def function(self) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError
+from bylaw.facts.observation import Change
 from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup, seen_from
 from bylaw.pack.rules import Rules
@@ -69,6 +70,21 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
         for lookup in found.values():
             searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
     return replace(schema, searches=searches), faults
+
+
+def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
+    """The schema with what else a write may change where the pack does not say what: the things that its guards, or any
+    predicate, read and that no argument names. Which ones hangs on facts, so all of the kind."""
+    by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
+    changes = dict(schema.changes)
+    for tool in schema.tools.values():
+        if tool.is_unsaid:
+            by_guards = [guard.unnamed for name, guard in guards.items() if tool.name in policies[name].tools]
+            read = frozenset[str]().union(*by_rules, *by_guards)
+            kinds = [kind for kind in schema.entities if kind in read and schema.entities[kind].key]
+            named = [change for change in changes[tool.name] if change.entity not in kinds]
+            changes[tool.name] = (*named, *(Change(kind, None, None, None) for kind in kinds))
+    return replace(schema, changes=changes)
 
 
 def _vocabulary(schema: Schema) -> Vocabulary:

@@ -16,7 +16,7 @@ from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, compared_with_none, compile_expression
 from bylaw.pack.causes import causes
 from bylaw.pack.citing import Ambiguous
-from bylaw.pack.code import Pinned, pinned_of, predicate_code, read_guards, unenforced, with_lookups
+from bylaw.pack.code import Pinned, pinned_of, predicate_code, read_guards, unenforced, with_lookups, with_unsaid
 from bylaw.pack.manifest import is_the_packs, manifest_faults, moment, read_postures, title_of, zone_named
 from bylaw.pack.review import Standing, unaccepted
 from bylaw.pack.rules import ReadyRules, Rules, RulesReader
@@ -220,7 +220,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     faults += rule_reader.faults
     guards, guard_faults = read_guards(folder, schema, policies)
     faults += guard_faults
-    schema, search_faults = with_lookups(folder, schema)
+    schema, search_faults = with_lookups(folder, with_unsaid(schema, policies, guards, book))
     faults += search_faults
     faults += unenforced(policies, guards, book, policy_reader.places, folder if guard_faults else None)
     postures, posture_faults = read_postures(folder, policies, schema)

@@ -52,8 +52,8 @@ class CheckReport(Struct, frozen=True):
     lost: tuple[BylawError, ...] = ()
     """What policies cite and the document that was given does not say, each at its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes of which the pack does not say what they change, with the kinds of things whose keys are their arguments;
-    none where there are no things that they could change."""
+    """Writes of which the pack does not say what they change, with the kinds of things that they are taken to
+    change beside whatever their arguments name; none where there are no things that they could change."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -146,6 +146,6 @@ def check(pack: Pack) -> CheckReport:
         tuple(
             (tool.name, tuple(change.entity for change in pack.schema.changes[tool.name]))
             for tool in pack.schema.tools.values()
-            if tool.is_unsaid and any(entity.key for entity in pack.schema.entities.values())
+            if tool.is_unsaid and not all(entity.is_always_there for entity in pack.schema.entities.values())
         ),
     )
