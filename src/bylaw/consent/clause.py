@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument
+from bylaw.consent.deed import verb_of
 from bylaw.consent.hearing import Hearing
 from bylaw.consent.line import heads
 from bylaw.consent.spot import NO_LABELS, stem_set
@@ -42,20 +43,88 @@ _VERB = re.compile(
 """Where the word for a deed stands, as one would have it done: "shall I", "and", "like me to"."""
 _NO_DEEDS = frozenset(("confirm", "order", "place", "accept", "approve", "make", "set", "record", "address", "start"))
 """Verbs that are as often something else: the order, the place, please confirm."""
+_CALLED = re.compile(r"(?<![\w-])([a-z]+)(?: of)?\s*[$\u20ac\u00a3]?\s?$")
+_LEADING = frozenset(
+    (
+        *(
+            "of",
+            "for",
+            "at",
+            "is",
+            "to",
+            "the",
+            "a",
+            "an",
+            "be",
+            "costs",
+            "pays",
+            "only",
+            "just",
+            "exactly",
+            "and",
+            "you",
+        ),
+        *(
+            "me",
+            "us",
+            "them",
+            "him",
+            "her",
+            "back",
+            "your",
+            "full",
+            "comes",
+            "now",
+            "usd",
+            "eur",
+            "gbp",
+            "chf",
+            "on",
+            "in",
+        ),
+    )
+)
+"""Words right before a sum that do not say what it is."""
+_CHANGING = frozenset(
+    (
+        *("update", "change", "modify", "edit", "set", "switch", "move", "replace", "upgrade", "downgrade", "adjust"),
+        *("amend", "reschedule", "rename"),
+    )
+)
+_BECOMES = re.compile(r"(?:\b(?:to|into|as|with|be|is|on|at|for)\b|[:=>\u2192,|-])[^.:;]{0,40}$")
+"""What leads up to the value that something is given."""
 _POINTING = frozenset(("a", "an", "your", "my", "our", "this", "that", "their", "s", "and", "so"))
-_MONEY = frozenset(map(stem, ("amount", "total", "sum", "price", "cost", "payment", "charge", "fare", "rate", "value")))
+_MONEY = frozenset(map(stem, ("amount", "total", "sum", "price", "cost", "costs", "payment", "fare")))
 _DAYS = frozenset(map(stem, ("date", "day", "time", "when", "slot", "hour")))
 
 
 def is_told_for(heard: Hearing, each: Argument, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether one of the places at which a value stands is where this deed is told."""
+    if heard.deed is None:
+        return True
     words = heard.bracketed.words
     for start, _ in spans:
         begin = words.rfind("\n", 0, start) + 1
         line = heard.bracketed.line_at(start)
-        if _is_of_deed(heard, each, line, start - begin) and not _is_after_another(heard, each, line[: start - begin]):
+        lead = line[: start - begin]
+        is_told = _is_of_deed(heard, each, line, start - begin) and not _is_after_another(heard, each, lead)
+        if is_told and not _is_called_otherwise(heard, each, lead) and not _is_what_was(heard, each, lead):
             return True
     return not spans
+
+
+def _is_called_otherwise(heard: Hearing, each: Argument, lead: str) -> bool:
+    """Whether the word right before a sum calls it something else: "fee 50.00", "save 50.00", "a deposit of 50.00"."""
+    found = _CALLED.search(lead) if each.kind == "sum" else None
+    return found is not None and found[1] not in _LEADING and not _names(heard, each, found[1])
+
+
+def _is_what_was(heard: Hearing, each: Argument, lead: str) -> bool:
+    """Whether a value may be what something is, where the deed gives it another: "change the gold plan"."""
+    is_new = each.kind in ("choice", "name", "day", "time", "sum", "count")
+    if not is_new or heard.deed is None or verb_of(heard.deed.name) not in _CHANGING:
+        return False
+    return _BECOMES.search(lead) is None
 
 
 def _is_of_deed(heard: Hearing, each: Argument, line: str, at: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from bylaw.consent.argument import Argument, target_of
-from bylaw.consent.line import Line, heads, is_about_what_was_told
+from bylaw.consent.line import Line, heads, only_goes_ahead
 from bylaw.consent.passage import shape
 from bylaw.consent.put import Put
 from bylaw.consent.records import Records
@@ -19,17 +19,17 @@ from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
 
 _FAMILIES = (
-    "cancel call_off terminat void annul end stop",
+    "cancel call_off terminat void annul",
     "book reserv schedul purchas order plac buy arrang",
     "updat chang modif edit switch mov upgrad downgrad adjust amend swap correct reschedul rebook replac revis alter "
-    "add remov set push",
-    "chang switch mov updat upgrad downgrad adjust modif swap set put",
+    "set",
+    "chang switch mov updat upgrad downgrad adjust modif swap set",
     "modif chang mov updat adjust switch reschedul rebook upgrad downgrad amend",
     "send issu provid giv grant award",
-    "refund reimburs return money_back credit pay_back",
-    "return send_back tak_back refund",
+    "refund reimburs money_back credit pay_back",
+    "return send_back tak_back",
     "resum reactivat restart unblock lift restor",
-    "pay charg settl debit collect tak deduct",
+    "pay settl",
     "transfer send mov wire",
     "exchang swap replac",
     "delet remov eras",
@@ -52,14 +52,14 @@ _FAMILIES = (
     "assign giv appoint mov",
     "appl us add put",
     "add includ attach put",
-    "issu send giv mak order",
+    "issu send giv",
     "releas return pay_back refund",
-    "set put chang updat switch turn mov add",
+    "set chang updat switch mov",
     "mov chang switch reschedul push transfer",
-    "tak charg collect pay debit",
-    "edit chang updat add remov",
+    "tak charg collect debit",
+    "edit chang updat",
     "schedul book arrang set_up plan",
-    "order plac buy purchas send",
+    "order plac buy purchas",
     "upgrad mov switch chang",
     "request order ask put_in",
     "reset send",
@@ -68,7 +68,7 @@ _FAMILIES = (
     "report log record file",
     "open creat set_up",
     "start begin set_up open",
-    "stop end cancel",
+    "stop end",
     "swap exchang switch chang",
     "replac exchang swap send issu",
     "extend prolong renew lengthen",
@@ -102,6 +102,8 @@ _BASE = re.compile(r"(?:e|y|al|ation|lation|ment)?(?![\w-])")
 """The endings of a verb as one asks with it, and of the noun after "I'd like a"."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings|[a-z]?ing|[a-z]?ed|ation|al|ment|ies|y|r|n|ion|ling|led|lation)?\b")
 
+_MADE = frozenset(("make", "do", "process", "perform", "complete", "carry"))
+"""Words for doing what is named after them: "make both transfers"."""
 _MANY = 20
 _OF = r"[^,;.\n]{0,24}\b(?:of|from|in|on)\b[^,;.\n]{0,24}"
 _FOR = r"[^,;.\n]{0,24}\bfor\b[^,;.\n]{0,24}"
@@ -204,18 +206,13 @@ class Deeds:
             found = self._known[name] = Deed(self._tools.get(name), name, beside, rivals)
         return found
 
-    def others(self, deed: Deed, thing: str = "") -> list[Deed]:
-        """The deeds of the other tools that may be done to the same: those that take a thing of its name, and those
-        that only look something up."""
+    def writing(self, deed: Deed, thing: str = "") -> list[Deed]:
+        """The deeds of the other tools that change something and take a thing of a name."""
         found = self._others.get((deed.name, thing))
         if found is None:
-            names = [name for name, tool in self._tools.items() if tool.effect != "write" or _takes(tool, thing)]
-            found = self._others[deed.name, thing] = [self.of(name) for name in names if name != deed.name]
+            names = [name for name in self._writing if name != deed.name and _takes(self._tools[name], thing)]
+            found = self._others[deed.name, thing] = [self.of(name) for name in names]
         return found
-
-    def writing(self, deed: Deed, thing: str = "") -> list[Deed]:
-        """Those of them that change something."""
-        return [each for each in self.others(deed, thing) if each.name in self._writing]
 
 
 def _takes(tool: Tool, thing: str) -> bool:
@@ -296,19 +293,17 @@ class Leave:
         return not any(each.stands_in(told) for each in self._deeds.writing(deed, self._thing))
 
     def _asks_for(self, last: Exchange) -> bool:
-        """Whether what the questions for leave would do is this deed, or else what stands right before them is; a
-        question that names no other deed either is about what was told."""
-        deed, asked = self._deed, last.put.questions
-        for line in asked:
+        """Whether the question that the yes answers would do this deed; or asks no more than whether to go ahead, where
+        what stands right before it is this deed."""
+        deed = self._deed
+        for line in last.put.for_leave[-1:]:
             if deed.is_asked_in(line.words, line.heads):
                 return True
-        told = [line for line in asked if line.heads] or [line for line in last.put.proposed if line.heads]
-        if not told or any(deed.is_asked_in(line.words, line.heads) for line in told):
-            return True
-        if not all(is_about_what_was_told(line.words) for line in told):
-            return False
-        others = self._deeds.others(deed, self._thing)
-        return not any(other.is_called(line.heads) for line in told for other in others)
+            is_made = bool(line.heads) and _MADE.issuperset(line.heads) and deed.stands_in(line.words)
+            if not is_made and not only_goes_ahead(line.words):
+                return False
+        told = [line for line in last.put.proposed if line.heads]
+        return not told or any(deed.is_asked_in(line.words, line.heads) for line in told)
 
     @property
     def _thing(self) -> str:

@@ -5,7 +5,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from bylaw.policy.verb import VERBS
 from bylaw.text.day import days
 from bylaw.text.number import numbers
 from bylaw.text.once import once
@@ -52,7 +51,10 @@ _WHAT = re.compile(r"^\W*(?:(?:and|so|but|ok|okay|great|then)\W+)*(?:what|when|w
 _DOUBTED = re.compile(r"\W*(?:too \w+|or not|not|so no|no)\W*\?")
 _ONE_OF = re.compile(r"\b(?:one|either|any|some|which)(?: one)? (?:of|or)\b|\bwhich\b")
 _KNOWN = re.compile(
-    r"^(?:so |just to confirm,? |to confirm,? )*(?:is (?:this|that|it) the\b|you(?:'d| would)? (?:want|like|wish|"
+    r"^(?:so |just to confirm,? |to confirm,? )*(?:"
+    r"(?:is|was|are|were) (?:this|that|it|these|those) "
+    r"(?:the|your|yours|you|a|an|for|too|by|from|all(?! right)|everything)\b|"
+    r"you(?:'d| would)? (?:want|like|wish|"
     r"asked)\b)|"
     r"\bconfirm (?:that )?(?:you(?:'re| are)\b|your \w+(?: \w+){0,3} is\b)|\byou understand\b|"
     r"\b(?:understood|understand|clear|noted|aware|informed|(?:follow|see|hear|heard|get|got) (?:me|it|that|this)|"
@@ -94,7 +96,6 @@ _HEAD = re.compile(
     rf"{_TIED}(?P<head>(?:put|lock|get|set) (?:it|this|that|these|them|everything) \w+|[a-z]+)(?P<more>[^.?!]*)"
 )
 """What the agent would do: the word after "shall I", "I will", "would you like me to"."""
-_POINTING = re.compile(r"(?:\s(?:it|that|this|them|these|those|him|her|both|all|everything)(?:\s\w+){0,2})?\W*")
 _AND = re.compile(r"(?:\band(?: then)?|\bthen|&|,|;) (?:also |then )?([a-z]+)")
 _ANY_DEED = re.compile(
     r"(?:do|go|proceed|continue|confirm|process|finali[sz]e|complete|submit|perform|execute|handle|apply|arrange|put "
@@ -268,10 +269,32 @@ def heads(words: str) -> tuple[str, ...]:
     return (found["head"], *_AND.findall(found["more"]))
 
 
-def is_about_what_was_told(words: str) -> bool:
-    """Whether what somebody would do in a sentence is done to what was told before it: "shall I save that?"."""
-    found = _HEAD.search(words)
-    return found is not None and VERBS.get(found["head"]) != "read" and _POINTING.fullmatch(found["more"]) is not None
+_GO_AHEAD = re.compile(
+    r"\W*(?:(?:so|then|and|now|please|just|great|ok|okay|also|kindly|thanks|thank you)\W+)*(?:"
+    r"(?:(?:shall|should|may|can|could) (?:i|we)|(?:do|would) you (?:like|want|wish) (?:me|us)? ?to|want (?:me|us) to|"
+    r"(?:ok|okay|all right|alright|fine|good|happy|ready) (?:for (?:me|us) )?(?:to|if (?:i|we)))(?: now| then| just)*"
+    r"(?: (?:go ahead|proceed|continue|do (?:it|that|this|so|both|these|all of (?:it|this|that))|"
+    r"confirm(?: (?:it|this|that))?))?(?: and)?|"
+    r"(?:(?:does|do|is|are) )?(?:that|this|it|these|everything|all|the above|all of (?:this|that|it))?(?:'s)? ?"
+    r"(?:sounds?|looks?|works?|is|all)? ?"
+    r"(?:ok|okay|right|correct|agreed|good|fine|all right|alright|acceptable|deal|work)"
+    r"(?: (?:with|for|by) you| to you)?|"
+    r"(?:do you |would you |can you |could you |will you )?(?:please )?"
+    r"(?:agree|confirm|approve|consent|accept|authori[sz]e)"
+    r"(?: (?:this|that|it|these|to this|to that|so|both|with this|with that))?|"
+    r"(?:are you |you're )?(?:ok|okay|happy|fine|sure|all right|alright)(?: with (?:this|that|it|these|both))?|"
+    r"yes(?:/| or )no|y/n|yes|say yes|reply (?:with )?\W?yes|go ahead|proceed|"
+    r"do i have your (?:ok|okay|consent|approval|agreement|go-ahead))"
+    r"(?:\W+(?:now|then|please|for you|with (?:it|that|this|both|these|them)|today|"
+    r"to (?:go ahead|proceed|confirm|continue)|and (?:proceed|go ahead|continue)|yes/no|yes or no|y/n|right away|"
+    r"like this|as (?:above|described|outlined|listed)))*\W*"
+)
+"""The questions that ask whether to do what was told, and name nothing."""
+
+
+def only_goes_ahead(words: str) -> bool:
+    """Whether a question in lower case asks no more than whether to go ahead."""
+    return _GO_AHEAD.fullmatch(words) is not None
 
 
 def _offers(words: str) -> bool:

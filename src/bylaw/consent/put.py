@@ -30,27 +30,25 @@ _TAG = re.compile(
 _ELSE = re.compile(r",? (?:or|otherwise,?) (?:please |just )?(?:let me|provide|tell|adjust|suggest|share|give)\b.*")
 """What the user may say instead of a yes."""
 _ASKS = """
-shall should may can could might would will does did are you your our like want wish prefer agree approve accept consent
-authorize authorise confirm confirmation explicit explicitly yes okay alright all right fine happy good ready safe sure
+shall should may can could might would will does did are you your our like want wish prefer agree approve accept
+consent authorize authorise confirm explicit explicitly yes okay alright all right fine happy good ready safe sure
 correct deal going ahead proceed continue reply respond say word type answer let know please kindly just now then and
 with for the from whether once when before that this these those them everything above here there have has get set put
-through done sound look work great perfect both each not also too off over into under via how about which one still any
-first next was were been being what who where why make made take give request change following details option summary
-information thank absolutely wonderful hello sir madam need sense understand step complete finalize finalise process
-submit perform action clear soon match exact policy january february march april june july august september october
-november december account order move forward because due using him her them save terms accordingly total effect
-away agreed today eligible acceptable specify provide accurate basis retry full lock add apply save register moment
-thing
+through done sound look work great perfect both each not also too off over into under via how about which one still
+any next was were been being what who where why make made take give following thank absolutely wonderful hello sir
+madam need sense understand complete finalize finalise process submit perform clear soon match exact january february
+march april june july august september october november december move forward because due using him her them
+accordingly away agreed today eligible acceptable specify provide accurate retry full moment thing
 """
 """Words of asking, of going ahead, and of pointing at what was told."""
 _ASKING = frozenset(map(stem, _ASKS.split()))
 _DONE = re.compile(
-    r"\b(?:i|we)(?:'ve| have)(?: just| now| already)? \w+ed\b|"
+    r"\b(?:i|we)(?:'ve| have)?(?: just| now| already)? (?!need|want|like)\w+ed\b|\bon (?:its|the) way\b|"
     r"\byou (?:received|made|sent|placed|booked|paid|ordered)\b|"
     r"\b(?:was|were|has been|have been) \w+ed\b"
 )
 _HANGS = re.compile(
-    r"^\W*(?:if|once|when|as soon as|unless)\b(?! (?:i|we) |(?: (?:you|that's|that|this|it's|it) (?:\w+ )?"
+    r"^\W*(?:if|once|when|as soon as|after|unless)\b(?! i |(?: (?:you|that's|that|this|it's|it) (?:\w+ )?"
     r"(?:confirm|agree|approve|say|like|want|wish|happy|ok|okay|fine|good|right|correct|works|sounds|looks|all right|"
     r"yes)))|"
     r"\bevery (?:day|week|month|year)\b|\binstal+ments?\b|\b(?:refuse|decline)\b"
@@ -76,10 +74,8 @@ _UNDONE = re.compile(
 """What will not be, beside the question: it may be the deed itself. That nothing is charged for it is no such thing."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
-_RETRACTED = re.compile(
-    r"^\W*(?:actually|wait|hold|sorry|oh|unfortunately|but|however|correction|scratch)\b|"
-    r"\b(?:can't|cannot|not possible|no longer|unable to|any more|anymore)\b"
-)
+_SAYS_MORE = re.compile(r"\w+\W+\w+\W+\w+")
+"""A sentence after the question may change what it asks for, in words beyond number; two words are thanks."""
 _FEW = 3
 """Fewer words name a thing and say nothing: "Economy, window"."""
 _OTHER_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f]{2}")
@@ -117,7 +113,7 @@ class Put:
             any(_UNREAL.search(line.words) for line in self.lines)
             or any(_UNDONE.search(line.words) for line in self.lines if not line.asks)
             or any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
-            or any(_RETRACTED.search(line.words) for line in self.lines[last + 1 :])
+            or (last >= 0 and any(_SAYS_MORE.search(line.words) for line in self.lines[last + 1 :]))
             or any(_UNDOING.search(line.words) for line in self.for_leave[-1:])
             or self._is_told_anew
         )

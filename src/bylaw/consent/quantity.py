@@ -40,6 +40,7 @@ OFF = re.compile(r"\b(?:no|not|none|without|0|zero|off|false|declin\w*|\w+n't)\b
 _SCALES = frozenset(
     (
         *("cent", "cents", "penny", "pence", "pennies", "minor", "micros", "hundredths", "percent", "pct", "bps"),
+        *("delta", "change", "difference", "increase", "decrease", "adjustment", "offset", "increment", "by"),
         *("hundreds", "thousand", "thousands", "million", "millions", "k", "units", "points", "pips", "basis"),
     )
 )

@@ -9,7 +9,7 @@ from bylaw.consent.passage import Passage, is_whole, shape
 from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.number import Number
-from bylaw.text.sentence import lowered
+from bylaw.text.sentence import sentences
 from bylaw.text.stem import stem
 
 _WORD = re.compile(r"[a-z]+")
@@ -55,6 +55,17 @@ _BOUNDS = frozenset(
     )
 )
 """Words in the name of an argument that such a preposition tells itself."""
+_BOUND_BY = (
+    (
+        frozenset(("until", "end", "ends", "due", "deadline", "latest")),
+        re.compile(r"(?:\b(?:until|till|to|through|by|due|end(?:s|ing)?|deadline)\b|[:=\u2192|-])" + _POINTS + "$"),
+    ),
+    (
+        frozenset(("source", "origin", "sender")),
+        re.compile(r"(?:\b(?:from|out of|off|source|sender|origin|using)\b|[:=\u2192|-])" + _POINTS + "$"),
+    ),
+)
+"""By words in the name of an argument, what must lead up to its value."""
 _AWAY_FROM = re.compile(_AWAY + _POINTS + "$")
 _LEFT_BEHIND = re.compile(_LEFT + _POINTS + "$")
 _AWAY_TIME = re.compile(_LEFT + _POINTS + r"\d{1,2}(?:[:.]\d\d)?(?: ?[ap]\.?m)?\b")
@@ -96,8 +107,11 @@ def is_told_of_another(
     way = _AWAY_FROM if is_thing and names.isdisjoint(_GIVEN) else _LEFT_BEHIND
     if is_taken:
         way = _INTO if is_thing else None
+    bound = next((way for words_, way in _BOUND_BY if not names.isdisjoint(words_)), None)
     for start, end in spans:
         lead = max(0, start - 60)
+        if bound is not None and not bound.search(words, lead, start):
+            return True
         if (not is_taken and _MOVED_ON.match(words, end)) or (way is not None and way.search(words, lead, start)):
             return True
         if is_thing:
@@ -213,10 +227,24 @@ def is_told_whole(phrase: str, passage: Passage) -> bool:
     return bool(phrase) and any(is_whole(passage.words, *each.span()) for each in found)
 
 
-def has_words(text: str, phrase: str) -> bool:
-    """Whether the words of a phrase stand in a text one after the other, white space, case and marks apart."""
-    told, wanted = (" ".join(PLAIN.findall(lowered(each))) for each in (text, phrase))
-    return f" {wanted} " in f" {told} "
+def tells_text(raw: str, text: str) -> bool:
+    """Whether a text stands in what was said as it is, sentence by sentence and from end to end; white space and case
+    apart. Without its last condition, or with another sign in it, it says something else."""
+    own = [_bare(each.words) for each in sentences(text)]
+    told = [_bare(line) for line in raw.split("\n")]
+    if any(told[at : at + len(own)] == own for at in range(len(told) - len(own) + 1)):
+        return True
+    quoted = rf"[\"'\u201c\u2018:]\s*{re.escape(own[0])}[.!]*(?:[\"'\u201d\u2019]|$)" if len(own) == 1 else r"(?!)"
+    return re.search(quoted, "\n".join(told), re.MULTILINE) is not None
+
+
+def _bare(sentence: str) -> str:
+    return " ".join(sentence.split()).strip(" .!\"'")
+
+
+def spans_of_word(word: str, passage: Passage) -> list[tuple[int, int]]:
+    """Where a word stands."""
+    return _spans(word, passage.words)
 
 
 def _spans(word: str, words: str, joints: str = "") -> list[tuple[int, int]]:

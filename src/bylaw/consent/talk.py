@@ -199,7 +199,9 @@ class Talk:
         return next(asked, None)
 
     def adds_to(self, last: Exchange, said: Sequence[Utterance]) -> bool:
-        """Whether the agent told a sum or a day after the answer that it had not told before."""
+        """Whether the agent denied something after the answer, or told a sum or a day that it had not told before."""
+        if any(stated(each.words, brackets=True) != each.words for _, text in said for each in sentences(text)):
+            return True
         since = Passage(each.words for _, text in said for each in sentences(text))
         if since.sums and since.sums - last.stated.sums:
             return True

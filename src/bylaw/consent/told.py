@@ -18,7 +18,6 @@ from bylaw.consent.hearing import Hearing, Thing, Why
 from bylaw.consent.passage import Passage, passage_of, shape
 from bylaw.consent.put import new_words
 from bylaw.consent.quantity import (
-    OFF,
     VAGUE_NAMES,
     is_fee_untold,
     share,
@@ -31,15 +30,16 @@ from bylaw.consent.quantity import (
 from bylaw.consent.spot import (
     NO_LABELS,
     PLAIN,
-    has_words,
     is_about,
     is_told_of_another,
     is_told_whole,
     may_stand_in,
     spans_of,
+    spans_of_word,
     spoken,
     stands_in,
     stem_set,
+    tells_text,
 )
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
@@ -58,6 +58,12 @@ _SKIPPED = frozenset(
 """Words that may stand between a name and its value: "the old item is number L1"."""
 _PREFIXED = re.compile(r"[a-z]+[-_ /]?\d+")
 _CUT = re.compile(r".*[,;.!?\n]", re.DOTALL)
+_ON = frozenset(("yes", "on", "true", "enabled", "included", "added"))
+_ROW = re.compile(
+    r"([a-z][^:=|]{0,40}?)\s*[:=|]\s*(yes|on|true|enabled|included|added|no|off|false|disabled|none|removed)\W*"
+)
+"""A row that says whether something is so."""
+_QUOTED = re.compile(r"\"([^\"\n]*)\"")
 _WORD_AFTER = re.compile(r"\s?([a-z]+)")
 
 
@@ -73,7 +79,7 @@ def untold(heard: Hearing) -> list[tuple[Argument, Why]]:
         left = [each for each in given if id(each) in whys and not _is_implied(heard, each, whys)]
         found = [(each, whys[id(each)]) for each in left]
     if not found:
-        told = [each for each in given if heard.spans[id(each)] or each.at]
+        told = [each for each in given if heard.spans[id(each)] or each.at or each.kind == "id"]
         found += _those("another", [each for each in told if _is_of_another(heard, each)])
         if "count" in kinds:
             found += _those("beside", [each for each in given if _may_be_another(heard, each)])
@@ -121,6 +127,12 @@ def _is_of_record(heard: Hearing, each: Argument, whys: Mapping[int, Why]) -> bo
 def _is_of_another(heard: Hearing, each: Argument) -> bool:
     """Whether a value was told only to say where another lies, or whose something is, or of something else."""
     spans = heard.spans[id(each)]
+    if not spans and each.kind == "id" and not each.is_person:
+        marks = heard.records.marks_of(each.key) & heard.bracketed.marks
+        spans = [at for mark in marks if ":" not in mark for at in spans_of_word(mark, heard.bracketed)]
+        if spans and all(is_told_of_another(each, heard.bracketed, [at], heard.knows) for at in spans):
+            return True
+        return bool(spans) and not is_told_for(heard, each, spans)
     if is_told_of_another(each, heard.bracketed, spans, heard.knows):
         return True
     if not spans or each.number == 0 or each.is_user or (each.kind == "name" and is_prose(each.value)):
@@ -173,12 +185,13 @@ def _choice(heard: Hearing, each: Argument) -> Why | None:
 
 
 def _flag(heard: Hearing, each: Argument) -> Why | None:
+    """A yes or a no is told in a row of its own, "Insurance: yes": in a sentence, words beyond number turn it round."""
     names = [word for word in words_of(each.name) if len(word) > 3]
-    lines = [line for line in heard.raw.split("\n") if any(is_about(line, name) for name in names)]
-    off = [line for line in lines if OFF.search(line)]
-    if each.is_on:
-        return None if lines and not off else "beside" if lines else "never"
-    return "never" if not lines else None if len(off) == len(lines) else "beside"
+    rows = [row for row in map(_ROW.fullmatch, heard.raw.split("\n")) if row is not None]
+    told = {row[2] in _ON for row in rows if any(is_about(row[1], name) for name in names)}
+    if not told and not each.is_on and not any(is_about(heard.raw, name) for name in names):
+        return "never"
+    return None if told == {each.is_on} else "beside" if told else "never"
 
 
 def _is_nobodys_word(heard: Hearing, phrase: str) -> bool:
@@ -196,11 +209,15 @@ def _name(heard: Hearing, each: Argument) -> Why | None:
     if is_prose(each.value):
         # What is written in the user's name is told as it is; with its words in another order it says something else.
         is_stated = set(PLAIN.findall(phrase)) <= set(PLAIN.findall(heard.bracketed.unjoined))
-        return None if is_stated and has_words(heard.raw, each.value) else "never"
+        return None if is_stated and tells_text(heard.raw, each.value) else "never"
     if is_neutral(phrase) or _is_nobodys_word(heard, phrase):
         return "never"
     if not is_told_whole(phrase, heard.bracketed):
         return "never"
+    quoted = [spoken(each).strip(" .!?,") for each in _QUOTED.findall(heard.raw)]
+    if any(phrase in each and phrase != each for each in quoted):
+        # A part of what is quoted says something else than the whole.
+        return "beside"
     is_current = each.top == each.name and any((each.name, each.key) in record.fields for record in heard.current)
     return "beside" if is_current and not is_told_whole(phrase, heard.asked) else None
 
