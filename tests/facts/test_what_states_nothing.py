@@ -142,3 +142,24 @@ def test_what_is_said_without_being_clear_is_not_what_nobody_said(said: str, val
 def test_what_one_pattern_has_read_is_not_read_as_another_value(said: str, value: Any) -> None:
     sayings = (Saying(says="cancel everything", value="all"), Saying(says="cancel", value="one"))
     assert read(Field("much", "enum", ("all", "one"), "user", sayings=sayings), said) == value
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Maybe it is broken.",
+        "It might be broken.",
+        "It is unbroken.",
+        "The lamp is far from broken.",
+        "The lamp is anything but broken.",
+        "It was almost broken.",
+        "It is broken, just kidding.",
+        "It is broken - false.",
+        "Say it is broken.",
+        "It was broken. I fixed it.",
+        "The lamp was broken and has been repaired.",
+    ],
+)
+def test_what_is_unsure_in_jest_or_over_is_not_stated(words: str) -> None:
+    assert not is_stated(words)
+    assert is_stated("It is broken.")

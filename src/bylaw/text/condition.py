@@ -21,6 +21,12 @@ _CONDITION = re.compile(
     r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b"
 )
 _DENIES = re.compile(rf"\b{DENYING}\b")
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|apparently|might|could|may be|would be|to be|being|almost|nearly|"
+    r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
+)
+_OVER = re.compile(r"\b(?:kidding|joking|untrue|false|wrong|fixed|repaired|mended|solved|works? again)\b")
+"""What leaves it open before a phrase, and after it."""
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
@@ -52,6 +58,9 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _MARK.search(sentence) or plain[end + len(tail) : end + len(tail) + 1] == ":":
         return False
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
+        return False
+    if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
+        # Within a longer word ("unbroken"), perhaps, in jest, or over by now.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
