@@ -91,6 +91,9 @@ def test_the_opposite_or_the_old_is_not_what_was_put(put: str, tool: str, argume
         "Shall I refund 50.00 for order O-77? A fee will be deducted.",
         "Once we receive the item, I'll refund 50.00 for order O-77. OK?",
         "I refunded 50.00 for order O-77. OK?",
+        "Shall I refund 50.00 for order O-77? Wait.",
+        "Shall I refund 50.00 for order O-77? Actually no.",
+        "I can refund 50.00 for order O-77. Unfortunately that is no longer possible.",
     ],
 )
 def test_a_sum_that_is_called_otherwise_or_taken_back_is_not_paid(put: str) -> None:
@@ -117,3 +120,12 @@ def test_an_agent_that_denies_it_after_the_yes_is_not_doing_what_was_agreed() ->
     session.user("Yes")
     session.agent("I won't refund order O-77 after all.")
     assert not session.decide("refund", BACK).allowed
+
+
+def test_a_text_without_words_is_told_by_nothing() -> None:
+    assert not allowed("Shall I run the query?", "run_query", {"sql": "! ! ! ! ! !"})
+
+
+def test_long_questions_are_read_at_once() -> None:
+    put = "Shall I go ahead " + "and proceed, please now " * 4_000 + "x?"
+    assert not allowed(put, "refund", BACK)

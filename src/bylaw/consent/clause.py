@@ -44,46 +44,11 @@ _VERB = re.compile(
 _NO_DEEDS = frozenset(("confirm", "order", "place", "accept", "approve", "make", "set", "record", "address", "start"))
 """Verbs that are as often something else: the order, the place, please confirm."""
 _CALLED = re.compile(r"(?<![\w-])([a-z]+)(?: of)?\s*[$\u20ac\u00a3]?\s?$")
-_LEADING = frozenset(
-    (
-        *(
-            "of",
-            "for",
-            "at",
-            "is",
-            "to",
-            "the",
-            "a",
-            "an",
-            "be",
-            "costs",
-            "pays",
-            "only",
-            "just",
-            "exactly",
-            "and",
-            "you",
-        ),
-        *(
-            "me",
-            "us",
-            "them",
-            "him",
-            "her",
-            "back",
-            "your",
-            "full",
-            "comes",
-            "now",
-            "usd",
-            "eur",
-            "gbp",
-            "chf",
-            "on",
-            "in",
-        ),
-    )
-)
+_LEADS = """
+of for at is to the a an be costs pays only just exactly and you me us them him her back your full comes now usd eur gbp
+chf on in
+"""
+_LEADING = frozenset(_LEADS.split())
 """Words right before a sum that do not say what it is."""
 _CHANGING = frozenset(
     (

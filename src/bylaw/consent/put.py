@@ -74,6 +74,10 @@ _UNDONE = re.compile(
 """What will not be, beside the question: it may be the deed itself. That nothing is charged for it is no such thing."""
 _OR_ANOTHER = re.compile(r"\bor (?:\w+ ){0,2}\S*\d")
 _UNDOING = re.compile(r"\b(?:stop|undo|reverse|halt|withdraw|cancel) (?:the|your|this|that) cancell?ation\b")
+_RETRACTED = re.compile(
+    r"^\W*(?:actually|wait|hold|sorry|oh|unfortunately|but|however|correction|scratch|no)\b|"
+    r"\b(?:can't|cannot|not possible|no longer|unable to|any more|anymore)\b"
+)
 _SAYS_MORE = re.compile(r"\w+\W+\w+\W+\w+")
 """A sentence after the question may change what it asks for, in words beyond number; two words are thanks."""
 _FEW = 3
@@ -113,6 +117,7 @@ class Put:
             any(_UNREAL.search(line.words) for line in self.lines)
             or any(_UNDONE.search(line.words) for line in self.lines if not line.asks)
             or any(each.search(before) for each in (_DONE, _HANGS, _OR_ANOTHER, _REPORTED))
+            or any(_RETRACTED.search(line.words) for line in self.lines[last + 1 :])
             or (last >= 0 and any(_SAYS_MORE.search(line.words) for line in self.lines[last + 1 :]))
             or any(_UNDOING.search(line.words) for line in self.for_leave[-1:])
             or self._is_told_anew

@@ -231,6 +231,8 @@ def tells_text(raw: str, text: str) -> bool:
     """Whether a text stands in what was said as it is, sentence by sentence and from end to end; white space and case
     apart. Without its last condition, or with another sign in it, it says something else."""
     own = [_bare(each.words) for each in sentences(text)]
+    if not any(own):
+        return False
     told = [_bare(line) for line in raw.split("\n")]
     if any(told[at : at + len(own)] == own for at in range(len(told) - len(own) + 1)):
         return True
