@@ -73,9 +73,6 @@ def _shown(piece: Piece, values: Sequence[str]) -> str:
 
 
 def _open(question: OpenConsent) -> str:
-    if question.untold:
-        named = ", ".join(f"{each.argument} ({each.value})" for each in question.untold)
-        return f"whether these values were told before the yes: {named}"
     if question.answered:
         steps = ", ".join(str(quote.step) for quote in question.answered)
         return f"whether the answer at {steps} is a yes to this call"

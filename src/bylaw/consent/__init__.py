@@ -1,18 +1,18 @@
 """Whether the user agreed to a call: agreed, not agreed by structure alone, or open. Certain, or a question.
 
-Start at `consents`. On the way: what was said (`talk`), what the agent `put` and for which `deed`, what the `answer`
-is, whether every `argument` was `told`, and what became of the yes (`spending`). A `card` is answered without reading
-prose.
+Start at `consents`. On the way: what was said (`talk`), how a call is put to the user (`card`), what they answered
+(`cards`, `answer`), what became of the yes (`spending`), and whether anything of a call was said at all (`unnamed`).
+Code reads no prose: what the agent says in words of its own is for a model or a person to read.
 """
 
 from bylaw.consent.answer import is_refusal
-from bylaw.consent.argument import Terms
-from bylaw.consent.card import Cards, CardStanding, CardWords, digest, standing_of
+from bylaw.consent.card import CardWords, digest
+from bylaw.consent.cards import Cards, CardStanding, standing_of
 from bylaw.consent.consents import Consents, ConsentWitness
-from bylaw.consent.deed import Deeds
-from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason, Untold
+from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
+from bylaw.consent.what_matters import Terms
 
 __all__ = [
-    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "Deeds", "OpenConsent",
-    "Quote", "Reason", "Terms", "Untold", "digest", "is_refusal", "standing_of",
+    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "OpenConsent", "Quote",
+    "Reason", "Terms", "digest", "is_refusal", "standing_of",
 ]  # fmt: skip

@@ -5,20 +5,18 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.consent.hearing import Why
-
 Basis = Literal["card", "told", "requested"]
-"""What a policy asks for: the answer to a card, a yes to what the agent told, or that the user asked for it."""
+"""What a policy asks for: the answer to a card; a yes to a sentence of the pack's, or to what a reader finds told; or
+that the user, as a reader finds, asked for it."""
 Reason = Literal[
-    "confirmed", "agreed", "requested",
+    "confirmed",
     "never_put", "unnamed", "spent", "declined",
-    "unrecorded", "unanswered", "unread", "untold", "perhaps_spent", "no_card", "beside_card",
-    "expired",
+    "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "expired",
 ]  # fmt: skip
-"""Agreed: by a card, a plain yes, or a request. Not agreed: nothing was put, the thing was never named, the yes was
-spent, a bare no. Open: something was not recorded; no plain yes; what was put cannot be read; a value was not surely
-told; a call like it may have been carried out; no card was answered; one was, beside words that may take it back; the
-yes is too old."""
+"""Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
+the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
+what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
+words that may take it back; what the user said last is too old."""
 
 
 class Quote(Struct, frozen=True):
@@ -30,22 +28,13 @@ class Quote(Struct, frozen=True):
     text: str
 
 
-class Untold(Struct, frozen=True):
-    """A value of the call that nobody saw told."""
-
-    argument: str
-    value: str
-    why: Why
-
-
 class OpenConsent(Struct, frozen=True):
-    """The question whether the user agreed: what was put, what was answered, which values nobody saw told."""
+    """The question whether the user agreed: what was put, and what was answered."""
 
     tool: str
     arguments: dict[str, Any]
     put: tuple[Quote, ...]
     answered: tuple[Quote, ...]
-    untold: tuple[Untold, ...] = ()
 
 
 class Consent(Struct, frozen=True):
@@ -59,16 +48,13 @@ class Consent(Struct, frozen=True):
     """Step of the user's answer."""
     spent_by: int | None = None
     """Step of the call that the agreement was spent on, or may have been."""
-    untold: tuple[Untold, ...] = ()
     put: tuple[Quote, ...] = ()
     answered: tuple[Quote, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """The reason as `findings.jsonl` holds it: names of arguments and places in messages, no words or values."""
+        """The reason as `findings.jsonl` holds it: places in messages, no words or values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
-        if self.untold:
-            told["untold"] = [{"argument": each.argument, "why": each.why} for each in self.untold]
         for name, quotes in (("put", self.put), ("answered", self.answered)):
             if quotes:
                 told[name] = [{"step": each.step, "start": each.start, "end": each.end} for each in quotes]
@@ -76,7 +62,7 @@ class Consent(Struct, frozen=True):
 
     def question(self, tool: str, arguments: dict[str, Any]) -> OpenConsent | None:
         """What to ask a model or a person; None where nothing is open."""
-        if self.value is not None or self.reason == "perhaps_spent":
-            # What was agreed to is known; whether it was done then, no reader of the talk can tell.
+        if self.value is not None or self.reason in ("perhaps_spent", "expired"):
+            # Whether a call was carried out, no reader of the talk can tell; how long words count, the pack says.
             return None
-        return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, self.untold)
+        return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered)

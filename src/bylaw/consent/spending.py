@@ -7,9 +7,9 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
-from bylaw.consent.argument import Terms, arguments
-from bylaw.consent.records import plain_values
+from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.leaf import leaves
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
@@ -44,13 +44,12 @@ class Writes:
         made = self._of_tool.get(call.call.tool, ())
         made = [each for each in made[bisect_right(made, since, key=_step) :] if each.step < call.step]
         done = [each for each in made if _may_be_done(each, call.step)]
-        agreed = self._agreed(call) if done else []
+        agreed = self._agreed(call) if done else None
         return [each for each in done if self._agreed(each) == agreed]
 
-    def _agreed(self, call: CallRecord) -> list[list[Any]]:
+    def _agreed(self, call: CallRecord) -> Any:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
-        told = arguments(call.tool, call.call.arguments, self._terms)
-        return sorted([each.top, each.name, each.item, alike(each.value)] for each in told)
+        return alike(what_matters(call.call.arguments, self._terms))
 
 
 def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
@@ -85,7 +84,7 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
     is_asking = _is_asking(call.tool, tool.description if tool is not None and is_plain else "", is_plain)
     if is_asking is not None or call.refused:
         return bool(is_asking) and not call.refused
-    return any(isinstance(value, str) and _QUESTION.search(value) for _, value in plain_values(call.arguments))
+    return any(isinstance(value, str) and _QUESTION.search(value) for value in leaves(call.arguments))
 
 
 @lru_cache(maxsize=1024)

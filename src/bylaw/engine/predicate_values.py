@@ -55,7 +55,7 @@ AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 
 @runtime_checkable
 class SettlesConsent(Protocol):
-    """Whoever answers may take an open consent as what it is: what was put, what was answered, what nobody saw told."""
+    """Whoever answers may take an open consent as what it is: what was put, and what was answered."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Whether the user agreed to the act."""
@@ -129,11 +129,6 @@ class PredicateValues:
                 for place, event in enumerate(events, step):
                     witness.observe(place, event)
             self._taken, self._made = until, None
-
-    def prepare(self) -> None:
-        """Let the witnesses read what the user has just said."""
-        for witness in self._witnesses.values():
-            witness.prepare()
 
     def _come_to(self, place: int) -> None:
         """All before a coming event is taken in, and a call there is the one looked at."""

@@ -121,13 +121,9 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
-                self.values.prepare()
-        elif event.by == "user":
+        elif event.by == "user" and self.requests is not None:
             with suppress(Exception):
-                self.values.prepare()
-            if self.requests is not None:
-                with suppress(Exception):
-                    self.requests.latest()
+                self.requests.latest()
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""

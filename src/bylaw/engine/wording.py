@@ -133,16 +133,11 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "perhaps_spent":
             earlier = f"the call at step {why.get('spent_by')} may have done what the user agreed to"
             return f"whether the yes at step {answered} was spent is open: {earlier}"
-        case "unanswered" if answered is None:
+        case "unanswered":
             asked = f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
             return f"whether the user agreed is open: {asked}"
-        case "unanswered":
-            return f"whether the user agreed is open: the answer at step {answered} is not a plain yes to one question"
         case "unread":
-            asked = f"the agent may have asked for something else at step {why.get('told_at')}"
-            return f"whether the user agreed is open: {asked}"
-        case "untold":
-            return f"whether the yes at step {answered} covers this call is open: {_untold(why)}"
+            return f"whether the user agreed is open: somebody must read what was said up to step {answered}"
         case "model":
             where = f" by the words at step {answered}" if answered is not None else ""
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
@@ -165,8 +160,8 @@ _TO_AGENT = {
     "declined": "the user said no to it",
     "spent": "the user's yes was used by an earlier call",
     "perhaps_spent": "this call was made before, or one that does the same, and may have been carried out",
-    "unanswered": "the user's answer is not a plain yes to this",
-    "unread": "what you asked the user may have been something else",
+    "unanswered": "the user's answer is not known here",
+    "unread": "the user has not answered a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's yes is too old to count",
     "beside_card": "an answer to a card does not count where other words stand beside the card",
@@ -178,7 +173,7 @@ _STEPS = {
     "spent": "ask the user about this call as well, and make it once they say yes",
     "perhaps_spent": "tell the user so, with what this call does, and make it once they say yes again",
     "unanswered": "ask the user for a plain yes or no to this call",
-    "unread": "ask the user for a plain yes or no to this call",
+    "unread": "show the user the card and wait for the answer",
     "no_card": "show the user the card and wait for the answer",
     "expired": "tell the user what this call does, and make it once they say yes again",
     "beside_card": "show the user the card alone and wait for the answer",
@@ -187,40 +182,14 @@ _STEPS = {
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
     """The same for the agent that wants to make the call, who can put it to the user again."""
-    found = _untold(why) or _TO_AGENT.get(str(why.get("reason")), "")
+    found = _TO_AGENT.get(str(why.get("reason")), "")
     step = consent_step(why)
     return f"{found}. {step[:1].upper()}{step[1:]}" if found and step else found
 
 
 def consent_step(why: Mapping[str, Any]) -> str:
     """What the agent is to do next where the user has not surely agreed; empty where it can do nothing."""
-    untold = [_record(each) for each in cast("Sequence[Any]", why.get("untold") or ())]
-    owed = {"price": "the price", "fee": "the fee or price in its record"}
-    what = [owed.get(str(each.get("why")), f"its `{each.get('argument')}`") for each in untold]
-    what = list(dict.fromkeys(what))
-    if not what:
-        return _STEPS.get(str(why.get("reason")), "")
-    return f"tell the user what this call does, with {_listed(what)}, and make it once they say yes"
-
-
-_LACKS = {
-    "never": "{} was not told",
-    "another": "another {} was told",
-    "beside": "another {} was named beside it",
-    "order": "{} was told in another place",
-    "price": "no price was told",
-    "fee": "the record of {} holds a fee or a price that was not told",
-}
-
-
-def untold_words(untold: Mapping[str, Any]) -> str:
-    """What of a call was not surely told."""
-    return _LACKS.get(str(untold.get("why")), "{} was not surely told").format(f"`{untold.get('argument')}`")
-
-
-def _untold(why: Mapping[str, Any]) -> str:
-    lacks = (untold_words(_record(each)) for each in cast("Sequence[Any]", why.get("untold") or ()))
-    return "; ".join(dict.fromkeys(lacks))
+    return _STEPS.get(str(why.get("reason")), "")
 
 
 def _whys(finding: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent import Basis, CardWords, ConsentWitness, Deeds, Terms
+from bylaw.consent import Basis, CardWords, ConsentWitness, Terms
+from bylaw.consent.card import CALL
 from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -75,6 +76,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
     question: Scalar = ""
     yes: list[Scalar] = []
     no: list[Scalar] = []
+    asks: list[Scalar] | None = None
     lifetime: int | float | None = None
 
 
@@ -109,10 +111,6 @@ class Witness(Protocol):
 
     def observe(self, step: int, event: Event) -> None:
         """Take in the next event, after the rules were asked about it."""
-        ...
-
-    def prepare(self) -> None:
-        """The user has spoken and nobody waits: what the next call will ask for may be read now."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
@@ -283,9 +281,9 @@ class PredicateReader:
     ) -> Predicate:
         basis: Basis = "card" if value == "card" else "requested" if value == "requested" else "told"
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
-        if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis != "told"):
+        if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis == "card"):
             hint = (
-                f"`model: {_MAY_SETTLE}` may stand beside `consented: told`, `model: {_NEVER}` beside any: "
+                f"`model: {_MAY_SETTLE}` may stand beside `told` and `requested`, `model: {_NEVER}` beside any: "
                 "with `card` only a card's answer counts"
             )
             self._fault(f"`model` cannot be `{body.model}` beside `consented: {basis}`", *at, hint=hint)
@@ -299,9 +297,8 @@ class PredicateReader:
             hint = "seconds, more than 0: how long a yes in words counts"
             self._fault(f"`lifetime` of a yes cannot be `{body.lifetime}`", *at, "lifetime", hint=hint)
         terms, words = Terms(spared, wanted, lifetime), self._card_words(body.card or WrittenCard(), at)
-        deeds = Deeds(self._schema.tools)
         found = Predicate(
-            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words, deeds)
+            name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
         )
         settles, says = body.model == _MAY_SETTLE, body.model is not None
         return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
@@ -316,7 +313,12 @@ class PredicateReader:
         yes, no = tuple(map(str, body.yes)), tuple(map(str, body.no))
         for each in sorted({word.lower() for word in yes} & {word.lower() for word in no}):
             self._fault(f"`{each}` means both yes and no", *at, "card")
-        return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime)
+        asks = usual.asks if body.asks is None else tuple(" ".join(str(each).split()) for each in body.asks)
+        for each in asks:
+            if each.count(CALL) != 1:
+                hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands"
+                self._fault(f"`asks` cannot be `{each}`", *at, "card", "asks", hint=hint)
+        return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime, asks)
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
+from bylaw.consent.card import SLOT
 from bylaw.errors import BylawError, meant
 from bylaw.pack.citing import Ambiguous, Citing, merged, spans_of
 from bylaw.policy.document import Document
@@ -54,7 +55,12 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             faults.append(StatementError(f"trust of `{name}` must be record or content, not `{wrong[0]}`", place=place))
         told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
         title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
-        tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark)
+        written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
+        put_as = tuple(" ".join(str(each).split()) for each in written)
+        for slot in sorted({slot for each in put_as for slot in SLOT.findall(each)} - parameters.keys()):
+            place = source.place("tools", name, "put_as")
+            faults.append(StatementError(f"`{slot}` in `put_as` is not a parameter of `{name}`", place=place))
+        tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark, put_as=put_as)
     return tools, faults
 
 

@@ -52,6 +52,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     alters: Scalar = ""
     also_called: list[Scalar] = []
     title: Scalar = ""
+    put_as: Scalar | list[Scalar] = []
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
@@ -100,6 +101,8 @@ class Tool(Struct, frozen=True):
     """Whether what others wrote in its result is marked as such before the agent is shown it."""
     title: str = ""
     """What users call what it does, for cards; where there is none, the words of its name."""
+    put_as: tuple[str, ...] = ()
+    """What it does, in sentences in which agents ask the user, with `{argument}` for each value."""
     is_unsaid: bool = False
     """Whether it changes something and the pack does not say what: then whatever its arguments name."""
 

@@ -314,8 +314,11 @@ def do(want: Want) -> str:
     """A want as the agent names it before doing it."""
     given = want.arguments
     match want.tool:
-        case "book_visit" | "book_specialist":
+        case "book_visit":
             return f"book slot {given['slot_id']} with a copay of ${given['copay']}"
+        case "book_specialist":
+            where = f"slot {given['slot_id']} on referral {given['referral_id']}"
+            return f"book the specialist {where} with a copay of ${given['copay']}"
         case "reschedule_appointment":
             return f"move appointment {given['appointment_id']} to slot {given['slot_id']}"
         case "cancel_appointment":
@@ -329,13 +332,16 @@ def do(want: Want) -> str:
         case "refill_prescription":
             return f"refill prescription {given['prescription_id']}"
         case "release_records":
-            return f"release the {given['part'].replace('_', ' ')} record to {given['person_id']}"
+            return (
+                f"release the {given['part'].replace('_', ' ')} record to {given['person_id']} by {given['delivery']}"
+            )
         case "update_contact":
             return f"change the email address to {given['email']}"
         case "update_proxy":
-            return f"change the proxy listing of {given['person_id']}"
+            scopes = ", ".join(each.replace("_", " ") for each in given["scopes"])
+            return f"change the proxy listing of {given['person_id']} to {scopes} until {given['valid_until']}"
         case _:
-            return f"change the membership to {given['new_tier'].capitalize()}"
+            return f"change membership {given['membership_id']} to {given['new_tier']}"
 
 
 def pick(rng: random.Random, lines: Sequence[str], **words: str) -> str:

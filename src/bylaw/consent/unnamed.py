@@ -1,0 +1,107 @@
+"""What structure proves of words: that nothing of a call stands in anything that the agent has said.
+
+Words and figures are compared one by one: those of the call, of the records that tools have shown of it, and of the
+tool's name. One in common is enough for a doubt, so nobody is accused whose agent said anything to the point.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from bylaw.consent.talk import Exchange
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.leaf import leaves
+from bylaw.facts.value import loose
+from bylaw.policy.verb import words_of
+from bylaw.text.stem import stem
+from bylaw.trace.event import Event, Result
+
+_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_OWN = "the to you your i is a for and of it that this on in be will can have with me my would are at please"
+_ENGLISH = frozenset(_OWN.split())
+_SHARE = 0.15
+"""So many of its words are these in any English text."""
+_OBJECTS = 400
+_LONG = 200
+
+
+class Named:
+    """What an agent has named in one conversation; `events` may grow while it is in use. Each message and each result
+    is read once, and results only where the agent's words alone leave it open."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._begin()
+
+    def _begin(self) -> None:
+        self._told: set[str] = set()
+        self._is_english = True
+        self._heard = self._read = 0
+        """So many exchanges were heard, so many events read."""
+        self._shown: dict[str, set[str]] = {}
+        """By value, the words of all records that hold it."""
+
+    def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
+        """Whether nothing of a call was named before the user's last message, as far as English goes."""
+        if len(exchanges) < self._heard or call.start < self._read:
+            self._begin()
+        self._hear(exchanges)
+        values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
+        things = {loose(each) for each in values if _is_thing(each)}
+        tool = call.tool
+        named = (call.call.tool, *((tool.title, *tool.also_called) if tool is not None else ()))
+        own = frozenset[str]().union(*map(_words, (*values, *(" ".join(words_of(each)) for each in named))))
+        if not things or not self._is_english or not self._told.isdisjoint(own):
+            return False
+        self._see(call.start)
+        # Of a thing that no look-up has shown, nobody knows by what words it was put.
+        return all(each in self._shown and self._told.isdisjoint(self._shown[each]) for each in things)
+
+    def _hear(self, exchanges: Sequence[Exchange]) -> None:
+        for exchange in exchanges[self._heard :]:
+            for _, text in exchange.told:
+                self._told |= _words(text)
+                self._is_english = self._is_english and _is_english(text)
+        self._heard = len(exchanges)
+
+    def _see(self, before: int) -> None:
+        for event in self._events[self._read : before]:
+            for record in _records(event.value()) if type(event) is Result and event.captured else ():
+                words = frozenset[str]().union(*map(_words, record))
+                for value in record:
+                    if _is_thing(value):
+                        self._shown.setdefault(loose(value), set()).update(words)
+        self._read = before
+
+
+def _is_thing(value: str) -> bool:
+    """Whether a value looks like the name of one thing: letters and figures in one word."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and len(value.split()) == 1
+
+
+def _is_english(text: str) -> bool:
+    words = _LETTERS.findall(text.lower())
+    return not words or sum(word in _ENGLISH for word in words) >= len(words) * _SHARE
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    """Its words without their endings, and its figures without noughts before them."""
+    return frozenset(stem(each) if each.isalpha() else each.lstrip("0") for each in _WORD.findall(text.lower()))
+
+
+def _records(shown: Any) -> Iterator[list[str]]:
+    """The plain values of every object in a result, as texts."""
+    pending: list[Any] = [shown] if isinstance(shown, dict | list) else []
+    left = _OBJECTS
+    while pending and left:
+        left -= 1
+        part = pending.pop()
+        parts: list[Any] = list(cast("dict[str, Any]", part).values()) if isinstance(part, dict) else part
+        pending += [each for each in parts if isinstance(each, dict | list)]
+        if isinstance(part, dict):
+            listed = [member for each in parts if isinstance(each, list) for member in cast("list[Any]", each)]
+            plain = [each for each in (*parts, *listed) if isinstance(each, str | int | float)]
+            yield [text for each in plain if len(text := str(each)) <= _LONG]
