@@ -50,14 +50,14 @@ class Named:
         self._hear(exchanges)
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = {loose(each) for each in values if _is_thing(each)}
-        tool = call.tool
-        named = (call.call.tool, *((tool.title, *tool.also_called) if tool is not None else ()))
-        own = frozenset[str]().union(*map(_words, (*values, *(" ".join(words_of(each)) for each in named))))
-        if not things or not self._is_english or not self._told.isdisjoint(own):
+        own = frozenset[str]().union(*map(_words, values))
+        if not things or not self._is_english or not self._told.isdisjoint(own) or _asks_for(call, exchanges[-1]):
             return False
         self._see(call.start)
+        if any(not self._told.isdisjoint(self._shown.get(loose(each), ())) for each in values):
+            return False
         # Of a thing that no look-up has shown, nobody knows by what words it was put.
-        return all(each in self._shown and self._told.isdisjoint(self._shown[each]) for each in things)
+        return things <= self._shown.keys()
 
     def _hear(self, exchanges: Sequence[Exchange]) -> None:
         for exchange in exchanges[self._heard :]:
@@ -71,14 +71,21 @@ class Named:
             for record in _records(event.value()) if type(event) is Result and event.captured else ():
                 words = frozenset[str]().union(*map(_words, record))
                 for value in record:
-                    if _is_thing(value):
-                        self._shown.setdefault(loose(value), set()).update(words)
+                    self._shown.setdefault(loose(value), set()).update(words)
         self._read = before
 
 
+def _asks_for(call: CallRecord, last: Exchange) -> bool:
+    """Whether what the user answered last speaks of what the tool does: "Shall I cancel it?"."""
+    tool = call.tool
+    named = (call.call.tool, *((tool.title, *tool.also_called) if tool is not None else ()))
+    deed = frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in named))
+    return any(not deed.isdisjoint(_words(text)) for _, text in last.told)
+
+
 def _is_thing(value: str) -> bool:
-    """Whether a value looks like the name of one thing: letters and figures in one word."""
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and len(value.split()) == 1
+    """Whether a value looks like the name of one thing: one word that nobody speaks."""
+    return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 
 def _is_english(text: str) -> bool:
