@@ -13,6 +13,7 @@ have agreed; what is printed is the ratio of their medians.
 """
 
 import argparse
+import re
 import shutil
 import statistics
 import tempfile
@@ -35,6 +36,7 @@ P50, P50_LATE, P99, OPENING = 350, 450, 1_600, 50
 """What is aimed at, in microseconds: half of the decisions after a few events, and after many; nearly all of them; and
 opening a session."""
 MANY = 10_000
+CONSENTED = re.compile(r"  agreed:\n    consented: told\n    description: (.*)\n(?:    .*\n)+")
 CONSENT = 1.15
 """At most so many times a decision without consent."""
 
@@ -83,7 +85,7 @@ def without_consent() -> Pack:
         folder = Path(place) / "clinic"
         shutil.copytree(Path(clinic.__file__).parent, folder)
         rules = folder / "rules.yaml"
-        rules.write_text(rules.read_text().replace("{consented: told,", "{effect: write,"))
+        rules.write_text(CONSENTED.sub("  agreed: {effect: write, description: \\1}\n", rules.read_text()))
         return load_pack(folder)
 
 

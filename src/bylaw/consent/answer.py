@@ -6,6 +6,7 @@ nobody is accused of what we cannot read.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 Said = Literal["yes", "no", "other"]
@@ -49,6 +50,7 @@ _LONGEST = 200
 """A longer answer says more than yes or no."""
 
 
+@lru_cache(maxsize=2048)
 def said(text: str, title: str = "") -> Said:
     """What a whole answer says to a question; it may name what was asked for by the words of its title."""
     words = _bare(text) if len(text) <= _LONGEST else ""

@@ -8,6 +8,7 @@ pack's words.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -70,18 +71,28 @@ def card_text(
     return text if len(text) <= _LONGEST else ""
 
 
-def sentences_of(tool: Tool | None, arguments: Mapping[str, Any], terms: Terms, words: CardWords) -> Iterator[str]:
-    """The sentences of the pack that ask for this call, with every value that matters; none where it has none."""
-    if tool is None or not tool.put_as:
+def sentences_in(
+    message: str, tool: Tool | None, arguments: Mapping[str, Any], terms: Terms, words: CardWords
+) -> Iterator[str]:
+    """Those sentences of the pack in a message that ask for this call, with every value that matters."""
+    if tool is None:
         return
-    wanted = what_matters(arguments, terms).keys()
     for phrase in tool.put_as:
-        named = SLOT.findall(phrase)
-        if wanted <= set(named) and all(name in arguments for name in named):
+        begin, named = _parts(phrase)
+        if begin not in message or not all(name in arguments for name in named):
+            continue
+        if what_matters(arguments, terms).keys() <= named:
             told = {name: _in_words(arguments[name], tool.parameters.get(name), words) for name in named}
             if all(told.values()):
                 call = SLOT.sub(lambda found, told=told: told[found[1]], phrase)
-                yield from (ask.replace(CALL, call) for ask in words.asks)
+                asked = (ask.replace(CALL, call) for ask in words.asks if call in message)
+                yield from (each for each in asked if each in message)
+
+
+@lru_cache(maxsize=1024)
+def _parts(phrase: str) -> tuple[str, frozenset[str]]:
+    """How a phrase begins, and the arguments in it."""
+    return phrase.partition("{")[0], frozenset(SLOT.findall(phrase))
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:

@@ -6,7 +6,8 @@ alone. Each answer is good for one call, and until the user says something else.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -38,6 +39,8 @@ found have see welcome pleasure assist be
 _COURTESIES = frozenset(_COURTEOUS.split())
 """Words beside a card that turn nothing."""
 _TOKEN = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_END = 30
+"""So many characters at its end are enough to tell what may be a card."""
 _ASKS = "?\u061f\u037e\uff1f"
 
 
@@ -95,41 +98,56 @@ class Cards:
     def __init__(self, events: Sequence[Event], words: CardWords) -> None:
         self._events = events
         self._words = words
+        self._question = folded(words.question)
         self._yes, self._no = (frozenset(map(_bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         """By digest, how its cards read."""
+        self._ends: set[str] = set()
+        """How they end."""
+        self._tools: set[str] = set()
+        """What they are for."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         """By digest, what the host reported."""
         self._alike: dict[str, set[str]] = {}
         """By what tools may take for one call, the digests of its cards."""
+
+    def has_one_of(self, tool: str) -> bool:
+        """Whether a card was put for calls of a tool."""
+        return tool in self._tools
+
+    def may_stand_in(self, exchange: Exchange) -> bool:
+        """Whether the agent's last message has the words that every card ends with."""
+        return self._question in exchange.closing
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The answer that stands, before a step and at a time, to a call that is put so."""
         cards = self._texts.get(put.digest, set[str]()) | ({put.card} if put.card else set[str]())
         texts = cards | put.sentences
         reported = self._confirmed.get(put.digest, ())
+        if not texts and not reported:
+            return None
         found = [each for each in reported if each.step < before and self._is_good(each, put.digest, now)]
         for exchange in reversed(exchanges):
             if exchange.told_at is None or (heard := self._said(exchange, put.title)) == "other":
                 break
             if self._ends_with(exchange, texts):
-                is_card = self._ends_with(exchange, cards)
+                is_card = bool(cards) and self._ends_with(exchange, cards)
                 if self._is_in_time(exchange, now, None if is_card else put.lifetime):
                     found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
                 break
-            if not self._ends_with(exchange, self._every):
+            if not self._ends_with(exchange, (), or_card=True):
                 break
         last = max(found, key=lambda each: each.step, default=None)
         if last is None:
             return None
-        since = (each for each in exchanges if each.answered_at > last.step)
+        since = takewhile(lambda each: each.answered_at > last.step, reversed(exchanges))
         return None if any(self._takes_back(each, texts, put.title) for each in since) else last
 
     def declined(self, call: Call, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The last no that stands to a card of another spelling of a call."""
-        if not self._texts:
+        if call.tool not in self._tools:
             return None
         own = digest(call.tool, call.arguments)
         others = self._alike.get(_fold(call.tool, call.arguments), set[str]()) - {own}
@@ -139,9 +157,10 @@ class Cards:
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message has a card, or puts this call, beside words that may take it back."""
-        texts = self._every | put.sentences | ({put.card} if put.card else set[str]())
         message = exchange.closing
-        return any(each in message for each in texts) and misleads(message, texts)
+        texts = [text for text in (put.card, *put.sentences) if text and text in message]
+        texts += self._shown_in(message)
+        return bool(texts) and misleads(message, texts)
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
@@ -152,7 +171,9 @@ class Cards:
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
-                    self._texts.setdefault(event.card.digest, set()).add(folded(event.card.text))
+                    self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
+                    self._ends.add(text[-_END:])
+                    self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 if card is not None and not _is_past(card.expires, event.time):
@@ -160,9 +181,11 @@ class Cards:
                     self._confirmed.setdefault(card.digest, []).append(answer)
         self._read = max(self._read, min(before, len(events)))
 
-    @property
-    def _every(self) -> set[str]:
-        return {text for texts in self._texts.values() for text in texts}
+    def _shown_in(self, message: str) -> list[str]:
+        """The cards of the conversation that stand in a message."""
+        if not any(end in message for end in self._ends):
+            return []
+        return [text for texts in self._texts.values() for text in texts if text in message]
 
     def _is_good(self, answer: CardAnswer, name: str, now: float | None) -> bool:
         message = self._events[answer.step]
@@ -184,7 +207,7 @@ class Cards:
 
     def _takes_back(self, exchange: Exchange, texts: set[str], title: str) -> bool:
         """Whether the user said something since that may take an answer back: all but answers to cards may."""
-        return self._said(exchange, title) == "other" or not self._ends_with(exchange, self._every | texts)
+        return self._said(exchange, title) == "other" or not self._ends_with(exchange, texts, or_card=True)
 
     def _said(self, exchange: Exchange, title: str) -> Said:
         answer = "\n".join(text for _, text in exchange.answer)
@@ -194,21 +217,26 @@ class Cards:
             return "other" if any(mark in answer for mark in _ASKS) else "yes"
         return "no" if whole and whole in self._no else said(answer, title)
 
-    def _ends_with(self, exchange: Exchange, texts: set[str]) -> bool:
-        """Whether the agent's last message ends with one of these texts, or with it and other cards."""
-        if not exchange.told or not texts:
-            return False
+    def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
+        """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,
+        where that is enough."""
         message = exchange.closing
-        if not any(text in message for text in texts) or misleads(message, texts | self._every):
+        wanted = [text for text in texts if text in message] if message else []
+        cards = self._shown_in(message) if wanted or or_card else []
+        if len(wanted) == 1 and len(exchange.told) == 1 and exchange.told[0][1] == wanted[0]:
+            # So it is mostly: nothing stands beside it.
+            return True
+        shown = {*wanted, *cards}
+        if not shown or misleads(message, shown):
             return False
         # What a card itself holds does not hide it.
-        own = sum(_hidden(text) for text in texts | self._every if text in message)
-        if sum(_hidden(text) for _, text in exchange.told) > own:
+        if sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, shown)):
             return False
+        wanted = shown if or_card else wanted
         while message:
-            if any(_is_tail(message, text) for text in texts):
+            if any(_is_tail(message, text) for text in wanted):
                 return True
-            other = next((text for text in self._every if _is_tail(message, text)), None)
+            other = next((text for text in cards if _is_tail(message, text)), None)
             if other is None:
                 return False
             message = _cut(message, other)

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from bylaw.consent.card import CardWords, card_text, digest, sentences_of, title_of
+from bylaw.consent.card import CardWords, card_text, digest, sentences_in, title_of
 from bylaw.consent.cards import Cards, Put, folded
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
 from bylaw.consent.spending import SEVERAL, Writes, is_repeated, may_ask
@@ -64,12 +64,14 @@ class Consents:
 
     def _put(self, call: CallRecord, basis: Basis) -> Put:
         """How the call is put to the user."""
-        made = call.call
-        told = () if basis == "card" else sentences_of(call.tool, made.arguments, self._terms, self._words)
+        made, exchanges = call.call, self._talk.exchanges
+        closing = exchanges[-1].closing if exchanges and basis != "card" else ""
+        told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words) if closing else ()
+        has_card = bool(exchanges) and self._cards.may_stand_in(exchanges[-1])
         return Put(
-            digest(made.tool, made.arguments),
-            folded(self.card_text(call)),
-            frozenset(map(folded, told)),
+            digest(made.tool, made.arguments) if self._cards.has_one_of(made.tool) else "",
+            folded(self.card_text(call)) if has_card else "",
+            frozenset(told),
             title_of(call.tool, made.tool),
             self._terms.lifetime,
         )

@@ -40,21 +40,25 @@ class Named:
         self._is_english = True
         self._heard = self._read = 0
         """So many exchanges were heard, so many events read."""
-        self._shown: dict[str, set[str]] = {}
-        """By value, the words of all records that hold it."""
+        self._shown: dict[str, list[list[str]]] = {}
+        """By value, the records that hold it."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
         """Whether nothing of a call was named before the user's last message, as far as English goes."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
-        self._hear(exchanges)
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = {loose(each) for each in values if _is_thing(each)}
+        if not things or any(value in text for _, text in exchanges[-1].told for value in values if value):
+            # So it is mostly.
+            return False
+        self._hear(exchanges)
         own = frozenset[str]().union(*map(_words, values))
-        if not things or not self._is_english or not self._told.isdisjoint(own) or _asks_for(call, exchanges[-1]):
+        if not self._is_english or not self._told.isdisjoint(own) or _asks_for(call, exchanges[-1]):
             return False
         self._see(call.start)
-        if any(not self._told.isdisjoint(self._shown.get(loose(each), ())) for each in values):
+        records = (record for each in values for record in self._shown.get(loose(each), ()))
+        if any(not self._told.isdisjoint(_words(value)) for record in records for value in record):
             return False
         # Of a thing that no look-up has shown, nobody knows by what words it was put.
         return things <= self._shown.keys()
@@ -69,9 +73,8 @@ class Named:
     def _see(self, before: int) -> None:
         for event in self._events[self._read : before]:
             for record in _records(event.value()) if type(event) is Result and event.captured else ():
-                words = frozenset[str]().union(*map(_words, record))
                 for value in record:
-                    self._shown.setdefault(loose(value), set()).update(words)
+                    self._shown.setdefault(loose(value), []).append(record)
         self._read = before
 
 
