@@ -52,7 +52,8 @@ def main() -> int:
     talks = [talk.events for seed in range(1, 5) for talk, _ in simulate(seed, 500)]
     judge(pack, talks, 0, 300)
     if given.consent_off:
-        return 0 if all(compare(pack, talks, earlier, given.decisions, given.rounds) for earlier in given.events) else 1
+        met = [compare(pack, talks, earlier, given.decisions, given.rounds) for earlier in given.events]
+        return 0 if all(met) else 1
     print(f"{'earlier events':>14} | {'judge p50':>9} {'p99':>8} | {'decide p50':>10} {'p99':>8}   microseconds of CPU")
     is_met = True
     for earlier in given.events:

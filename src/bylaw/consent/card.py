@@ -78,21 +78,22 @@ def sentences_in(
     if tool is None:
         return
     for phrase in tool.put_as:
-        begin, named = _parts(phrase)
-        if begin not in message or not all(name in arguments for name in named):
+        begin, named, parts = _parts(phrase)
+        if begin not in message or not named <= arguments.keys():
             continue
         if what_matters(arguments, terms).keys() <= named:
             told = {name: _in_words(arguments[name], tool.parameters.get(name), words) for name in named}
             if all(told.values()):
-                call = SLOT.sub(lambda found, told=told: told[found[1]], phrase)
+                call = "".join([told.get(part, part) if place % 2 else part for place, part in enumerate(parts)])
                 asked = (ask.replace(CALL, call) for ask in words.asks if call in message)
                 yield from (each for each in asked if each in message)
 
 
 @lru_cache(maxsize=1024)
-def _parts(phrase: str) -> tuple[str, frozenset[str]]:
-    """How a phrase begins, and the arguments in it."""
-    return phrase.partition("{")[0], frozenset(SLOT.findall(phrase))
+def _parts(phrase: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
+    """How a phrase begins, the arguments in it, and its parts, of which every second is one."""
+    parts = tuple(SLOT.split(phrase))
+    return parts[0], frozenset(parts[1::2]), parts
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
@@ -153,6 +154,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
     return _quoted(text)
 
 
+@lru_cache(maxsize=4096)
 def _named(name: str) -> str:
     """A name of a tool or an argument in words; one that is none in quotes."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)

@@ -14,7 +14,6 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.leaf import leaves
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
-from bylaw.text.stem import stem
 from bylaw.trace.event import Event, Result
 
 _WORD = re.compile(r"[^\W\d_]{3,}|\d+")
@@ -23,6 +22,7 @@ _OWN = "the to you your i is a for and of it that this on in be will can have wi
 _ENGLISH = frozenset(_OWN.split())
 _SHARE = 0.15
 """So many of its words are these in any English text."""
+_BEGIN = 5
 _OBJECTS = 400
 _LONG = 200
 
@@ -47,10 +47,14 @@ class Named:
         """Whether nothing of a call was named before the user's last message, as far as English goes."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
+        last = exchanges[-1].closing
+        for value in given.values():
+            if type(value) is str and value and value in last:
+                # So it is mostly.
+                return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
-        things = {loose(each) for each in values if _is_thing(each)}
-        if not things or any(value in text for _, text in exchanges[-1].told for value in values if value):
-            # So it is mostly.
+        things = [each for each in values if _is_thing(each)]
+        if not things:
             return False
         self._hear(exchanges)
         own = frozenset[str]().union(*map(_words, values))
@@ -61,7 +65,7 @@ class Named:
         if any(not self._told.isdisjoint(_words(value)) for record in records for value in record):
             return False
         # Of a thing that no look-up has shown, nobody knows by what words it was put.
-        return things <= self._shown.keys()
+        return all(loose(each) in self._shown for each in things)
 
     def _hear(self, exchanges: Sequence[Exchange]) -> None:
         for exchange in exchanges[self._heard :]:
@@ -81,9 +85,13 @@ class Named:
 def _asks_for(call: CallRecord, last: Exchange) -> bool:
     """Whether what the user answered last speaks of what the tool does: "Shall I cancel it?"."""
     tool = call.tool
-    named = (call.call.tool, *((tool.title, *tool.also_called) if tool is not None else ()))
-    deed = frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in named))
+    deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
     return any(not deed.isdisjoint(_words(text)) for _, text in last.told)
+
+
+@lru_cache(maxsize=1024)
+def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]:
+    return frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in (name, title, *also_called)))
 
 
 def _is_thing(value: str) -> bool:
@@ -98,8 +106,8 @@ def _is_english(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
-    """Its words without their endings, and its figures without noughts before them."""
-    return frozenset(stem(each) if each.isalpha() else each.lstrip("0") for each in _WORD.findall(text.lower()))
+    """How its words begin, whatever their endings, and its figures without noughts before them."""
+    return frozenset([each[:_BEGIN] if each.isalpha() else each.lstrip("0") for each in _WORD.findall(text.lower())])
 
 
 def _records(shown: Any) -> Iterator[list[str]]:

@@ -25,7 +25,7 @@ class Terms(Struct, frozen=True):
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
     """The arguments that a user agrees to, at any depth."""
     return {
-        name: _within(value, terms)
+        name: value if type(value) is str else _within(value, terms)
         for name, value in given.items()
         if name not in terms.spared and (name in terms.wanted or not _is_remark(name)) and value is not None
     }
