@@ -165,39 +165,38 @@ rules:
 }
 
 
-@pytest.mark.parametrize(
-    ("put", "more", "wanted"),
-    [
-        (
-            "Shall I reverse the charge of 108.00 for order T1?",
-            {},
-            "if those words mean `refund_order`, list them in its `also_called` in tools.yaml",
-        ),
-        (
-            "I will refund 108.00 for order T1. Shall I go ahead?",
-            {"idempotency_key": "9f1c-22"},
-            "if no user is ever told `idempotency_key`, write `need_not_be_told: [idempotency_key]` beside `consented`",
-        ),
-        (
-            "I will refund 108.00 for order T-1. Shall I go ahead?",
-            {},
-            "`order_id` was told in another spelling: the call has `T1`",
-        ),
-    ],
-)
-def test_a_yes_that_was_not_found_comes_with_what_to_write(
-    shop: Path, put: str, more: dict[str, str], wanted: str
-) -> None:
-    for name, text in CONFIRM.items():
-        (shop / name).write_text(text)
-    tools = shop / "pack" / "tools.yaml"
-    tools.write_text(tools.read_text().replace("amount: string}", "amount: string, idempotency_key: string?}"))
+def asked(put: str) -> str:
+    """A conversation in which a refund was asked for in these words, and answered with yes."""
     told = json.loads(chat("a", ("get_order", PAID), ("refund_order", '{"ok": true}')))
     told["messages"][3:3] = [{"role": "assistant", "content": put}, {"role": "user", "content": "Yes."}]
-    call = told["messages"][5]["tool_calls"][0]["function"]
-    call["arguments"] = json.dumps(json.loads(call["arguments"]) | more)
+    return json.dumps(told)
+
+
+def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) -> None:
+    for name, text in CONFIRM.items():
+        (shop / name).write_text(text)
+    found = audit(shop, asked("I will refund 108.00 for order T1. Shall I go ahead?"))
+    assert [each["rule"] for each in found["a", 5]["open_rules"]] == ["confirm"]
+    told = " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
+    assert "a model or a person must read what was said up to step 4" in told
+    line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
+    assert f"under `refund_order` in tools.yaml, for example: {line}" in told
+    tools = shop / "pack" / "tools.yaml"
+    tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
+    found = audit(shop, asked("Shall I refund order with order id T1, amount 108.00?"))
+    assert not found["a", 5]["open_rules"]
+    assert not found["a", 5]["rules"]
+
+
+def test_a_call_with_an_object_in_it_wants_a_card(shop: Path) -> None:
+    for name, text in CONFIRM.items():
+        (shop / name).write_text(text)
+    told = json.loads(asked("Shall I refund 108.00 for order T1?"))
+    told["messages"][5]["tool_calls"][0]["function"]["arguments"] = '{"order_id": "T1", "amount": [{"is": "108"}]}'
     audit(shop, json.dumps(told))
-    assert wanted in " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
+    shown = bylaw(shop, "explain", "out", "a", "5").stdout
+    assert "where the agent shows a card" in shown
+    assert "put_as" not in shown
 
 
 def test_a_look_up_in_another_spelling_is_told(shop: Path) -> None:

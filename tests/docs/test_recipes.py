@@ -327,23 +327,31 @@ def test_how_old_somebody_is(day: str, wanted: str) -> None:
     assert dated(f"{guard}\n\n{function}", f"{day}T12:00:00+00:00", born="2008-05-15") == wanted
 
 
+PAID = {"amount": "20.00", "payment_id": "gift_card_7"}
+
+
 @pytest.mark.parametrize(
-    ("put", "is_open"),
+    ("put", "more", "is_open"),
     [
-        ("I will take order A1 back. Shall I?", True),
-        ("I will take order A1 back. $20.00 go to gift_card_7. Shall I?", False),
+        ("Shall I take order A1 back?", {}, False),
+        ("Shall I take order A1 back?", PAID, True),
+        ("Shall I take order A1 back and pay 20.00 to gift_card_7?", PAID, False),
+        ("Shall I take order A1 back and pay 20.00 to gift_card_7?", {}, True),
+        ("I will take back A1. 20.00 go to gift_card_7. Shall I?", PAID, True),
     ],
 )
-def test_means_of_payment_are_told_where_money_moves(put: str, is_open: bool) -> None:
-    assert "an argument\nnamed after paying, such as `payment_id`" in PAGE
+def test_a_sentence_for_an_optional_argument(put: str, more: dict[str, str], is_open: bool) -> None:
+    (sentences,) = recipe("Consent")
+    put_as = re.findall(r"put_as: \[.*\]", sentences)[0]
     before, at, after = FILES["tools.json"].partition('"take_back", "parameters": {"type": "object", "properties": {')
-    tools = before + at + '"payment_id": {"type": "string"}, ' + after
-    assert tools != FILES["tools.json"]
-    conversation = Conversation(pack(**{"tools.json": tools}))
+    tools = before + at + '"amount": {"type": "string"}, "payment_id": {"type": "string"}, ' + after
+    entries = FILES["tools.yaml"].replace('put_as: "take order {order_id} back"', put_as)
+    assert entries != FILES["tools.yaml"]
+    conversation = Conversation(pack(**{"tools.json": tools, "tools.yaml": entries}))
     conversation.user("Take A1 back.")
     conversation.agent(put)
     conversation.user("Yes.")
-    judged = conversation.call("take_back", {"order_id": "A1", "payment_id": "gift_card_7"})
+    judged = conversation.call("take_back", {"order_id": "A1"} | more)
     assert any(finding.rule.name == "confirm" for finding in judged.open_rules) is is_open
     assert not any(finding.rule.name == "confirm" for finding in judged.rules)
 
@@ -359,7 +367,7 @@ TESTED = {
     "How old somebody is": test_how_old_somebody_is,
     "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
     "Nothing seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
-    "Consent, and money": test_means_of_payment_are_told_where_money_moves,
+    "Consent": test_a_sentence_for_an_optional_argument,
 }
 
 

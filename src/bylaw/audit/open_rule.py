@@ -6,13 +6,12 @@ from bylaw.engine.rule_finding import RuleFinding
 from bylaw.pack import Pack
 
 OPEN_REASONS: Mapping[str, str] = {
-    "untold": "a value was not surely told before the yes",
-    "unanswered": "the answer is not a plain yes to one question",
-    "unread": "the agent may have asked for something else",
+    "unread": "what was said is for a model or a person to read",
+    "unanswered": "a question without an answer in the log",
     "perhaps_spent": "a call like it may have been carried out before",
     "no_card": "no answer to a card",
     "expired": "the yes is too old",
-    "beside_card": "a card stood beside other words",
+    "beside_card": "the question stood beside other words",
     "unrecorded": "what was said was not recorded",
     "question": "a question that only a reader can answer",
     "unseen": "a fact that was not seen",

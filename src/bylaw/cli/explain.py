@@ -1,8 +1,9 @@
 """`bylaw explain`: one call, its policies' sentences, the facts it had, what was missing, what to do."""
 
 import json
+import re
 import shlex
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion, severity_rank
 from bylaw.cli.command import command
-from bylaw.cli.consent_hint import consent_hints, is_spelt_otherwise
+from bylaw.cli.consent_hint import consent_hint
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import Wanted, print_about, print_findings
 from bylaw.cli.given import Audited, Name, Word
@@ -173,7 +174,7 @@ class _Explanation(Struct, frozen=True):
         self._say(2, f"at this step: {rule_words_for_reader(found, policy.get('predicates', {}))}")
         for label, step, text in _exchange(found, self.events):
             self._say(4, f"{label} at step {step}: {_short(text)}")
-        for hint in consent_hints(found, self.events):
+        if hint := consent_hint(found, self.events):
             self._say(4, hint)
 
     def _call(self) -> None:
@@ -293,7 +294,7 @@ class _Explanation(Struct, frozen=True):
             called = f"{lookup['tool']} was called at step {asked_at}"
             given = {name: str(value) for name, value in event["arguments"].items()}
             if given != wanted:
-                if is_spelt_otherwise(given, wanted):
+                if _is_spelt_otherwise(given, wanted):
                     told = f"{called} with another spelling: {_args(given)}"
                 continue
             results = ((at, each) for at, each in enumerate(self.events) if each["type"] == "result")
@@ -305,6 +306,15 @@ class _Explanation(Struct, frozen=True):
             else:
                 told = f"{called}; its answer at step {answered_at} did not show it"
         return told
+
+
+def _is_spelt_otherwise(given: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether two calls name the same but for marks, blanks and the case of letters."""
+    return given.keys() == wanted.keys() and all(_plain(given[name]) == _plain(wanted[name]) for name in wanted)
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"[\W_]", "", value).casefold()
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:

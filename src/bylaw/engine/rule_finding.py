@@ -1,31 +1,18 @@
 """What the rules of a pack say of one act of the agent."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
+from bylaw.consent import Reason
 from bylaw.engine.wording import consent_words_for_agent, rule_words
 from bylaw.rule.rule import Rule
 
 RuleStanding = Literal["broken", "open", "waiting"]
 """Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
 
-PUTTABLE = frozenset(
-    (
-        "never_put",
-        "unnamed",
-        "spent",
-        "unrecorded",
-        "unanswered",
-        "unread",
-        "untold",
-        "perhaps_spent",
-        "no_card",
-        "beside_card",
-        "expired",
-    ),
-)
+PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
 """Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""
 
 

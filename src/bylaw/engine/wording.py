@@ -137,7 +137,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
             asked = f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
             return f"whether the user agreed is open: {asked}"
         case "unread":
-            return f"whether the user agreed is open: somebody must read what was said up to step {answered}"
+            return f"whether the user agreed is open: a model or a person must read what was said up to step {answered}"
         case "model":
             where = f" by the words at step {answered}" if answered is not None else ""
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
@@ -146,50 +146,35 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "expired":
             return f"whether the user still agrees is open: the answer at step {answered} is too old"
         case "beside_card":
-            shown = f"the card at step {why.get('told_at')} stood beside other words, which may take it back"
+            shown = f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
             return f"whether the user agreed is open: {shown}"
         case _:
             return ""
 
 
-AFTER_NO = "make the call only if the user agrees to it after all"
+AFTER_NO = "Make the call only if the user agrees to it after all"
+_FIRST = "Tell the user what this call does, and make it once they say yes"
 _TO_AGENT = {
     "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
-    "never_put": "you have not asked the user about this yet",
-    "unnamed": "you have not told the user what this call does",
-    "declined": "the user said no to it",
-    "spent": "the user's yes was used by an earlier call",
-    "perhaps_spent": "this call was made before, or one that does the same, and may have been carried out",
-    "unanswered": "the user's answer is not known here",
-    "unread": "the user has not answered a card that shows this call",
+    "never_put": f"you have not asked the user about this yet. {_FIRST}",
+    "unnamed": f"you have not told the user what this call does. {_FIRST}",
+    "declined": f"the user said no to it. {AFTER_NO}",
+    "spent": "the user's yes was used by an earlier call. Ask the user about this call as well, and make it once they "
+    "say yes",
+    "perhaps_spent": "this call was made before, or one that does the same, and may have been carried out. Tell the "
+    "user so, with what this call does, and make it once they say yes again",
+    "unanswered": "the user's answer is not known here. Ask the user for a plain yes or no to this call",
+    "unread": "what was said does not settle whether the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
-    "expired": "the user's yes is too old to count",
-    "beside_card": "an answer to a card does not count where other words stand beside the card",
+    "expired": f"what the user said last is too old to count. {_FIRST} again",
+    "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
 }
-_STEPS = {
-    "never_put": "tell the user what this call does, and make it once they say yes",
-    "unnamed": "tell the user what this call does, and make it once they say yes",
-    "declined": AFTER_NO,
-    "spent": "ask the user about this call as well, and make it once they say yes",
-    "perhaps_spent": "tell the user so, with what this call does, and make it once they say yes again",
-    "unanswered": "ask the user for a plain yes or no to this call",
-    "unread": "show the user the card and wait for the answer",
-    "no_card": "show the user the card and wait for the answer",
-    "expired": "tell the user what this call does, and make it once they say yes again",
-    "beside_card": "show the user the card alone and wait for the answer",
-}
+"""What is found of consent, and after a full stop what to do next, if there is no card that says it."""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
     """The same for the agent that wants to make the call, who can put it to the user again."""
-    found = _TO_AGENT.get(str(why.get("reason")), "")
-    step = consent_step(why)
-    return f"{found}. {step[:1].upper()}{step[1:]}" if found and step else found
-
-
-def consent_step(why: Mapping[str, Any]) -> str:
-    """What the agent is to do next where the user has not surely agreed; empty where it can do nothing."""
-    return _STEPS.get(str(why.get("reason")), "")
+    return _TO_AGENT.get(str(why.get("reason")), "")
 
 
 def _whys(finding: Mapping[str, Any]) -> str:

@@ -15,8 +15,6 @@ from bylaw.policy.posture import ApprovalTerms
 from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call, Event, Message
 
-_AFTER_NO = AFTER_NO[:1].upper() + AFTER_NO[1:]
-
 
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool = False) -> list[Ground]:
     """The grounds, their questions for the user put to a person where the pack lets one stand in; where what the user
@@ -36,7 +34,7 @@ def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool) -> Ground:
 def told_until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
     """The grounds, where the user declined a card of this digest: with when their no ends, which holds as long as the
     card would have."""
-    if not any(_AFTER_NO in each.for_agent for each in grounds):
+    if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
     cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
     said = [event.confirmation for event in events if isinstance(event, Message) and event.confirmation is not None]
@@ -45,4 +43,4 @@ def told_until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: 
         return grounds
     when = datetime.fromtimestamp(ends[-1] + 60, UTC).isoformat(" ", "minutes")[:16]
     later = f"Do not make this call again before {when} UTC: the user is asked once more only then"
-    return [replace(each, for_agent=each.for_agent.replace(_AFTER_NO, later)) for each in grounds]
+    return [replace(each, for_agent=each.for_agent.replace(AFTER_NO, later)) for each in grounds]
