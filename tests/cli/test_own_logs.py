@@ -188,6 +188,28 @@ def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) ->
     assert not found["a", 5]["rules"]
 
 
+@pytest.mark.parametrize(
+    ("file", "before", "after", "is_told"),
+    [
+        ("tools.yaml", "", "", True),
+        ("tools.yaml", "    effects:", '    put_as: "refund {amount} for {order_id}"\n    effects:', False),
+        ("rules.yaml", "consented: told", "consented: told, model: may settle", False),
+        ("rules.yaml", "consented: told", "consented: requested", True),
+        ("rules.yaml", "consented: told", "consented: card", False),
+    ],
+)
+def test_a_pack_by_which_no_yes_in_words_counts_is_told_so(
+    shop: Path, file: str, before: str, after: str, is_told: bool
+) -> None:
+    for name, text in CONFIRM.items():
+        (shop / name).write_text(text)
+    path = shop / "pack" / file
+    path.write_text(path.read_text().replace(before, after, 1))
+    told = bylaw(shop, "check", "pack", "--all").stdout
+    assert ("every yes in words is left open: `agreed`\n  write `put_as` under the tools" in told) is is_told
+    assert json.loads(bylaw(shop, "check", "pack", "--json").stdout)["unread"] == (["agreed"] if is_told else [])
+
+
 def test_a_call_with_an_object_in_it_wants_a_card(shop: Path) -> None:
     for name, text in CONFIRM.items():
         (shop / name).write_text(text)

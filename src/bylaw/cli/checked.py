@@ -174,6 +174,10 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         what = "without `changes` {} taken to change"
         title = _counted(len(entries), "write", what.format("is"), what.format("are"))
         yield Section(title, entries, "dim", "")
+    if report.unread:
+        title = f"every yes in words is left open: {', '.join(f'`{name}`' for name in report.unread)}"
+        then = "write `put_as` under the tools in tools.yaml, let a model read (`model: may settle`), or show cards"
+        yield Section(title, [then], "dim", "")
     if chosen := [each for each in report.unenforced if each[2] != DRAFTED_BY]:
         entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
         title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")

@@ -54,6 +54,8 @@ class CheckReport(Struct, frozen=True):
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Writes of which the pack does not say what they change, with the kinds of things that they are taken to
     change beside whatever their arguments name; none where there are no things that they could change."""
+    unread: tuple[str, ...] = ()
+    """Predicates for which no yes in words counts: no tool is `put_as` anything, and no model may settle it."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -102,6 +104,7 @@ class CheckReport(Struct, frozen=True):
             "unaccepted": dict(self.unaccepted),
             "lost": [{"place": each.place, "message": each.message, "hint": each.hint} for each in self.lost],
             "unsaid": {tool: list(kinds) for tool, kinds in self.unsaid},
+            "unread": list(self.unread),
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
@@ -117,6 +120,7 @@ def check(pack: Pack) -> CheckReport:
     results = list(run_cases(pack, taken))
     cases = tuple(result for result in results if isinstance(result, CaseResult))
     ways = [name for name, predicate in pack.book.predicates.items() if predicate.way]
+    words = [each for each in pack.book.predicates.values() if each.consent in ("told", "requested")]
     return CheckReport(
         pack.name,
         pack.version,
@@ -148,4 +152,7 @@ def check(pack: Pack) -> CheckReport:
             for tool in pack.schema.tools.values()
             if tool.is_unsaid and not all(entity.is_always_there for entity in pack.schema.entities.values())
         ),
+        ()
+        if any(tool.put_as for tool in pack.schema.tools.values())
+        else tuple(each.name for each in words if not each.model_settles),
     )
