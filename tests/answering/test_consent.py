@@ -11,14 +11,17 @@ from tests.command import bylaw
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
     "policy.md": "Tell the customer what you cancel and wait for a yes.",
-    "tools.yaml": "tools:\n  cancel_order: {effect: write, parameters: {order_id: string}}\n",
+    "tools.yaml": (
+        "tools:\n  cancel_order:\n    {effect: write, parameters: {order_id: string, channel: string},"
+        " put_as: 'cancel order {order_id}', description: Cancels an order.}\n"
+    ),
     "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Tell the customer what you cancel]}]",
     "rules.yaml": (
         "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
         "rules: [{id: confirm, formula: ALWAYS (change IMPLIES agreed)}]\n"
     ),
 }
-ASK, AGREES, OPEN = "I would cancel order R-7. Shall I?", "Yes, please.", "Well, that would not be the worst of ideas."
+ASK, AGREES, OPEN = "Shall I cancel order R-7?", "Yes, please.", "Well, that would not be the worst of ideas."
 
 
 def talk(name: str, answer: str) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def test_what_is_open_is_counted_by_rule_and_reason(folder: Path) -> None:
     assert done.returncode == 0
     assert summary(folder)["open"] == {
         "calls": 2,
-        "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unanswered": 2}}},
+        "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unread": 2}}},
     }
     assert "Open: rules that code could not settle, at 2 calls" in done.stdout
     assert "--llm MODEL asks a model" in done.stdout
@@ -92,7 +95,7 @@ def test_one_question_is_asked_for_each_open_consent_and_shows_what_was_said(fol
     [
         ({"answer": "yes", "quotes": [{"step": 2, "text": "not be the worst"}], "because": "."}, True, 0),
         ({"answer": "yes", "quotes": [], "because": "."}, None, 0),
-        ({"answer": "yes", "quotes": [{"step": 1, "text": "I would cancel"}], "because": "."}, None, 0),
+        ({"answer": "yes", "quotes": [{"step": 1, "text": "Shall I cancel"}], "because": "."}, None, 0),
         ({"answer": "yes", "quotes": [{"step": 2, "text": "Yes, go on."}], "because": "."}, None, 0),
         ({"answer": "no", "quotes": [], "because": "."}, False, 2),
         ({"answer": "unknown", "quotes": [], "because": "."}, None, 0),

@@ -1,6 +1,8 @@
 """Whether the user agreed, where code leaves it open: one question to a model, whose yes needs the user's own words."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.running import PROMPTS, SCHEMA, Reply
@@ -13,26 +15,32 @@ from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
-from bylaw.trace.event import Event
+from bylaw.trace.event import Event, Result
 
-_AROUND = 300
-"""Characters of a tool's result that are shown on either side of a value of the call."""
-_SHORTEST = 3
-"""A shorter value stands in too many results to tell anything."""
+_BEFORE, _AFTER = 150, 350
+"""Characters of a tool's result that are shown before and after a value of the call."""
+_MOST_OF_RESULT = 1500
+_MOST = 60_000
+"""Characters of the conversation that are shown: about twice the longest that airline agents have been recorded with.
+What is left out is what came first."""
+_DESCRIBED = 400
+_REQUESTED = (
+    "For this policy a request is enough: before the call the customer asked in their own words for this very change, "
+    "gave the values that matter or plainly meant them, and neither took it back nor had it carried out already. "
+    "Then nothing need have been put to them. A question whether it can be done, or a complaint, asks for nothing."
+)
 
 
 def consent_request(
     pack: Pack, predicate: Predicate, act: Act, question: OpenConsent, events: Sequence[Event]
 ) -> Request:
-    """What a model is asked: the policy, the talk before the call, what tools showed of its values, what is open."""
-    found = [leaf for leaf in leaves(question.arguments) if leaf is not None and not isinstance(leaf, bool)]
-    values = tuple(text for text in map(str, found) if len(text) >= _SHORTEST)
-    pieces = [shown for piece in History(events, act).pieces if (shown := _shown(piece, values))]
+    """What a model is asked: the policy, the talk before the call, what tools showed of its values, the call."""
+    values = _sought(question.arguments)
+    shown = [text for piece in History(events, act).pieces if (text := _shown(piece, values, pack, events))]
     given = {
         "policy": _policy(pack, predicate),
-        "pieces": "\n".join(pieces) or "(nothing was said)",
-        "call": call_text(question.tool, question.arguments),
-        "open": _open(question),
+        "pieces": "\n".join(_latest(shown)) or "(nothing was said)",
+        "call": "\n".join(_call(pack, question)),
     }
     return render(PROMPTS, "consent", given, schema=SCHEMA, max_tokens=600)
 
@@ -57,23 +65,57 @@ def _policy(pack: Pack, predicate: Predicate) -> str:
         " ".join(each.text for each in owner.citations if each.text) or owner.definition for owner in owners if owner
     ]
     if predicate.consent == "requested":
-        told.append("(That the customer asked for this change is enough.)")
+        told.append(_REQUESTED)
     return "\n".join(" ".join(text.split()) for text in dict.fromkeys(told)) or "The customer agrees before a change."
 
 
-def _shown(piece: Piece, values: Sequence[str]) -> str:
-    """A piece as the model reads it; of what tools returned only where a value of the call stands, else nothing."""
-    if piece.by != "tool":
+def _call(pack: Pack, question: OpenConsent) -> Iterator[str]:
+    yield call_text(question.tool, question.arguments)
+    tool = pack.schema.tools.get(question.tool)
+    if tool is not None and tool.description:
+        yield f"What the tool does: {' '.join(tool.description.split())[:_DESCRIBED]}"
+    if question.spared:
+        yield f"Need not be told: {', '.join(question.spared)}"
+
+
+def _sought(arguments: dict[str, Any]) -> re.Pattern[str]:
+    """Finds values of a call in a text; none so short that it stands everywhere."""
+    found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
+    texts = sorted((each for each in found if len(each) > (2 if each.isdigit() else 1)), key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, texts))})(?!\w)" if texts else r"(?!)")
+
+
+def _shown(piece: Piece, values: re.Pattern[str], pack: Pack, events: Sequence[Event]) -> str:
+    """A piece as the model reads it; of what tools returned the parts around the call's values, or what became of a
+    change."""
+    result = events[piece.step]
+    if not isinstance(result, Result):
         return piece.shown()
-    spots = [spot for value in values if (spot := piece.text.find(value)) >= 0]
-    if not spots:
+    parts: list[list[int]] = []
+    seen = set[str]()
+    for found in values.finditer(piece.text):
+        if found[0] not in seen:
+            seen.add(found[0])
+            start, end = max(0, found.start() - _BEFORE), found.end() + _AFTER
+            if parts and start <= parts[-1][1]:
+                parts[-1][1] = end
+            else:
+                parts.append([start, end])
+    tool = pack.schema.tools.get(result.tool)
+    if not parts and (tool is None or tool.effect in ("write", "unknown")):
+        parts.append([0, _AFTER])
+    if not parts:
         return ""
-    start, end = max(0, min(spots) - _AROUND), min(spots) + _AROUND
-    return f"[{piece.step}] tool: ... {piece.text[start:end]} ..."
+    text = " ... ".join(piece.text[start:end] for start, end in parts)[:_MOST_OF_RESULT] or f"({piece.note})"
+    before, after = "... " if parts[0][0] else "", " ..." if parts[-1][1] < len(piece.text) else ""
+    return f"[{piece.step}] tool{' (it failed)' if result.error else ''}: {before}{text}{after}"
 
 
-def _open(question: OpenConsent) -> str:
-    if question.answered:
-        steps = ", ".join(str(quote.step) for quote in question.answered)
-        return f"whether the answer at {steps} is a yes to this call"
-    return "whether what was said amounts to an agreement"
+def _latest(shown: Sequence[str]) -> list[str]:
+    """The last pieces, as many as there is room for."""
+    room, first = _MOST, len(shown)
+    while first and len(shown[first - 1]) <= room:
+        first -= 1
+        room -= len(shown[first])
+    left_out = [f"({first} earlier pieces are left out here)"] if first else []
+    return [*left_out, *shown[first:]]

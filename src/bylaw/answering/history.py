@@ -17,8 +17,8 @@ from bylaw.trace.event import Call, Event, Message
 MOST = 8
 """A search finds no more pieces than these, apart from the latest ones it asks for."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""A piece is shown up to so many characters: a word that was said may matter, a long result seldom does to its end.
-Quotes are checked against the whole."""
+"""A piece is shown up to so many characters, of what was said the beginning and the end: a question stands there, and
+a long result seldom matters to its end. Quotes are checked against the whole."""
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     ("a", "an", "and", "are", "be", "for", "from", "has", "have", "i", "in", "is", "it", "my", "of", "on", "or")
@@ -31,11 +31,14 @@ class Piece(Struct, frozen=True):
     step: int
     by: Speaker
     text: str
+    note: str = ""
+    """What is told in the place of words, where there are none; nobody can quote it."""
 
     def shown(self) -> str:
         """As a model reads it."""
-        most = SHOWN[self.by]
-        text = self.text if len(self.text) <= most else f"{self.text[:most]} [...]"
+        most, text = SHOWN[self.by], self.text or f"({self.note})"
+        if len(text) > most:
+            text = f"{text[:most]} [...]" if self.by == "tool" else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
         return f"[{self.step}] {self.by}: {text}"
 
 
@@ -92,15 +95,24 @@ def call_text(tool: str, arguments: object) -> str:
 
 
 def _pieces(events: Sequence[Event]) -> Iterable[Piece]:
+    cards: dict[str, str] = {}
     for step, event in enumerate(events):
         if isinstance(event, Message):
-            if event.text:
-                yield Piece(step, event.by, event.text)
+            answer = event.confirmation
+            if answer is not None:
+                asked = " ".join(cards.get(answer.card, "").split())
+                yield Piece(step, event.by, "", f"answers {'yes' if answer.yes else 'no'} on a card: {asked}")
+            elif event.text or not event.captured:
+                yield Piece(step, event.by, event.text if event.captured else "", "what was said was not recorded")
         elif isinstance(event, Call):
+            if event.card is not None:
+                cards[event.card.id] = event.card.text
             refused = " (refused before it ran)" if event.refused else ""
             yield Piece(step, "agent", f"calls {call_text(event.tool, event.arguments)}{refused}")
+        elif event.captured:
+            yield Piece(step, "tool", event.text, "nothing")
         else:
-            yield Piece(step, "tool", event.text if event.captured else "(an answer that was not recorded)")
+            yield Piece(step, "tool", "", "an answer that was not recorded")
 
 
 def _plain(text: str) -> str:

@@ -179,6 +179,7 @@ class ConsentWitness:
         self._events: list[Event] = []
         self.words = words or CardWords()
         self._basis: Basis = basis
+        self._spared = terms.spared if terms is not None else frozenset[str]()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
         """What was found last, for which call, after how many events: first it is asked whether, and then why."""
@@ -198,8 +199,11 @@ class ConsentWitness:
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
         """What is open of it, as a question for a model or a person; None where nothing is."""
+        if act.effect not in _CHANGES:
+            return None
         call = record.call
-        return self._find(record).question(call.tool, call.arguments) if act.effect in _CHANGES else None
+        spared = tuple(name for name in call.arguments if name in self._spared)
+        return self._find(record).question(call.tool, call.arguments, spared)
 
     def card_text(self, record: CallRecord) -> str:
         """The call in plain words, to be put to the user."""

@@ -35,6 +35,8 @@ class OpenConsent(Struct, frozen=True):
     arguments: dict[str, Any]
     put: tuple[Quote, ...]
     answered: tuple[Quote, ...]
+    spared: tuple[str, ...] = ()
+    """Arguments that need not be told, as the pack says."""
 
 
 class Consent(Struct, frozen=True):
@@ -60,9 +62,9 @@ class Consent(Struct, frozen=True):
                 told[name] = [{"step": each.step, "start": each.start, "end": each.end} for each in quotes]
         return told
 
-    def question(self, tool: str, arguments: dict[str, Any]) -> OpenConsent | None:
+    def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
         """What to ask a model or a person; None where nothing is open."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired"):
             # Whether a call was carried out, no reader of the talk can tell; how long words count, the pack says.
             return None
-        return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered)
+        return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)

@@ -167,11 +167,12 @@ class PredicateValues:
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
         """What whoever was passed in says of a predicate; it is kept."""
         assert self._answer is not None
-        question = self.question(predicate, act) if self._consented is not None else None
-        if self._consented is not None and question is not None:
+        question = self.question(predicate, act) if predicate.way == "consented" else None
+        if question is not None and self._consented is not None:
             said = self._consented(predicate, act, question)
         else:
-            said = self._answer(predicate.name, act)
+            # What of a consent is no question, no reader can tell.
+            said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
