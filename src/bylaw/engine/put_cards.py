@@ -1,7 +1,9 @@
 """The cards of a live conversation: what one says, which of them waits or was declined, which answers it can take."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
+from bylaw.consent import digest as digest_of
 from bylaw.consent import is_refusal, standing_of
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
@@ -21,11 +23,17 @@ class PutCards:
         """The first event that counts, and how many were looked through."""
         self._cards: dict[str, tuple[Card, int]] = {}
         """By digest, the card that was put last, and the step at which it was put first."""
+        self._made: dict[str, list[int]] = {}
+        """By tool, the steps of calls that were not refused."""
+        self._answered: set[str] = set()
+        """The cards that the host reported an answer to."""
 
     def begin_anew(self, step: int) -> None:
         """Somebody else goes on from a step: nothing that was put before is theirs to answer."""
         self._begin = self._seen = step
         self._cards.clear()
+        self._made.clear()
+        self._answered.clear()
 
     def text(self, made: CallRecord) -> str:
         """A call in plain words for the user; empty where no rule is about their consent."""
@@ -44,32 +52,35 @@ class PutCards:
         events = self._script.events
         for step in range(self._seen, before):
             event = events[step]
-            if type(event) is Call and (card := event.card) is not None:
-                known = self._cards.get(card.digest)
-                self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
+            if type(event) is Call:
+                if (card := event.card) is not None:
+                    known = self._cards.get(card.digest)
+                    self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
+                elif not event.refused:
+                    self._made.setdefault(event.tool, []).append(step)
+            elif type(event) is Message and event.confirmation is not None:
+                self._answered.add(event.confirmation.card)
         self._seen = max(self._seen, before)
         card, first = self._cards.get(digest, (None, 0))
-        if card is None:
+        if card is None or card.id in self._answered or self._is_used(card, first, before):
             return None
-        put = events[first]
+        return None if self._is_refused(card.id, before) else card
+
+    def _is_used(self, card: Card, first: int, before: int) -> bool:
+        """Whether a call that a card was put for has been made since it was put first; no other tool's call is one."""
+        put = self._script.events[first]
         assert isinstance(put, Call)
-        # No call of another tool has used it.
-        since = [
-            event
-            for event in events[first:before]
-            if (type(event) is Call and event.tool == put.tool) or (type(event) is Message and event.confirmation)
-        ]
-        standing = standing_of(since, card.id)
-        is_open = standing is not None and standing.answer is None and standing.used_by is None
-        return card if is_open and not self._is_refused(card.id, before) else None
+        made = self._made.get(put.tool, ())
+        since = (self._script.events[step] for step in made[bisect_right(made, first) :] if step < before)
+        return any(isinstance(each, Call) and digest_of(each.tool, each.arguments) == card.digest for each in since)
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
         """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
         that card would have held: the call is not put to them again. Of the call as it is spelled here, consent tells.
         """
-        events = self._script.events[: made.step]
+        events = self._script.events
         cards: dict[str, Card] | None = None
-        for each in reversed(events):
+        for each in _backwards(events, 0, made.step):
             if not isinstance(each, Message) or each.by != "user":
                 continue
             if each.confirmation is None:
@@ -78,7 +89,7 @@ class PutCards:
                 # Nobody told what was said, if anything was.
                 continue
             if cards is None:
-                cards = _cards_of(events, made.call)
+                cards = _cards_of(events[: made.step], made.call)
             card = cards.get(each.confirmation.card)
             if card is not None:
                 is_over = card.expires is not None and now >= card.expires
@@ -118,7 +129,7 @@ class PutCards:
         """Whether the user has said no in words since a card was put last: which of the two came later, a host that
         reports a press may not know."""
         no = self._session.values.card_refusals
-        for event in reversed(self._script.events[self._begin : before]):
+        for event in _backwards(self._script.events, self._begin, before):
             if isinstance(event, Call) and event.card is not None and event.card.id == card:
                 return False
             if isinstance(event, Message) and event.by == "user" and is_refusal(event.text, no):
@@ -129,6 +140,11 @@ class PutCards:
         """Whether the user said something after an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
+
+
+def _backwards(events: Sequence[Event], start: int, end: int | None) -> Iterator[Event]:
+    """The events from one step up to another, the last first, without a copy of them."""
+    return (events[step] for step in range((len(events) if end is None else end) - 1, start - 1, -1))
 
 
 def _cards_of(events: Sequence[Event], call: Call) -> dict[str, Card]:
