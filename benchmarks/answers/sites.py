@@ -1,26 +1,29 @@
-"""The calls that predicates are settled at, each with what is true of it: drawn by seed from clinic and airline."""
+"""The calls that predicates are settled at, each with what is true of it: drawn by seed from clinic and airline.
+
+`clinic-sites.jsonl` keeps the clinic's as they were drawn, from 400 conversations of the clinic's simulator with seed
+11: three telehealth bookings, three cancellations and a refund, as mixed as the seed allowed. So the recorded answers
+stay answers to what is asked, however the simulator's agents speak today.
+"""
 
 import csv
 import random
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from bylaw.engine.conduct import Conduct
 from bylaw.pack import Pack, load_pack
-from bylaw.packs.clinic.simulator import dialogue
-from bylaw.packs.clinic.simulator.generate import clinic, simulate
-from bylaw.packs.clinic.simulator.wants import Want
 from bylaw.rule.act import Act
 from bylaw.trace import Call, Event, Identities, Message, Result, Trajectory, read
 
 HERE = Path(__file__).parent
 LABELS = HERE.parent / "labels" / "airline-consent.csv"
 SEED = 11
-CLINIC = 400
-"""So many conversations are simulated to draw from."""
 AIRLINE = 20
 
 
@@ -81,64 +84,25 @@ def _loaded(domain: str) -> Pack:
         shutil.rmtree(folder)
 
 
+class _Kept(Struct):
+    """A line of the file."""
+
+    id: str
+    step: int
+    truth: dict[str, bool]
+    broken: tuple[str, ...]
+    success: bool
+    events: tuple[Event, ...]
+
+
 def clinic_sites() -> list[Site]:
-    """Three telehealth bookings, three cancellations and one other change, as mixed as the seed allows."""
-    found: dict[str, list[Site]] = {"book_visit": [], "cancel_appointment": [], "other": []}
-    for trajectory, _ in simulate(SEED, CLINIC):
-        for step, event in enumerate(trajectory.events):
-            if isinstance(event, Call) and not event.fault and (site := _clinic_site(trajectory, step, event)):
-                found[event.tool if event.tool in found else "other"].append(site)
-    rng = random.Random(SEED)
-    chosen: list[Site] = []
-    for kind, count in (("book_visit", 3), ("cancel_appointment", 3), ("other", 1)):
-        # One of each mix of truths, as far as they go, then more.
-        mixes: dict[tuple[bool, ...], list[Site]] = {}
-        for site in found[kind]:
-            mixes.setdefault(tuple(site.truth.values()), []).append(site)
-        order = [rng.choice(mixes[mix]) for mix in rng.sample(sorted(mixes), len(mixes))]
-        chosen += order[:count]
-    return chosen
-
-
-def _clinic_site(trajectory: Trajectory, step: int, call: Call) -> Site | None:
-    events = trajectory.events[:step]
-    if call.tool not in dialogue.REQUESTS:
-        return None
-    told, yes = _confirmed(events, call)
-    truth = {"told": told, "said_yes": yes}
-    said = [event.text for event in events if isinstance(event, Message) and event.by == "user"]
-    beside = [other for other in trajectory.events[: step + 1] if isinstance(other, Call) and other.turn == call.turn]
-    writes = [other for other in beside if other.tool in dialogue.REQUESTS]
-    if call.tool == "book_visit":
-        spoken = [phrase for text in said for phrase in (*dialogue.IN_STATE, *dialogue.OUT_OF_STATE) if phrase in text]
-        slot = clinic().desk.row("Slot", (str(call.arguments.get("slot_id")),))
-        if slot is None or slot["kind"] != "telehealth":
-            return None
-        truth["in_state"] = any(phrase in dialogue.IN_STATE for phrase in spoken)
-    elif call.tool == "cancel_appointment":
-        named = " ".join(text for text in said if str(call.arguments.get("appointment_id")) in text)
-        truth["excused"] = any(why in named for kind in ("bereavement", "clinic_error") for why in dialogue.WHY[kind])
-    elif len(said) < 2:
-        return None
-    kept = {
-        "confirm-before-change": told and yes,
-        "one-change-at-a-time": len(writes) == 1,
-        "telehealth-location": truth.get("in_state", True),
-    }
-    return Site("clinic", trajectory, step, truth, _broken(kept), _is_good(trajectory))
-
-
-def _confirmed(events: Sequence[Event], call: Call) -> tuple[bool, bool]:
-    """Whether the simulated agent told this very change, and whether the caller's next words were a yes."""
-    try:
-        do = dialogue.do(Want(call.tool, call.arguments))
-    except KeyError:
-        return False, False
-    asked = {text.format(do=do) for text in dialogue.CONFIRM}
-    messages = [event for event in events if isinstance(event, Message)]
-    places = [place for place, each in enumerate(messages) if each.by == "agent" and each.text in asked]
-    replies = [messages[place + 1].text for place in places if place + 1 < len(messages)]
-    return bool(places), any(reply in dialogue.YES for reply in replies)
+    """The clinic's, as they were drawn."""
+    lines = (HERE / "clinic-sites.jsonl").read_bytes().splitlines()
+    kept = [msgspec.json.decode(line, type=_Kept) for line in lines]
+    return [
+        Site("clinic", Trajectory(each.id, each.events), each.step, each.truth, each.broken, each.success)
+        for each in kept
+    ]
 
 
 def airline_sites(folder: Path) -> list[Site]:
