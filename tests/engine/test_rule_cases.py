@@ -15,11 +15,12 @@ rules:
   - {id: say-it, formula: ALWAYS (change IMPLIES agreed)}
 """
 POLICIES = FILES["policies.yaml"].replace("kind: conversation", "kind: rule")
+TOOLS = FILES["tools.yaml"].replace("  ship:\n", '  ship:\n    put_as: "ship order {order_id}"\n')
 CASE = """\
 - note: told and agreed
   rule: say-it
   events:
-    - agent: I would ship order O1. Shall I?
+    - agent: Shall I ship order O1?
     - user: Yes, please.
     - {call: ship, args: {order_id: O1}, result: {sent: O1}}
 """
@@ -35,7 +36,7 @@ LOOKED_UP = f"""\
 
 
 def files(cases: str) -> dict[str, str]:
-    return {"rules.yaml": RULES, "policies.yaml": POLICIES, "cases/shop.yaml": cases}
+    return {"tools.yaml": TOOLS, "rules.yaml": RULES, "policies.yaml": POLICIES, "cases/shop.yaml": cases}
 
 
 def run(root: Path, cases: str) -> list[tuple[str, str, str, bool]]:

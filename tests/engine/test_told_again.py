@@ -12,7 +12,8 @@ FILES = {
     "pack.yaml": "{format: 1, name: fund, document: policy.md}",
     "policy.md": "An invoice is paid at most up to what is open of it.\nAsk before you pay.\n",
     "tools.yaml": "tools: {get_invoice: {effect: read, parameters: {invoice_id: string}}, pay_invoice: "
-    "{effect: write, parameters: {invoice_id: string, amount: string}, changes: [Invoice.paid]}}",
+    "{effect: write, parameters: {invoice_id: string, amount: string}, changes: [Invoice.paid], "
+    "put_as: 'pay {amount} of invoice {invoice_id}'}}",
     "entities.yaml": "entities: {Invoice: {key: invoice_id, read: get_invoice, fields: {total: money, paid: money}}}",
     "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Ask before you pay.]}]",
     "rules.yaml": "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
@@ -34,7 +35,7 @@ LOOKED_UP: list[dict[str, Any]] = [
     {"role": "assistant", "content": None, "tool_calls": [LOOK]},
     {"role": "tool", "tool_call_id": "a", "content": '{"invoice_id": "I1", "total": "100.00", "paid": "0.00"}'},
 ]
-QUESTION: dict[str, Any] = {"role": "assistant", "content": "I will pay 100.00 of invoice I1. Shall I?"}
+QUESTION: dict[str, Any] = {"role": "assistant", "content": "I will pay 100.00 of invoice I1. Shall I go ahead?"}
 YES: dict[str, Any] = {"role": "user", "content": "Yes."}
 NO = {"role": "user", "content": "No."}
 HISTORY: list[dict[str, Any]] = [REQUEST, *LOOKED_UP, QUESTION, YES]
@@ -74,10 +75,10 @@ def test_one_yes_is_one_payment_however_often_it_is_told(
     assert words(session) == [each["content"] for each in history if each["role"] != "tool" and each["content"]]
     assert not paid(session, "q")
     # What is new after it is heard, and told again it still happened once.
-    again = [*history, {"role": "assistant", "content": "Once more 100.00 of I1. Shall I?"}, YES]
+    again = [*history, {"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES]
     for _ in range(2):
         session.messages(again)
-    assert words(session)[-2:] == ["Once more 100.00 of I1. Shall I?", "Yes."]
+    assert words(session)[-2:] == ["Shall I pay 100.00 of invoice I1?", "Yes."]
     assert len(words(session)) == len(TALK) + 2
 
 
@@ -86,7 +87,7 @@ def test_a_look_up_that_is_told_again_is_as_old_as_it_was() -> None:
     session.messages(HISTORY)
     assert paid(session)
     session.messages(HISTORY)
-    session.messages([{"role": "assistant", "content": "I will pay 100.00 of invoice I1 again. Shall I?"}, YES])
+    session.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES])
     assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
 
 
@@ -102,13 +103,13 @@ def test_what_may_have_been_said_once_more_is_not_known() -> None:
     """`No.` may be the old one or another; a yes since then must not outlive it."""
     session = Shield(WORDS_ONLY).session("c")
     session.messages([QUESTION, NO])
-    session.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}, YES])
+    session.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES])
     session.messages([QUESTION, NO])
     assert session.decide("pay_invoice", WHOLE).answer != "allow"
     # An id does not show that it is the old one: some hosts begin to count anew in every turn.
     named = Shield(PACK).session("d")
     named.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
-    named.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}, YES])
+    named.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES])
     named.messages([REQUEST, *LOOKED_UP, QUESTION, NO])
     assert not paid(named)
     # A word that stands alone is a new one, however often it was said.
@@ -161,13 +162,18 @@ CHANGED: dict[str, list[dict[str, Any]]] = {
     "a look-up more": [REQUEST, *LOOKED_UP, *called("b"), QUESTION, YES],
     "a refused call": [REQUEST, *LOOKED_UP, *said("p0"), QUESTION, YES],
     "words redacted": [{"role": "user", "content": "Pay invoice *** please."}, *LOOKED_UP, QUESTION, YES],
-    "words in between redacted": [REQUEST, *LOOKED_UP, {"role": "assistant", "content": "I will ***. Shall I?"}, YES],
+    "words in between redacted": [
+        REQUEST,
+        *LOOKED_UP,
+        {"role": "assistant", "content": "I will ***. Shall I go ahead?"},
+        YES,
+    ],
     "the last words redacted": [REQUEST, *LOOKED_UP, QUESTION, {"role": "user", "content": "Y**."}],
     "words more": [REQUEST, *LOOKED_UP, {"role": "assistant", "content": "Let me see."}, QUESTION, YES],
     "a blank more": [REQUEST, *LOOKED_UP, {**QUESTION, "content": f"{QUESTION['content']}\n"}, YES],
     "in two parts": [
         *(REQUEST, *LOOKED_UP),
-        {"role": "assistant", "content": [PART, {"type": "text", "text": " Shall I?"}]},
+        {"role": "assistant", "content": [PART, {"type": "text", "text": " Shall I go ahead?"}]},
         YES,
     ],
     "summed up": [REQUEST, {"role": "user", "content": "Summary: I1 was looked up."}, QUESTION, YES],
@@ -184,10 +190,10 @@ def test_a_history_that_comes_back_changed_is_no_second_yes(again: list[dict[str
     session.messages(again)
     assert not paid(session, "q")
     # What comes after it is heard, even where the host goes on to tell it so.
-    for more in ([], [{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1 now?"}], [YES]):
+    for more in ([], [{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}], [YES]):
         again = [*again, *more]
         session.messages(again)
-    assert words(session)[-2:] == ["Shall I pay 100.00 of invoice I1 now?", "Yes."]
+    assert words(session)[-2:] == ["Shall I pay 100.00 of invoice I1?", "Yes."]
     assert paid(session, "r")
 
 
