@@ -21,7 +21,7 @@ def reckless(first: str, last: str, tool: str) -> str | list[tuple[str, dict[str
     """A model that looks, asks, and then makes the call whatever it hears; `tool` is what answered last, if one did."""
     rental = first.split()[-1]
     if tool == "get_rental":
-        return f"I would extend rental {rental} to {EXTEND['new_end']}. Shall I?"
+        return f"Shall I extend rental {rental} to {EXTEND['new_end']}?"
     if tool:
         return "That is all."
     if last == first:

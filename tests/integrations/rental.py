@@ -41,10 +41,12 @@ context:
   get_rental: {effect: read, parameters: {rental_id: string}}
   extend_rental:
     effect: write
+    put_as: extend rental {rental_id} to {new_end}
     parameters: {rental_id: string, new_end: string}
     effects: [{as: Rental, key: $args.rental_id, set: {ends_on: $args.new_end}}]
   refund:
     effect: write
+    put_as: refund {amount} for rental {rental_id}
     parameters: {rental_id: string, amount: string}
     effects: [{as: Rental, key: $args.rental_id, set: {refunded: {plus: $args.amount}}}]
   call_specialist: {effect: none, parameters: {input: string}}
@@ -76,8 +78,8 @@ def refund_left(call: refund, facts):
 CUSTOMER = {"signed_in_as": "C1"}
 EXTEND = {"rental_id": "R1", "new_end": "2026-11-20"}
 REFUND = {"rental_id": "R1", "amount": "20.00"}
-PUT_EXTEND = "I would extend rental R1 to 2026-11-20. Shall I?"
-PUT_REFUND = "I would refund 20.00 for rental R1. Shall I?"
+PUT_EXTEND = "Shall I extend rental R1 to 2026-11-20?"
+PUT_REFUND = "Shall I refund 20.00 for rental R1?"
 
 
 def desk(folder: Path, **given: Any) -> Shield:

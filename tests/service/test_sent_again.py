@@ -20,7 +20,11 @@ BANK = Pack.from_files(
         "tools.yaml": """\
 tools:
   get_account: {effect: read, parameters: {account_id: string}}
-  transfer: {effect: write, parameters: {to: string, amount: string}, changes: []}
+  transfer:
+    effect: write
+    put_as: transfer {amount} to {to}
+    parameters: {to: string, amount: string}
+    changes: []
 """,
         "entities.yaml": "entities:\n  Account: {key: account_id, read: get_account, fields: {open: boolean}}\n",
         "policies.yaml": """\

@@ -13,7 +13,11 @@ BANK = {
     "tools.yaml": """\
 tools:
   get_account: {effect: read, parameters: {account_id: string}}
-  transfer: {effect: write, parameters: {to: string, amount: string}, changes: []}
+  transfer:
+    effect: write
+    put_as: transfer {amount} to {to}
+    parameters: {to: string, amount: string}
+    changes: []
 """,
     "entities.yaml": """\
 entities:
