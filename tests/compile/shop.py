@@ -133,20 +133,25 @@ rules:
   - {id: confirm-refunds, formula: ALWAYS (refunds IMPLIES agreed)}
 """
 
-RULE_CASES = """
+CARD = (
+    "Please confirm: refund - order id: A1 - customer id: C1 - amount: 20.00 Shall I do this? Please answer yes or no."
+)
+"""As an agent shows it before a refund."""
+
+RULE_CASES = f"""
 - note: told and agreed
   rule: confirm-refunds
   events:
     - user: Please refund 20.00 for order A1, I am C1.
-    - agent: I would refund 20.00 for order A1 to customer C1. Shall I?
+    - agent: "{CARD}"
     - user: Yes, please.
-    - {call: refund, args: {order_id: A1, customer_id: C1, amount: "20.00"}, result: {ok: true}}
+    - {{call: refund, args: {{order_id: A1, customer_id: C1, amount: "20.00"}}, result: {{ok: true}}}}
   want: kept
 - note: not asked
   rule: confirm-refunds
   events:
     - user: Hello.
-    - {call: refund, args: {order_id: A1, customer_id: C1, amount: "20.00"}, result: {ok: true}}
+    - {{call: refund, args: {{order_id: A1, customer_id: C1, amount: "20.00"}}, result: {{ok: true}}}}
   want: broken
 """
 

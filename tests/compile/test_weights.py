@@ -19,7 +19,7 @@ from bylaw.pack.review import standings
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace import Call, Message, Result, Trajectory
 from tests.command import bylaw
-from tests.compile.shop import POLICY, Scripted, source
+from tests.compile.shop import CARD, POLICY, Scripted, source
 
 CALL = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "20.00"}, id="1")
 
@@ -27,7 +27,7 @@ CALL = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "20.00"}
 def talk(name: str, *, asked: bool) -> Trajectory:
     said = [Message("user", "Hello.", turn=0)]
     if asked:
-        said.append(Message("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?", turn=1))
+        said.append(Message("agent", CARD, turn=1))
         said.append(Message("user", "Yes, please.", turn=2))
     return Trajectory(name, [*said, replace(CALL, turn=len(said)), Result(len(said), '{"ok": true}')])
 

@@ -55,13 +55,14 @@ def test_a_person_who_may_stand_in_overrides_and_the_log_says_who(tmp_path: Path
 def test_neither_answers_for_the_other(tmp_path: Path) -> None:
     with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
         follower = follower_of(shield, None)
-        (card,) = prompts(follower.decide("w", "extend_rental", EXTEND))
+        card, waiting = prompts(follower.decide("w", "extend_rental", EXTEND))
         with pytest.raises(UsageError, match="nobody else can say yes for them"):
             approve(follower.session, card, True, by="ann")
         confirm(follower.session, card, True)
         (approval,) = prompts(follower.decide("w", "extend_rental", EXTEND))
-        with pytest.raises(UsageError, match="waits for a person"):
-            confirm(follower.session, approval, True)
+        for prompt in (waiting, approval):
+            with pytest.raises(UsageError, match="waits for a person"):
+                confirm(follower.session, prompt, True)
         with pytest.raises(UsageError, match="needs a name"):
             approve(follower.session, approval, True, by="")
 

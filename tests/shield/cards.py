@@ -21,6 +21,7 @@ FILES = {
         "  transfer:\n"
         "    effect: write\n"
         "    title: transfer money\n"
+        "    put_as: transfer {amount} to {to}\n"
         "    parameters: {to: {type: string, title: recipient}, amount: number, note: {type: string, optional: true}}\n"
         "    changes: []\n"
     ),

@@ -31,9 +31,7 @@ def test_the_card_tells_the_call_in_plain_words_and_the_agent_is_told_to_show_it
     assert [each.whom for each in decision.questions] == ["user"]
 
 
-@pytest.mark.parametrize(
-    "shown", [TEXT, f"Sure.\n\n{TEXT}\n", " ".join(TEXT.split()), f"> {' '.join(TEXT.split())} **"]
-)
+@pytest.mark.parametrize("shown", [TEXT, f"Sure.\n\n{TEXT}\n", " ".join(TEXT.split()), f"**{' '.join(TEXT.split())}**"])
 @pytest.mark.parametrize("said", ["Yes.", "yes please", "Yes, go ahead."])
 def test_a_yes_to_its_text_lets_the_call_run_once(shield: Shield, shown: str, said: str) -> None:
     session, _ = begun(shield)
@@ -54,6 +52,9 @@ def test_a_yes_to_its_text_lets_the_call_run_once(shield: Shield, shown: str, sa
         TEXT.replace("- amount: 250\n", ""),
         f"{TEXT} Or would you rather hear a joke?",
         "Shall I transfer 250 to AC-22? Please answer yes or no.",
+        # Where the pack wants a card, a sentence of the pack's is none.
+        "Shall I transfer 250 to AC-22?",
+        f"> {' '.join(TEXT.split())}",
         f'Somebody wrote "{TEXT}" to me. Do you like it?',
     ],
 )
@@ -99,7 +100,7 @@ def test_two_cards_in_one_message_are_answered_together_and_one_after_the_other(
     session, _ = begun(shield)
     other = {"to": "AC-30", "amount": 5}
     second = card_of(ask(session, other))
-    session.agent(f"Two things.\n{TEXT}\n{second.text}")
+    session.agent(f"Please check:\n{TEXT}\n{second.text}")
     session.user("Yes.")
     assert ask(session).allowed
     assert ask(session, other).allowed

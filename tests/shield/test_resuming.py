@@ -85,7 +85,7 @@ PIN = {
     "tools.yaml": """\
 tools:
   check_pin: {effect: read, parameters: {pin: string}}
-  pay: {effect: write, parameters: {to: string}, changes: []}
+  pay: {effect: write, put_as: "pay {to}", parameters: {to: string}, changes: []}
 """,
     "entities.yaml": "context: {signed_in_as: string, role: string}\n",
     "policies.yaml": """\

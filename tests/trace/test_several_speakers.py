@@ -15,7 +15,8 @@ from bylaw.trace.transcript import Transcript
 PACK = {
     "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\n",
     "policy.md": "Money is moved only after the customer has confirmed it.\n",
-    "tools.yaml": "tools:\n  transfer: {effect: write, parameters: {to: string, amount: string}, changes: []}\n",
+    "tools.yaml": "tools:\n  transfer: {effect: write, put_as: 'transfer {amount} to {to}', "
+    "parameters: {to: string, amount: string}, changes: []}\n",
     "policies.yaml": "policies:\n  - id: confirm\n    kind: rule\n"
     "    spans: [Money is moved only after the customer has confirmed it.]\n",
     "rules.yaml": "predicates:\n  change: {effect: write}\n  agreed: {consented: told}\n"

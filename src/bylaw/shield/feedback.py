@@ -50,13 +50,15 @@ def feedback(
     if is_denied_without_yes:
         # The user may give one; what a person has to decide is told after that.
         answer = "ask"
+    # Where something is looked up first, the card comes after it: until then the agent has none to show.
+    by_card = bool(card) or (answer == "look_up" and not runs)
     lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
     asked: dict[str, None] = {}
     needs_person = False
     for ground in objecting:
-        if why := _why(pack, ground, by_card=bool(card)):
+        if why := _why(pack, ground, by_card=by_card):
             lines.append(f"- {why}")
         for each in ground.look_ups:
             look_ups[_call(each)] = None
@@ -64,7 +66,7 @@ def feedback(
             retries[_call(each)] = None
         for question in ground.questions:
             if question.whom == "user":
-                if not (card and ground.puts_card):
+                if not (by_card and ground.puts_card):
                     asked[question.text] = None
             else:
                 needs_person = True

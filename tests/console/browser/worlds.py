@@ -80,7 +80,7 @@ def card_pack(folder: Path) -> Pack:
     """The clinic's pack, where nothing but the caller's answer to a card counts as a yes."""
     shutil.copytree(find_folder("clinic"), folder, ignore=shutil.ignore_patterns("__pycache__", "simulator"))
     rules = folder / "rules.yaml"
-    rules.write_text(rules.read_text("utf-8").replace("{consented: told,", "{consented: card,"), encoding="utf-8")
+    rules.write_text(rules.read_text("utf-8").replace("consented: told", "consented: card"), encoding="utf-8")
     return load_pack(folder)
 
 
