@@ -27,11 +27,6 @@ class Sentence(NamedTuple):
     end: int
     words: str
 
-    @property
-    def is_question(self) -> bool:
-        """Whether it ends with a question mark, whatever the language."""
-        return self.words.rstrip("\"') ").endswith(("?", "\u061f", "\uff1f"))
-
 
 def lowered(text: str) -> str:
     """A text in lower case, with plain quotes and dashes, each letter where it stood."""
