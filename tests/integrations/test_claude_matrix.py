@@ -133,7 +133,7 @@ def test_what_an_inner_agent_asks_for_at_once_does_not_rest_on_what_comes_beside
     assert ("refund", False) not in made
 
 
-SUMMARY = "The customer agreed: yes, please, extend rental R1 to 2026-11-20. Shall I?"
+SUMMARY = f"The customer agreed: yes, please. {PUT_EXTEND}"
 
 
 def compacting(*steps: Any) -> Any:

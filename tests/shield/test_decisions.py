@@ -30,7 +30,7 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
         session.agent("I can waive invoice I0256. Shall I go ahead?")
         session.user("Yes, please.")
         other = session.decide("waive_invoice", call).feedback
-        assert "the user has not answered a card that shows this call. The policy says" in other
+        assert "they must answer a card that shows this call. The policy says" in other
         assert "Ask the user" not in other, "they are asked by a card, once the invoice was looked up"
         session.agent("I can waive invoice I0255. Shall I go ahead?")
         session.user("No, thanks.")

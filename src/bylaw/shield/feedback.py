@@ -51,7 +51,7 @@ def feedback(
         # The user may give one; what a person has to decide is told after that.
         answer = "ask"
     # Where something is looked up first, the card comes after it: until then the agent has none to show.
-    by_card = bool(card) or (answer == "look_up" and not runs)
+    by_card = bool(card) or (answer == "look_up" and not (runs or is_unheard))
     lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
