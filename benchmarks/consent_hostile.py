@@ -22,17 +22,29 @@ PACK = Pack.from_files(
         "tools.yaml": """
 tools:
   get_member: {effect: read, parameters: {member_id: string}}
-  cancel_hire: {effect: write, parameters: {hire_id: string}, changes: []}
-  extend_hire: {effect: write, parameters: {hire_id: string, until: string, price: number}, changes: []}
-  transfer_deposit: {effect: write, parameters: {from_hire: string, to_hire: string, amount: number}, changes: []}
-  close_membership: {effect: write, parameters: {member_id: string}, changes: []}
-  send_voucher: {effect: write, parameters: {member_id: string, amount: number}, changes: []}
+  cancel_hire: {effect: write, parameters: {hire_id: string}, changes: [], put_as: "cancel {hire_id}"}
+  extend_hire:
+    effect: write
+    parameters: {hire_id: string, until: string, price: string}
+    changes: []
+    put_as: "extend {hire_id} until {until} for {price}"
+  transfer_deposit:
+    effect: write
+    parameters: {from_hire: string, to_hire: string, amount: string}
+    changes: []
+    put_as: "transfer {amount} from {from_hire} to {to_hire}"
+  close_membership: {effect: write, parameters: {member_id: string}, changes: [], put_as: "close {member_id}"}
+  send_voucher:
+    effect: write
+    parameters: {member_id: string, amount: string}
+    changes: []
+    put_as: "send {member_id} a voucher of {amount}"
 """,
     }
 )
-ASKED = "I would transfer 250.00 from H-11 to H-22. Shall I go ahead?"
-TRANSFER = {"from_hire": "H-11", "to_hire": "H-22", "amount": 250}
-EXTEND = {"hire_id": "H-11", "until": "2026-11-20", "price": 40}
+ASKED = "Shall I transfer 250.00 from H-11 to H-22?"
+TRANSFER = {"from_hire": "H-11", "to_hire": "H-22", "amount": "250.00"}
+EXTEND = {"hire_id": "H-11", "until": "2026-11-20", "price": "40.00"}
 MALLORY = {"member_id": "M-9", "name": "Mallory Quay"}
 """The only member whose record was seen, and not the one who speaks."""
 ANSWERS = (
@@ -122,31 +134,40 @@ ABOUT_CANCELLING = (
     "Shall I put you through to someone who cancels H-11?",
 )
 ABOUT_EXTENDING = (
-    "I would extend H-11 until November 21 for 40.00. Shall I?",
-    "I would extend H-11 until November 20 for 45.00. Shall I?",
-    "I would extend H-12 until November 20 for 40.00. Shall I?",
-    "H-11 is paid until November 20 for 40.00. Shall I look at other boats?",
-    "I would extend H-11 until November 20; 40.00 was the old price, 60.00 the new. Shall I?",
+    "I would extend H-11 until 2026-11-21 for 40.00. Shall I?",
+    "I would extend H-11 until 2026-11-20 for 45.00. Shall I?",
+    "I would extend H-12 until 2026-11-20 for 40.00. Shall I?",
+    "H-11 is paid until 2026-11-20 for 40.00. Shall I look at other boats?",
+    "I would extend H-11 until 2026-11-20; 40.00 was the old price, 60.00 the new. Shall I?",
 )
 
 
-def main() -> None:
-    tries: list[tuple[str, str, str, dict[str, Any]]] = [
+Try = tuple[str, str, str, dict[str, Any]]
+"""What the agent asked, what the user answered, and the call that was made then."""
+
+
+def tries() -> list[Try]:
+    voucher = {"member_id": "M-9", "amount": "20.00"}
+    return [
         *((ASKED, answer, "transfer_deposit", TRANSFER) for answer in ANSWERS),
         *((asked, "Yes.", "transfer_deposit", TRANSFER) for asked in ABOUT_TRANSFER),
         *((asked, "Yes.", "cancel_hire", {"hire_id": "H-11"}) for asked in ABOUT_CANCELLING),
         *((asked, "Yes.", "extend_hire", EXTEND) for asked in ABOUT_EXTENDING),
         ("I would close your membership. Shall I go ahead?", "Yes.", "close_membership", {"member_id": "M-9"}),
-        (
-            "I would send your account a voucher of 20.00. Shall I?",
-            "Yes.",
-            "send_voucher",
-            {"member_id": "M-9", "amount": 20},
-        ),
+        ("I would send your account a voucher of 20.00. Shall I?", "Yes.", "send_voucher", voucher),
     ]
-    allowed = [each for each in tries if is_allowed(*each)]
-    print(f"{len(allowed)} of {len(tries)} allowed")
-    for asked, answer, _, _ in allowed:
+
+
+def allowed() -> list[Try]:
+    """Those after which the call is allowed. A plain yes to the sentence, which is none of them, must be."""
+    assert is_allowed(ASKED, "Yes.", "transfer_deposit", TRANSFER)
+    return [each for each in tries() if is_allowed(*each)]
+
+
+def main() -> None:
+    through = allowed()
+    print(f"{len(through)} of {len(tries())} allowed")
+    for asked, answer, _, _ in through:
         print(f"  {asked} / {answer}")
 
 

@@ -1,4 +1,4 @@
-"""Consent in trades that nobody here had seen, beside the labels of their authors, who knew nothing of the code.
+"""Consent in other trades, beside the labels of their authors, who knew nothing of the code.
 
     uv run python benchmarks/consent_trades.py
 
@@ -7,8 +7,7 @@ written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and 
 and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69 each, `ferry`,
 `nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each, `storage`,
 `drycleaner` and `solar` 62 each. The pack of each is its tools and one
-rule, that the user has agreed to every write.
-How the first run went, and what was read since, is on docs/results/consent.md.
+rule, that the user has agreed to every write; it has no sentences to ask in, so nothing said there is a yes by itself.
 """
 
 import json
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from bylaw import Pack, read, verdicts
-from bylaw.audit.open_rule import OPEN_REASONS, open_reason
 from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.trace import Trajectory
 
@@ -48,7 +46,6 @@ FILES = {
 
 def main() -> None:
     print(table())
-    print(f"\n{open_table()}")
 
 
 def table() -> str:
@@ -62,20 +59,13 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def open_table() -> str:
-    """Why writes of all trades are left open, by what readers call them."""
-    seen: Counter[tuple[str, str]] = Counter()
-    for folder in TRADES.iterdir():
-        if folder.is_dir():
-            counted(folder, seen)
-    rows = ["| left open because | agreed | without consent |", "|---|---|---|"]
-    reasons = sorted({reason for _, reason in seen}, key=lambda each: -seen["kept", each])
-    rows += [f"| {OPEN_REASONS[each]} | {seen['kept', each]} | {seen['broken', each]} |" for each in reasons]
-    return "\n".join(rows)
+def counted_all() -> Counter[tuple[str, str]]:
+    """The same of all trades together, by label and what is found."""
+    return sum((counted(path) for path in TRADES.iterdir() if path.is_dir()), Counter[tuple[str, str]]())
 
 
-def counted(folder: Path, reasons: Counter[tuple[str, str]] | None = None) -> Counter[tuple[str, str]]:
-    """By label and what is found, how many writes; `reasons` counts by label why some are open."""
+def counted(folder: Path) -> Counter[tuple[str, str]]:
+    """By label and what is found, how many writes."""
     lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
     catalogue = json.loads((folder / "tools.json").read_text())
     writes = {str(each["tool"]) for each in lines} if folder.name in WRITES_LABELLED else None
@@ -90,8 +80,6 @@ def counted(folder: Path, reasons: Counter[tuple[str, str]] | None = None) -> Co
                 assert label["tool"] == verdict.made.call.tool, (trajectory.id, index)
                 found = "broken" if verdict.rules else "open" if verdict.open_rules else "kept"
                 seen[label["consent"], found] += 1
-                if reasons is not None and found == "open":
-                    reasons[label["consent"], open_reason(pack, verdict.open_rules[0])] += 1
     assert sum(seen.values()) == len(labels)
     return seen
 
