@@ -42,7 +42,8 @@ The airline's labels are of {count} accepted writes of recorded runs, one from e
 readers agree on {agree} of {read} ({share:.0%}) whether the user had consented; the {parted} on which they part are in
 no row, and code leaves {parted_open} of them open. The {trade_count} writes of other trades are of conversations by ten
 authors who knew nothing of this code, 28 trades from a bank to a vet, each write labelled by its author. All these
-labels have been counted many times, and code was changed after it: they can show that something is wrong, not that nothing is.
+labels have been counted many times, and code was changed after it: they can show that something is wrong, not that
+nothing is.
 
 Beside the labels there are {tries} answers and questions that somebody made up to get a call through without a yes,
 such as "Yes, in theory" to a sentence of the pack's, and "Shall I undo the transfer of 250.00 from H-11 to H-22?"
