@@ -8,8 +8,10 @@ pack's words.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
+from itertools import product
 from typing import Any, cast
 
 import msgspec
@@ -35,6 +37,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 """Where a value of the call stands in what its tool is `put_as`."""
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
+_LARGE = 10**12
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
 
 
@@ -82,8 +85,8 @@ def sentences_in(
         if begin not in message or not named <= arguments.keys():
             continue
         if what_matters(arguments, terms).keys() <= named:
-            told = {name: _in_words(arguments[name], tool.parameters.get(name), words) for name in named}
-            if all(told.values()):
+            ways = [_ways_in(message, arguments[name], tool.parameters.get(name), words) for name in named]
+            for told in (dict(zip(named, way, strict=True)) for way in product(*ways)):
                 call = "".join([told.get(part, part) if place % 2 else part for place, part in enumerate(parts)])
                 asked = (ask.replace(CALL, call) for ask in words.asks if call in message)
                 yield from (each for each in asked if each in message)
@@ -94,6 +97,15 @@ def _parts(phrase: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
     """How a phrase begins, the arguments in it, and its parts, of which every second is one."""
     parts = tuple(SLOT.split(phrase))
     return parts[0], frozenset(parts[1::2]), parts
+
+
+def _ways_in(message: str, value: Any, schema: Any, words: CardWords) -> list[str]:
+    """The ways in which a value stands in a message: a number may be written 20, 20.0 or 20.00."""
+    ways = {_in_words(value, schema, words)} - {""}
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGE:
+        exact = Decimal(str(value))
+        ways |= {format(way, "f") for way in (exact.normalize(), round(exact, 2)) if way == exact}
+    return [each for each in ways if each in message]
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:

@@ -10,7 +10,7 @@ from agents import Agent, Runner, RunState, function_tool, set_tracing_disabled
 from bylaw.integrations.openai_agents import ShieldHooks
 from bylaw.shield import Shield
 from tests.integrations.openai_agents.desk import Scripted, text_of
-from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, Rentals, desk, desk_with_numbers
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk, desk_with_numbers
 
 set_tracing_disabled(True)
 
@@ -77,7 +77,7 @@ def test_a_number_that_the_sdk_changes_is_the_same_call_when_it_goes_on(
         last = items[-1]
         if last.get("type") == "function_call_output":
             looked = "customer_id" in last["output"]
-            return PUT_REFUND if looked else f"End: {last['output']}"
+            return "Shall I refund 20 for rental R1?" if looked else f"End: {last['output']}"
         said = text_of(last)
         refund = [("refund", {"rental_id": "R1", "amount": amount})]
         return refund if said == "Yes." else [("get_rental", {"rental_id": "R1"})]
