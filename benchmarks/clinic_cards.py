@@ -27,7 +27,7 @@ from bylaw.shield import Decision
 from bylaw.trace.event import Card
 
 PACKS = Path(__file__).parents[1] / "src" / "bylaw" / "packs"
-TOLD = "agreed: {consented: told,"
+TOLD = "consented: told"
 PAGE = """# Cards on scripted clinic agents
 
 <!-- Written by benchmarks/clinic_cards.py --page; do not edit by hand. -->
@@ -48,7 +48,7 @@ def pack() -> Pack:
         rules = Path(folder, "rules.yaml")
         text = rules.read_text(encoding="utf-8")
         assert TOLD in text
-        rules.write_text(text.replace(TOLD, "agreed: {consented: card,"), encoding="utf-8")
+        rules.write_text(text.replace(TOLD, "consented: card"), encoding="utf-8")
         return load_pack(folder)
 
 

@@ -338,7 +338,7 @@ def do(want: Want) -> str:
         case "update_contact":
             return f"change the email address to {given['email']}"
         case "update_proxy":
-            scopes = ", ".join(each.replace("_", " ") for each in given["scopes"])
+            scopes = ", ".join(each.replace("_", " ") for each in given["scopes"]) or "nothing"
             return f"change the proxy listing of {given['person_id']} to {scopes} until {given['valid_until']}"
         case _:
             return f"change membership {given['membership_id']} to {given['new_tier']}"
