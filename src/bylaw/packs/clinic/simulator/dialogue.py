@@ -206,6 +206,23 @@ CONFIRM = (
     "I can {do}. Do you want me to do that?",
     "Before I change anything: {do}. Yes?",
 )
+DEEDS = {
+    "book_visit": "book slot {slot_id} for patient {patient_id} with a copay of ${copay}",
+    "book_specialist": (
+        "book the specialist slot {slot_id} for patient {patient_id} on referral {referral_id} with a copay of ${copay}"
+    ),
+    "reschedule_appointment": "move appointment {appointment_id} of patient {patient_id} to slot {slot_id}",
+    "cancel_appointment": "cancel appointment {appointment_id} of patient {patient_id} with a fee of ${late_fee}",
+    "record_consent": "record the {kind} consent of patient {patient_id} as {status}",
+    "issue_refund": "refund patient {patient_id} ${amount} of invoice {invoice_id}",
+    "waive_invoice": "waive invoice {invoice_id} of patient {patient_id}",
+    "refill_prescription": "refill prescription {prescription_id} of patient {patient_id}",
+    "release_records": "release the {part} record of patient {patient_id} to {person_id} by {delivery}",
+    "update_contact": "change the email address of patient {patient_id} to {email}",
+    "update_proxy": "change the proxy listing of {person_id} for patient {patient_id} to {scopes} until {valid_until}",
+    "change_membership": "change membership {membership_id} of patient {patient_id} to {new_tier}",
+}
+"""What a change is called, as the tools of the handbook put it."""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -311,37 +328,16 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want) -> str:
-    """A want as the agent names it before doing it."""
-    given = want.arguments
-    match want.tool:
-        case "book_visit":
-            return f"book slot {given['slot_id']} with a copay of ${given['copay']}"
-        case "book_specialist":
-            where = f"slot {given['slot_id']} on referral {given['referral_id']}"
-            return f"book the specialist {where} with a copay of ${given['copay']}"
-        case "reschedule_appointment":
-            return f"move appointment {given['appointment_id']} to slot {given['slot_id']}"
-        case "cancel_appointment":
-            return f"cancel appointment {given['appointment_id']} with a fee of ${given['late_fee']}"
-        case "record_consent":
-            return f"record the {given['kind'].replace('_', ' ')} consent as {given['status']}"
-        case "issue_refund":
-            return f"refund ${given['amount']} of invoice {given['invoice_id']}"
-        case "waive_invoice":
-            return f"waive invoice {given['invoice_id']}"
-        case "refill_prescription":
-            return f"refill prescription {given['prescription_id']}"
-        case "release_records":
-            return (
-                f"release the {given['part'].replace('_', ' ')} record to {given['person_id']} by {given['delivery']}"
-            )
-        case "update_contact":
-            return f"change the email address to {given['email']}"
-        case "update_proxy":
-            scopes = ", ".join(each.replace("_", " ") for each in given["scopes"]) or "nothing"
-            return f"change the proxy listing of {given['person_id']} to {scopes} until {given['valid_until']}"
-        case _:
-            return f"change membership {given['membership_id']} to {given['new_tier']}"
+    """A want as the agent names it before doing it: with every value but the reason."""
+    words = {name: spoken(value) for name, value in want.arguments.items()}
+    return DEEDS[want.tool].format(**words)
+
+
+def spoken(value: str | list[str]) -> str:
+    """A value as an agent writes it."""
+    if isinstance(value, list):
+        return ", ".join(map(spoken, value)) or "nothing"
+    return value.replace("_", " ") if value.islower() and "@" not in value else value
 
 
 def pick(rng: random.Random, lines: Sequence[str], **words: str) -> str:

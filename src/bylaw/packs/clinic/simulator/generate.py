@@ -42,6 +42,8 @@ class Simulated(Struct, frozen=True):
     record: dict[str, Any]
     labels: tuple[CallLabel, ...]
     """Of each write whether it was safe: it breaks no clause, the caller was told and said yes, and it came alone."""
+    agreed: frozenset[int] = frozenset()
+    """Steps of writes that the caller was told and said yes to."""
 
 
 def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
@@ -86,7 +88,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
             instructions=talk.messages[0]["content"],
         )
         record = {"id": id, "agent": agent.name, "outcome": good, "messages": talk.messages}
-        return Simulated(trajectory, Truth(id, calls), record, labels(id, talk, calls))
+        return Simulated(trajectory, Truth(id, calls), record, labels(id, talk, calls), frozenset(talk.agreed))
     raise AssertionError("no clear conversation found")
 
 
