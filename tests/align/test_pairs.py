@@ -36,7 +36,7 @@ def talk(*, looks: bool, confirms: bool = True, checked: bool = True) -> dict[st
         },
     ]
     yes = [
-        {"role": "assistant", "content": "I will change your email to a@example.com. Is that right?"},
+        {"role": "assistant", "content": "I'll change the email address of patient P121 to a@example.com. Shall I?"},
         {"role": "user", "content": "Yes."},
     ]
     written = [

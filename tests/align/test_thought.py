@@ -85,7 +85,7 @@ def test_an_announcement_serves_the_rule_and_what_settles_its_values() -> None:
     patient = _patient(balance_due="0.00")
     talk.call("get_patient", patient_id=patient)
     membership = clinic().desk.need("Patient", patient)["membership_id"]
-    span = talk.agent(f"I will change your membership {membership} to Silver. Shall I?")
+    span = talk.agent(f"I'll change membership {membership} of patient {patient} to silver. Shall I?")
     arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
     thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
     assert thought.bearing.purpose == "announce"
@@ -109,7 +109,7 @@ def test_no_verified_thought_ends_in_a_write_that_nobody_agreed_to_or_that_was_n
     for talk in (unasked, unchecked):
         talk.user("I want to be a Silver member.")
     unasked.call("get_patient", patient_id=patient)
-    unchecked.agent(f"I will change your membership {membership} to Silver. Shall I?")
+    unchecked.agent(f"I'll change membership {membership} of patient {patient} to silver. Shall I?")
     unchecked.user("yes")
     for talk in (unasked, unchecked):
         span = talk.call("change_membership", **arguments)

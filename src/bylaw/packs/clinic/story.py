@@ -78,7 +78,8 @@ def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> di
     )
     call("get_patient", patient_id=patient)
     call("get_appointment", appointment_id=appointment)
-    say("assistant", f"Right, Gold members are let off. Shall I cancel {appointment} with no fee?")
+    told = f"cancel appointment {appointment} of patient {patient} with a fee of $0.00"
+    say("assistant", f"I can {told}. Shall I go ahead?")
     say("user", "Yes, please.")
     call("cancel_appointment", patient_id=patient, appointment_id=appointment, late_fee="0.00", reason="illness")
     say("assistant", "Done. Get well soon!")

@@ -215,7 +215,12 @@ class Play:
             failed = [call for call, answer in zip(again, answers, strict=False) if refused(answer)]
             answers = self.talk.act(failed or again[:1], forgets=self.forgets)
         if told is not None:
-            self.talk.agreed |= {step for step, call in self.talk.writes(start) if is_part_of(call, told)}
+            for step, call in self.talk.writes(start):
+                if is_part_of(call, told):
+                    self.talk.agreed.add(step)
+                    if self.talk.executed[step] is not False:
+                        # A yes is for one change; the same once more was not agreed to.
+                        break
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
