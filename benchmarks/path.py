@@ -51,7 +51,7 @@ def decision_files() -> list[str]:
     entered: set[str] = set()
     with Shield("clinic").session("chat-17") as session:
         session.user("I'm P121, ill, and can't make A0362. I'm Gold, so there's no fee, right?")
-        session.agent("I can cancel appointment A0362 with a fee of $0.00. Shall I go ahead?")
+        session.agent("I can cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I go ahead?")
         session.user("Yes, please.")
         session.decide("cancel_appointment", call)
         watched(lambda: session.decide("cancel_appointment", call), lambda frame: entered.add(frame.f_code.co_filename))

@@ -306,7 +306,7 @@ def test_a_yes_is_spent_by_one_of_the_changes_that_workers_are_asked_for_at_once
                 assert service.post("/v1/decide", {"conversation": f"d{round}", **made})[1]["decisions"][0]["allowed"]
                 events = [{"result": shown, "call": f"l{place}"}]
             events += [
-                {"agent": "I'm about to cancel appointment A0362 with a fee of $0.00. Shall I go ahead?"},
+                {"agent": "I'll cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I?"},
                 {"user": "Yes, please."},
             ]
             assert service.post("/v1/events", {"conversation": f"d{round}", "events": events})[0] == 200

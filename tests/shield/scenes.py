@@ -40,6 +40,6 @@ def asked(session: LiveSession) -> LiveSession:
     session.user("I'm ill and can't make A0362. I'm P121. I'm Gold, so there's no fee, right?")
     looked_up(session, "get_patient", {"patient_id": "P121"}, PATIENT)
     looked_up(session, "get_appointment", {"appointment_id": "A0362"}, APPOINTMENT)
-    session.agent("I'm about to cancel appointment A0362 with a fee of $0.00. Shall I go ahead?")
+    session.agent("I'm about to cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I go ahead?")
     session.user("Yes, please.")
     return session

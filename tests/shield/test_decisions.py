@@ -27,15 +27,15 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
     with clinic.session("c") as session:
         session.user("Please drop the bill I0255. I'm P121.")
         assert "you have not asked the user about this yet" in session.decide("waive_invoice", call).feedback
-        session.agent("I can waive invoice I0256. Shall I go ahead?")
+        session.agent("I can waive invoice I0256 of patient P121. Shall I go ahead?")
         session.user("Yes, please.")
         other = session.decide("waive_invoice", call).feedback
         assert "they must answer a card that shows this call. The policy says" in other
         assert "Ask the user" not in other, "they are asked by a card, once the invoice was looked up"
-        session.agent("I can waive invoice I0255. Shall I go ahead?")
+        session.agent("I can waive invoice I0255 of patient P121. Shall I go ahead?")
         session.user("No, thanks.")
         assert "the user said no to it" in session.decide("waive_invoice", call).feedback
-        session.agent("I can waive invoice I0255. Shall I go ahead?")
+        session.agent("I can waive invoice I0255 of patient P121. Shall I go ahead?")
         session.user("Yes, please.")
         assert "a clear yes" not in session.decide("waive_invoice", call).feedback
 
@@ -203,7 +203,7 @@ def test_odd_arguments_are_refused_and_the_session_goes_on(arguments: Any) -> No
 
 def test_arguments_outside_of_what_the_tool_declares_are_not_allowed(clinic: Shield) -> None:
     session = clinic.session()
-    session.agent("I'm about to record the telehealth consent as withdrawn. Shall I go ahead?")
+    session.agent("I'm about to record the telehealth consent of patient P1 as withdrawn. Shall I go ahead?")
     session.user("Yes, please.")
     for wrong in ({"kind": "nonsense", "status": "withdrawn", "patient_id": "P1"}, {"status": "withdrawn"}):
         assert not session.decide("record_consent", wrong).allowed

@@ -32,7 +32,7 @@ def test_the_agent_is_told_which_look_up_to_make_first(clinic: Shield) -> None:
 
 def test_look_ups_come_one_link_at_a_time(clinic: Shield) -> None:
     session = clinic.session()
-    session.agent("I'm about to cancel appointment A0362 with a fee of $0.00. Shall I go ahead?")
+    session.agent("I'm about to cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I go ahead?")
     session.user("Yes, please.")
     decision = session.decide("cancel_appointment", CANCEL)
     assert decision.answer == "look_up"

@@ -68,7 +68,7 @@ def test_links_are_followed_one_after_the_other() -> None:
     )
     session = Shield("clinic", postures=LIVE, tools=host).session()
     session.user("I'm ill and can't make A0362. I'm P121.")
-    session.agent("I'm about to cancel appointment A0362 with a fee of $0.00. Shall I go ahead?")
+    session.agent("I'm about to cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I go ahead?")
     session.user("Yes, please.")
     decision = session.decide("cancel_appointment", CANCEL)
     assert decision.answer == "allow"
