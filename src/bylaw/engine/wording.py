@@ -131,23 +131,20 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "spent":
             return f"the yes at step {answered} was used up by the call at step {why.get('spent_by')}"
         case "perhaps_spent":
-            earlier = f"the call at step {why.get('spent_by')} may have done what the user agreed to"
-            return f"whether the yes at step {answered} was spent is open: {earlier}"
+            return f"the call at step {why.get('spent_by')} may have used up the yes at step {answered}"
         case "unanswered":
-            asked = f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
-            return f"whether the user agreed is open: {asked}"
+            return f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
         case "unread":
-            return f"whether the user agreed is open: a model or a person must read what was said up to step {answered}"
+            return f"a model or a person must read what was said up to step {answered}"
         case "model":
             where = f" by the words at step {answered}" if answered is not None else ""
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
         case "no_card":
             return "the pack wants the user's answer to a card, and there is none"
         case "expired":
-            return f"whether the user still agrees is open: the answer at step {answered} is too old"
+            return f"the answer at step {answered} is too old"
         case "beside_card":
-            shown = f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
-            return f"whether the user agreed is open: {shown}"
+            return f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
         case _:
             return ""
 
