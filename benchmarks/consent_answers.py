@@ -1,12 +1,13 @@
 """Open consents put to a model in batch mode: the questions as an audit asks them, and the answers by the labels.
 
     uv run python benchmarks/consent_answers.py ask DIR [--airline FOLDER] [--trades FOLDER...] [--most 60] [--seed 7]
-    uv run python benchmarks/consent_answers.py score DIR [--airline FOLDER] [--trades FOLDER...] [--most 60] [--seed 7]
+    uv run python benchmarks/consent_answers.py score DIR [--airline FOLDER] [--trades FOLDER...]
 
 FOLDER of the airline holds the runs (`tau1/runs`, `tau2/runs`); a trade's holds `logs.jsonl`, `tools.json` and
 `truth.jsonl`. Of each set at most so many open writes are drawn, by seed alone; of the airline only writes of the part
 kept apart on which both readers agree. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
-writes `answers*.jsonl` beside it (`custom_id`, `text`). Answers quote the conversations, so they stay with them.
+writes `answers*.jsonl` beside it (`custom_id`, `text`), whose lines are scored where what they answer is still open.
+Answers quote the conversations, so they stay with them.
 """
 
 import argparse
@@ -15,7 +16,6 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from consent import PARTED, labels, runs
 from consent_trades import FILES, tools_of
@@ -26,7 +26,8 @@ from bylaw.answering.consent import consent_answer, consent_request
 from bylaw.audit.shelf import Shelf
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
-from bylaw.llm import Answer, Request
+from bylaw.llm import Request
+from bylaw.llm.recorded import Recordings
 from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
 from bylaw.trace import Trajectory
@@ -94,51 +95,46 @@ def trade(folder: Path) -> Iterator[Open]:
                 yield Open(f"{folder.name}/{trajectory.id}/{index}", truth[trajectory.id, index], trajectory, *asked)
 
 
-def drawn(given: argparse.Namespace) -> dict[str, list[Open]]:
-    """By set, the open writes that are asked about."""
-    sets = {folder.name: list(trade(folder)) for folder in given.trades}
-    if given.airline is not None:
-        sets["airline"] = list(airline(given.airline))
-    return {
-        name: sorted(random.Random(given.seed).sample(found, min(given.most, len(found))), key=lambda each: each.id)
-        for name, found in sets.items()
-    }
+def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
+    """By set, the open writes."""
+    found = {folder.name: list(trade(folder)) for folder in given.trades}
+    return found | ({"airline": list(airline(given.airline))} if given.airline is not None else {})
 
 
 def ask(given: argparse.Namespace) -> None:
-    """Write the questions down."""
+    """Draw, and write the questions down."""
     given.folder.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
-    for name, found in drawn(given).items():
-        print(f"{name}: {len(found)} questions")
-        for each in found:
+    for name, found in sets(given).items():
+        drawn = random.Random(given.seed).sample(found, min(given.most, len(found)))
+        print(f"{name}: {len(drawn)} questions")
+        for each in sorted(drawn, key=lambda each: each.id):
             system, user = (message.content for message in each.request.messages)
             lines.append(json.dumps({"custom_id": each.request.key, "system": system, "user": user}))
     (given.folder / "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def score(given: argparse.Namespace) -> None:
-    """What the answers come to: a positive is a write without consent."""
-    told: dict[str, str] = {}
-    for file in sorted(given.folder.glob("answers*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            answer: dict[str, Any] = json.loads(line)
-            told.setdefault(answer["custom_id"], answer["text"])
+    """What the answers come to, for those agreed to and those without consent."""
+    told = Recordings(given.folder)
+    left = set(told.keys())
     whole: Counter[tuple[bool, bool | None]] = Counter()
     print("| set | asked | agreed: P | R | without: P | R | open |\n|---|---|---|---|---|---|---|")
-    for name, found in drawn(given).items():
+    for name, found in sets(given).items():
         counts: Counter[tuple[bool, bool | None]] = Counter()
         for each in found:
-            value: bool | None = None
-            if each.request.key in told:
-                answer = Answer(told[each.request.key])
-                value = consent_answer(each.predicate, each.act, answer, each.trajectory.events).value
+            answer = told.find(each.request)
+            if answer is None:
+                continue
+            left.discard(each.request.key)
+            value = consent_answer(each.predicate, each.act, answer, each.trajectory.events).value
             counts[each.agreed, value] += 1
             if value is not each.agreed:
                 print(f"<!-- {each.id}: {'agreed' if each.agreed else 'without'}, answered {value} -->")
         whole += counts
         print(_row(name, counts))
     print(_row("all", whole))
+    print(f"<!-- {len(left)} answers are to no open write -->")
 
 
 def _row(name: str, counts: Counter[tuple[bool, bool | None]]) -> str:
@@ -158,7 +154,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("ask", "score"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--airline", type=Path)

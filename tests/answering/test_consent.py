@@ -139,3 +139,13 @@ def test_what_it_costs_is_told_before_anything_is_asked(folder: Path, monkeypatc
     assert first.startswith("small will be sent 2 requests: about ")
     assert first.endswith("--budget allows 1: the rest stays open.")
     assert any("The model was not asked" in line for line in rest)
+
+
+def test_a_batch_is_one_file_however_often_it_is_asked_for(folder: Path) -> None:
+    for _ in range(2):
+        bylaw(folder, *ASKING)
+        assert len(requests(folder)) == 2
+        assert len(list((folder / "asked" / "requests").iterdir())) == 1
+    answer(folder, answer="no", quotes=[], because=".")
+    assert bylaw(folder, *ASKING).returncode == 0
+    assert len(list((folder / "asked" / "requests").iterdir())) == 1

@@ -62,14 +62,45 @@ class Answerer:
         self._budget = budget
         self._over: set[str] = set()
         """Requests that the budget did not allow."""
+        self._ahead: dict[str, Answer | None] = {}
+        """What was asked before anybody needed it; None where the answer has yet to come."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
+
+    def ask_ahead(self, requests: Iterable[Request]) -> None:
+        """Ask many at once, as far as the budget goes: an endpoint answers several at a time, a batch is one file."""
+        asked = [request for request in requests if self._known(request) is None][: self._budget]
+        if not asked:
+            return
+        keys = [request.key for request in asked]
+        try:
+            self._ahead |= zip(keys, self.chat.ask(asked), strict=True)
+        except Unreachable as error:
+            self._unreachable = error
+        except Pending as error:
+            self._waiting |= dict.fromkeys(keys, error.place)
+            self._ahead |= dict.fromkeys(keys)
+        except ChatError:
+            # One of them is at fault: each is asked by itself where it is needed, and told of there.
+            return
+        if self._budget is not None:
+            self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
         """The model's answer; one that cannot be reached is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
+        answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
+        if answer is None:
+            answer = self._sent(request)
+        if answer.fault == "failed":
+            self._failed[request.key] = answer.why
+        return answer
+
+    def _sent(self, request: Request) -> Answer:
+        if request.key in self._ahead:
+            raise ChatError("waits for an answer")
         self._spend(request)
         try:
             (answer,) = self.chat.ask([request])
@@ -82,13 +113,11 @@ class Answerer:
         except ChatError as error:
             self._failed[request.key] = str(error)
             raise
-        if answer.fault == "failed":
-            self._failed[request.key] = answer.why
         return answer
 
     def _spend(self, request: Request) -> None:
-        """Take one from the budget, where the answer is not at hand."""
-        if self._budget is None or self._known(request) is not None:
+        """Take one from the budget."""
+        if self._budget is None:
             return
         if self._budget <= 0:
             self._over.add(request.key)
@@ -238,38 +267,47 @@ _CHARACTERS = 4
 class Estimate:
     """A chat that answers from what is at hand, and counts the rest."""
 
-    def __init__(self, known: Callable[[Request], Answer | None]) -> None:
+    def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
+        """Of what is counted, the first so many requests are kept."""
         self._known = known
-        self._asked: dict[str, Request] = {}
+        self._most = most
+        self._keys: set[str] = set()
+        self._characters = self._tokens = 0
+        """In requests, and at most in answers."""
+        self.leads = 0
+        """How many requests lead to others: those that ask for a plan."""
+        self.asked: list[Request] = []
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """What is known already; for anything else it fails, as a model would that cannot be reached for this."""
         found = [(request, self._known(request)) for request in requests]
         for request, answer in found:
-            if answer is None:
-                self._asked[request.key] = request
+            if answer is None and request.key not in self._keys:
+                self._count(request)
         if any(answer is None for _, answer in found):
             raise ChatError("counted, not asked")
         return [answer for _, answer in found if answer is not None]
 
+    def _count(self, request: Request) -> None:
+        self._keys.add(request.key)
+        self._characters += sum(len(message.content) for message in request.messages)
+        self._tokens += request.max_tokens
+        self.leads += request.name == "plan"
+        if len(self.asked) < self._most:
+            self.asked.append(request)
+
     @property
     def requests(self) -> int:
         """How many requests would be sent at once."""
-        return len(self._asked)
+        return len(self._keys)
 
-    @property
-    def leads(self) -> int:
-        """How many of them lead to others: those that ask for a plan."""
-        return sum(request.name == "plan" for request in self._asked.values())
-
-    def words(self, model: str, budget: int) -> str:
+    def words(self, model: str) -> str:
         """What it costs, in one line."""
-        sent = sum(len(message.content) for request in self._asked.values() for message in request.messages)
-        answered = sum(request.max_tokens for request in self._asked.values())
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
-        told = f"{model} will be sent {count}: about {sent // _CHARACTERS:,} tokens, at most {answered:,} in answers"
+        told = f"{model} will be sent {count}: about {self._characters // _CHARACTERS:,} tokens"
+        told += f", at most {self._tokens:,} in answers"
         if self.leads:
             told += f"; {self.leads:,} of them ask for a plan, each with a few more to follow"
-        if self.requests > budget:
-            told += f". --budget allows {budget:,}: the rest stays open"
+        if self.requests > self._most:
+            told += f". --budget allows {self._most:,}: the rest stays open"
         return f"{told}."

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from functools import cached_property
 
 import msgspec
 from msgspec import Struct
@@ -48,8 +49,14 @@ class History:
 
     def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
         self.pieces = tuple(piece for piece in _pieces(events[: act.step]) if piece.by in by)
-        self._words = {piece.step: Counter(words(piece.text)) for piece in self.pieces}
-        self._texts = {piece.step: _plain(piece.text) for piece in self.pieces}
+
+    @cached_property
+    def _words(self) -> dict[int, Counter[str]]:
+        return {piece.step: Counter(words(piece.text)) for piece in self.pieces}
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:
+        return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
         """The pieces that share the rarest words with a search, each with the reply to it, and the latest; in order."""

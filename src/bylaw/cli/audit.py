@@ -105,7 +105,7 @@ def audit_command(
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
         if answers is not None and asking.llm is not None:
-            _tell_cost(request, answers, asking.llm, budget)
+            _ask_ahead(request, answers, asking.llm, budget, only_tells=batch.update)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:
@@ -148,20 +148,26 @@ def audit_command(
     return 1 if is_over else _status(found, counted, gate)
 
 
-def _tell_cost(request: Request, answers: "Answerer", llm: str, budget: int) -> None:
-    """Say what asking will cost, by an audit that only counts requests; batches and recordings cost nothing here."""
+def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_tells: bool) -> None:
+    """Ask what an audit that only counts requests would ask, all at once; what it costs is told before.
+
+    Batches and recordings cost nothing here. Of logs that were audited before, nothing is asked ahead.
+    """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate
     from bylaw.llm.source import at_hand
 
-    if llm == "recorded" or llm.startswith("batch:"):
+    is_batch = llm.startswith("batch:")
+    if llm == "recorded" or (is_batch and only_tells):
         return
-    estimate = Estimate(at_hand(answers.chat))
+    estimate = Estimate(at_hand(answers.chat), budget)
     counting = Answerer(estimate, plans=answers.plans, operations=answers.operations.values())
     for _ in open_examiner(replace(request, answers=counting)).examine_all(request):
         pass
-    if estimate.requests:
-        print(estimate.words(llm, budget))
+    if estimate.requests and not is_batch:
+        print(estimate.words(llm))
+    if not only_tells:
+        answers.ask_ahead(estimate.asked)
 
 
 def searching(request: Request, search: str, kept: Path) -> Examiner:
