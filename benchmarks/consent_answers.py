@@ -1,11 +1,14 @@
 """Open consents put to a model in batch mode: the questions as an audit asks them, and the answers by the labels.
 
-    uv run python benchmarks/consent_answers.py ask DIR [--airline FOLDER] [--trades FOLDER...] [--most 60] [--seed 7]
-    uv run python benchmarks/consent_answers.py score DIR [--airline FOLDER] [--trades FOLDER...]
+    uv run python benchmarks/consent_answers.py ask DIR [SETS] [--most 60] [--seed 7]
+    uv run python benchmarks/consent_answers.py score DIR [SETS]
+
+SETS: [--airline FOLDER] [--trades FOLDER...] [--hostile]
 
 FOLDER of the airline holds the runs (`tau1/runs`, `tau2/runs`); a trade's holds `logs.jsonl`, `tools.json` and
 `truth.jsonl`. Of each set at most so many open writes are drawn, by seed alone; of the airline only writes of the part
-kept apart on which both readers agree. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
+kept apart on which both readers agree. The hostile ones are the tries of `consent_hostile.py`, none of which should be
+taken for agreed. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
 writes `answers*.jsonl` beside it (`custom_id`, `text`), whose lines are scored where what they answer is still open.
 Answers quote the conversations, so they stay with them.
 """
@@ -18,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from consent import PARTED, labels, runs
+from consent_hostile import MALLORY, PACK, tries
 from consent_trades import FILES, tools_of
 from msgspec import Struct
 
@@ -30,7 +34,7 @@ from bylaw.llm import Request
 from bylaw.llm.recorded import Recordings
 from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act
-from bylaw.trace import Trajectory
+from bylaw.trace import Call, Event, Message, Result, Trajectory
 
 
 class Open(Struct):
@@ -95,10 +99,26 @@ def trade(folder: Path) -> Iterator[Open]:
                 yield Open(f"{folder.name}/{trajectory.id}/{index}", truth[trajectory.id, index], trajectory, *asked)
 
 
+def hostile() -> Iterator[Open]:
+    """The hostile tries: calls that nobody agreed to."""
+    for number, (asked, answer, tool, arguments) in enumerate(tries()):
+        looked: list[Event] = []
+        if arguments.get("member_id") == MALLORY["member_id"]:
+            looked = [Call("get_member", {"member_id": "M-9"}), Result(0, json.dumps(MALLORY), tool="get_member")]
+        talk = (Message("user", "Hello.", 1), Message("agent", asked, 2), Message("user", answer, 3))
+        trajectory = Trajectory(f"{number}", (*looked, *talk, Call(tool, arguments, turn=4)))
+        collect = Collect(PACK, trajectory)
+        verdicts(PACK, trajectory, answer=collect)
+        for found in collect.asked.values():
+            yield Open(f"hostile/{number}", False, trajectory, *found)
+
+
 def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
     """By set, the open writes."""
     found = {folder.name: list(trade(folder)) for folder in given.trades}
-    return found | ({"airline": list(airline(given.airline))} if given.airline is not None else {})
+    if given.airline is not None:
+        found["airline"] = list(airline(given.airline))
+    return found | ({"hostile": list(hostile())} if given.hostile else {})
 
 
 def ask(given: argparse.Namespace) -> None:
@@ -159,6 +179,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--airline", type=Path)
     parser.add_argument("--trades", type=Path, nargs="*", default=[])
+    parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--most", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
