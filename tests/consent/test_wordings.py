@@ -1,0 +1,90 @@
+"""Words of the agent's own: whatever they are and whatever is answered, no call runs on them, and nobody is accused."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from bylaw import Pack, Shield
+from bylaw.trace.event import Event
+from tests.consent.desk import agent, desk, done, found, user
+
+PROVED = ("never_put", "unnamed")
+"""What words can prove: that nothing was put, or nothing of the call."""
+
+
+class Wanted(Struct):
+    """A call that was wanted, and all that was said before it, each conversation by itself."""
+
+    tool: str
+    arguments: dict[str, Any]
+    shown: list[Any]
+    talks: list[tuple[list[str], bool]]
+    """What was said in turns, the agent first; and whether it proves that nobody agreed."""
+
+
+def conversations() -> Iterator[Wanted]:
+    wanted = Wanted("", {}, [], [])
+    for line in (Path(__file__).parent / "wordings.txt").read_text(encoding="utf-8").splitlines():
+        is_proof = line.startswith("-")
+        kind, rest = line[is_proof], line[is_proof + 1 :].strip()
+        parts = [json.loads(f'"{each.strip()}"') for each in rest.replace('"', '\\"').split("\u00a6") if kind in "?<>:"]
+        match kind:
+            case "=":
+                tool, _, arguments = rest.partition(" ")
+                yield (wanted := Wanted(tool, json.loads(arguments), [], []))
+            case "!":
+                wanted.shown += json.loads(rest)
+            case "?":
+                wanted.talks += [([each, "Yes."], is_proof) for each in parts]
+            case "<":
+                wanted.talks += [(["", each], is_proof) for each in parts]
+            case ">":
+                wanted.talks += [([parts[0], each], is_proof) for each in parts[1:]]
+            case ":":
+                wanted.talks.append((parts, is_proof))
+            case _:
+                assert kind == "#"
+
+
+WANTED = list(conversations())
+
+
+@pytest.fixture(name="pack", scope="module")
+def one_pack() -> Pack:
+    tools: dict[str, set[str]] = {}
+    for each in WANTED:
+        tools.setdefault(each.tool, set()).update(each.arguments)
+    declared = {
+        name: {"effect": "write", "parameters": {key: {"optional": True} for key in keys}, "changes": []}
+        for name, keys in tools.items()
+    }
+    return desk(json.dumps({"tools": declared | {"look": {"effect": "read", "parameters": {}}}}))
+
+
+def test_there_are_as_many_as_there_were() -> None:
+    assert sum(len(each.talks) for each in WANTED) >= 1391
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=[f"{each.tool}-{at}" for at, each in enumerate(WANTED)])
+def test_no_call_runs_on_words_and_nobody_is_accused_by_them(pack: Pack, wanted: Wanted) -> None:
+    shield = Shield(pack)
+    for talk, is_proof in wanted.talks:
+        said: list[Event] = [(user if at % 2 else agent)(text) for at, text in enumerate(talk) if text]
+        looked = [done("look", {}, each) for each in wanted.shown]
+        consent = found(pack, [*looked, *said], wanted.tool, wanted.arguments)
+        assert consent.value is (False if is_proof else None), (talk, consent.reason)
+        assert not is_proof or consent.reason in PROVED
+        for basis in ("requested", "card"):
+            assert found(pack, [*looked, *said], wanted.tool, wanted.arguments, basis).value is not True
+        with shield.session() as session:
+            for shown in wanted.shown:
+                session.decide("look", {})
+                session.result(shown)
+            for at, text in enumerate(talk):
+                if text:
+                    (session.user if at % 2 else session.agent)(text)
+            assert not session.decide(wanted.tool, wanted.arguments).allowed, talk
