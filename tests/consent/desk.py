@@ -69,4 +69,3 @@ def found(
     ledger = Ledger(pack.schema)
     ledger.observe_all(0, events)
     return Consents(events, ledger, terms, words).find(ledger.calls[len(events) - 1], basis)
-

@@ -43,7 +43,9 @@ _CALLED_OFF = re.compile(
 )
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
 _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0f]*")
-_FRIENDLY = re.compile("[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+")
+_FRIENDLY = re.compile(
+    "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+"
+)
 """Faces that neither laugh nor wink: what is said in jest is no yes."""
 _MARKS = re.compile(r"[,.!;:]+(?=\s|$)|\s-+\s|\u2014|[()]")
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
@@ -91,6 +93,11 @@ def _said(text: str, title: str, yes: frozenset[str], no: frozenset[str], /) -> 
         elif not is_named or word not in _POINTS:
             return "other"
     return "other" if is_yes == is_no else "yes" if is_yes else "no"
+
+
+def begins_with_yes(text: str) -> bool:
+    """Whether words begin with a yes, whatever they say then."""
+    return _YES_SAID.match(bare(text[:_LONGEST])) is not None
 
 
 def is_refusal(text: str, others: Iterable[str] = ()) -> bool:

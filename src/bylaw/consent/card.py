@@ -7,11 +7,11 @@ pack's words.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from itertools import product
+from itertools import islice, product
 from typing import Any, cast
 
 import msgspec
@@ -38,6 +38,9 @@ SLOT = re.compile(r"\{(\w+)\}")
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
 _LARGE = 10**12
+_WAYS = 64
+"""Ways to write the numbers of a sentence that are looked for, at most."""
+_QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
 
 
@@ -86,10 +89,12 @@ def sentences_in(
             continue
         if what_matters(arguments, terms).keys() <= named:
             ways = [_ways_in(message, arguments[name], tool.parameters.get(name), words) for name in named]
-            for told in (dict(zip(named, way, strict=True)) for way in product(*ways)):
+            for told in (dict(zip(named, way, strict=True)) for way in islice(product(*ways), _WAYS)):
+                if not _is_told_in_one_way(parts, told):
+                    continue
                 call = "".join([told.get(part, part) if place % 2 else part for place, part in enumerate(parts)])
                 asked = (ask.replace(CALL, call) for ask in words.asks if call in message)
-                yield from (each for each in asked if each in message)
+                yield from (each for each in asked if len(each) <= _LONGEST and each in message)
 
 
 @lru_cache(maxsize=1024)
@@ -106,6 +111,15 @@ def _ways_in(message: str, value: Any, schema: Any, words: CardWords) -> list[st
         exact = Decimal(str(value))
         ways |= {format(way, "f") for way in (exact.normalize(), round(exact, 2)) if way == exact}
     return [each for each in ways if each in message]
+
+
+def _is_told_in_one_way(parts: Sequence[str], told: Mapping[str, str]) -> bool:
+    """Whether each value ends where the words after it begin: else it may be read as the values of another call."""
+    for name, after in zip(parts[1:-2:2], parts[2:-1:2], strict=True):
+        value = _QUOTE.sub('"', told[name])
+        if not after or (value + after).index(after) < len(value):
+            return False
+    return True
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
@@ -162,7 +176,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
     text = str(value)
     if not isinstance(value, str) or _PLAIN.fullmatch(text):
         declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
-        return text.replace("_", " ") if "enum" in declared else text
+        return text.replace("_", " ") if value in (declared.get("enum") or ()) else text
     return _quoted(text)
 
 
@@ -174,5 +188,5 @@ def _named(name: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text in quotes on one line, every character in it to be seen."""
-    quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in quoted)
+    quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in quoted)

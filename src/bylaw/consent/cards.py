@@ -7,24 +7,19 @@ alone. Each answer is good for one call, and until the user says something else.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.consent.answer import Said, said
+from bylaw.consent.answer import Said, bare, said
 from bylaw.consent.card import CardWords, digest
 from bylaw.consent.talk import Exchange
 from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
-_MISLEADS = re.compile(
-    r"\?|\b(?:say|reply|answer)\b|<!--(?!.*-->)|<\w+[^>]*(?:hidden|display)|```|~~|\b(?:not?|nothing|never|none|ignore|disregard|pretend|test|example|"
-    r"only|just|instead|cannot|[a-z]+n't|without|drill|rehears\w*|somebody|another \w+ was asked|imagine|suppose)\b"
-)
-"""What may hide a card, or take back what it says, where it stands before it."""
 _HIDES = re.compile(
-    r"<[!?/a-z]|!\[|~~|```|\[[^\]]*\]:\s|\]\([^)]*[\"']|(?:\n[ \t]*){8,}|^[ \t]*>|"
+    r"<[!?/a-z]|!\[|~~|```|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|(?:\n[ \t]*){8,}|^[ \t]*>|"
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -39,9 +34,15 @@ found have see welcome pleasure assist be
 _COURTESIES = frozenset(_COURTEOUS.split())
 """Words beside a card that turn nothing."""
 _TOKEN = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_ASKS = frozenset("?\u061f\u037e\uff1f")
+_MARKS = " *_-#"
+"""What may stand around a card that is not of it."""
 _END = 30
 """So many characters at its end are enough to tell what may be a card."""
-_ASKS = "?\u061f\u037e\uff1f"
+_BESIDE, _LONGEST = 1000, 20_000
+"""Characters beside a card, and of a message with cards, at most: nobody reads more."""
+_LAST = 50
+"""Answers to other cards, at most, after which an answer still stands."""
 
 
 class CardAnswer(Struct, frozen=True):
@@ -99,13 +100,13 @@ class Cards:
         self._events = events
         self._words = words
         self._question = folded(words.question)
-        self._yes, self._no = (frozenset(map(_bare, some)) for some in (words.yes, words.no))
+        self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         """By digest, how its cards read."""
-        self._ends: set[str] = set()
-        """How they end."""
+        self._ends: dict[str, dict[int, set[str]]] = {}
+        """How they read, by how they end, and how long they are."""
         self._tools: set[str] = set()
         """What they are for."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
@@ -124,12 +125,12 @@ class Cards:
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The answer that stands, before a step and at a time, to a call that is put so."""
         cards = self._texts.get(put.digest, set[str]()) | ({put.card} if put.card else set[str]())
-        texts = cards | put.sentences
+        texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
         if not texts and not reported:
             return None
         found = [each for each in reported if each.step < before and self._is_good(each, put.digest, now)]
-        for exchange in reversed(exchanges):
+        for exchange in islice(reversed(exchanges), _LAST):
             if exchange.told_at is None or (heard := self._said(exchange, put.title)) == "other":
                 break
             if self._ends_with(exchange, texts):
@@ -142,8 +143,12 @@ class Cards:
         last = max(found, key=lambda each: each.step, default=None)
         if last is None:
             return None
-        since = takewhile(lambda each: each.answered_at > last.step, reversed(exchanges))
-        return None if any(self._takes_back(each, texts, put.title) for each in since) else last
+        for at, each in enumerate(reversed(exchanges)):
+            if each.answered_at <= last.step:
+                break
+            if at == _LAST or self._takes_back(each, texts, put.title):
+                return None
+        return last
 
     def declined(self, call: Call, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The last no that stands to a card of another spelling of a call."""
@@ -151,6 +156,9 @@ class Cards:
             return None
         own = digest(call.tool, call.arguments)
         others = self._alike.get(_fold(call.tool, call.arguments), set[str]()) - {own}
+        if others:
+            shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.closing)}
+            others = {each for each in others if each in self._confirmed or not shown.isdisjoint(self._texts[each])}
         answers = (self.answer(Put(each), exchanges, before, now) for each in others)
         no = [each for each in answers if each is not None and not each.yes]
         return max(no, key=lambda each: each.step, default=None)
@@ -160,7 +168,7 @@ class Cards:
         message = exchange.closing
         texts = [text for text in (put.card, *put.sentences) if text and text in message]
         texts += self._shown_in(message)
-        return bool(texts) and misleads(message, texts)
+        return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
 
     def read(self, before: int) -> None:
         """Take in the events before a step."""
@@ -172,7 +180,7 @@ class Cards:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
-                    self._ends.add(text[-_END:])
+                    self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
@@ -183,9 +191,18 @@ class Cards:
 
     def _shown_in(self, message: str) -> list[str]:
         """The cards of the conversation that stand in a message."""
-        if not any(end in message for end in self._ends):
+        if len(message) > _LONGEST:
             return []
-        return [text for texts in self._texts.values() for text in texts if text in message]
+        found: set[str] = set()
+        for end, by_length in self._ends.items():
+            at = message.find(end)
+            while at >= 0:
+                at += len(end)
+                found.update(
+                    [text for long, texts in by_length.items() if (text := message[max(at - long, 0) : at]) in texts]
+                )
+                at = message.find(end, at)
+        return list(found)
 
     def _is_good(self, answer: CardAnswer, name: str, now: float | None) -> bool:
         message = self._events[answer.step]
@@ -210,12 +227,10 @@ class Cards:
         return self._said(exchange, title) == "other" or not self._ends_with(exchange, texts, or_card=True)
 
     def _said(self, exchange: Exchange, title: str) -> Said:
-        answer = "\n".join(text for _, text in exchange.answer)
-        whole = _bare(answer) if self._yes or self._no else ""
-        if whole and whole in self._yes:
-            # "Ja?" asks, in whatever language.
-            return "other" if any(mark in answer for mark in _ASKS) else "yes"
-        return "no" if whole and whole in self._no else said(answer, title)
+        several = exchange.answer
+        # So many messages are more than a yes.
+        answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
+        return said(answer, title, self._yes, self._no)
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
         """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,
@@ -227,10 +242,7 @@ class Cards:
             # So it is mostly: nothing stands beside it.
             return True
         shown = {*wanted, *cards}
-        if not shown or misleads(message, shown):
-            return False
-        # What a card itself holds does not hide it.
-        if sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, shown)):
+        if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
             return False
         wanted = shown if or_card else wanted
         while message:
@@ -248,13 +260,18 @@ def _fold(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _cut(message: str, text: str) -> str:
-    return message[: message.rindex(text)].rstrip()
+    return message[: message.rindex(text)].rstrip(_MARKS)
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether a text stands at the end of a message by itself: after it come no words."""
+    """Whether a text stands at the end of a message by itself, and in no quotes."""
     place = message.rfind(text)
-    return place >= 0 and not message[:place][-1:].isalnum() and not _has_words(message[place + len(text) :])
+    return place >= 0 and message[:place][-1:] in _MARKS and not message[place + len(text) :].strip(_MARKS)
+
+
+def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
+    """Whether what the agent said may not be seen; what a card itself holds does not hide it."""
+    return sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, texts))
 
 
 def _hidden(text: str) -> int:
@@ -263,30 +280,21 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether what stands beside the cards of a message may hide them, or take back what they say: it has words that
-    are neither courtesies nor on a card, in whatever language, or figures that are on none."""
-    beside, cards = message, sorted(cards, key=len, reverse=True)
-    for text in cards:
-        beside = beside.replace(text, " ")
-    beside = beside.lower()
-    if _MISLEADS.search(beside) is not None:
-        return True
-    told = set(_TOKEN.findall(beside)) - _COURTESIES
-    return bool(told) and not told <= set(_TOKEN.findall(" ".join(cards).lower()))
-
-
-def _has_words(text: str) -> bool:
-    return any(each.isalnum() for each in text)
+    """Whether what stands beside the cards of a message may take back what they say: it asks, or has words that are no
+    courtesies. Not even the words of a card are, which hold the agent's own."""
+    for text in sorted(cards, key=len, reverse=True):
+        message = message.replace(text, " ")
+    beside = message.strip()
+    return (
+        len(beside) > _BESIDE
+        or not _ASKS.isdisjoint(beside)
+        or not _COURTESIES.issuperset(_TOKEN.findall(beside.lower()))
+    )
 
 
 def folded(text: str) -> str:
     """A text without what white space tells."""
     return " ".join(text.split())
-
-
-def _bare(text: str) -> str:
-    """A short answer without its case, marks and white space."""
-    return " ".join("".join(each if each.isalnum() else " " for each in text.lower()).split())
 
 
 def _is_past(expires: float | None, time: float | None) -> bool:

@@ -55,7 +55,7 @@ class Consents:
         if self._talk.is_lost:
             return Consent(None, "unrecorded")
         found = self._found_in_talk(call, basis, put)
-        if self._talk.has_gap and found.value is False and found.reason != "spent":
+        if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
             # What was put, or agreed to, may lie in what was not recorded.
             return Consent(None, "unrecorded")
         if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
@@ -131,7 +131,8 @@ class Consents:
         if no is not None and (answer is None or no.step > answer.step):
             # A no is to every spelling of a call, a yes to one.
             answer = no
-        if answer is None:
+        if answer is None or self._talk.gap_at > answer.step:
+            # What was said since and not recorded may take it back.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)

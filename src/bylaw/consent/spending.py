@@ -5,7 +5,6 @@ that may have put something to the user, who answered there: after one, nobody p
 import re
 from bisect import bisect_right
 from functools import lru_cache
-from typing import Any
 
 from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.call_record import CallRecord
@@ -26,7 +25,8 @@ class Writes:
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
-        self._of_tool: dict[str, list[CallRecord]] = {}
+        self._alike: dict[str, list[CallRecord]] = {}
+        """By what one yes may be for, the writes that it may have been for."""
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
@@ -39,17 +39,15 @@ class Writes:
         if not writes or writes[-1].step <= since:
             return []
         for write in writes[self._counted :]:
-            self._of_tool.setdefault(write.call.tool, []).append(write)
+            self._alike.setdefault(self._agreed(write), []).append(write)
         self._counted = len(writes)
-        made = self._of_tool.get(call.call.tool, ())
-        made = [each for each in made[bisect_right(made, since, key=_step) :] if each.step < call.step]
-        done = [each for each in made if _may_be_done(each, call.step)]
-        agreed = self._agreed(call) if done else None
-        return [each for each in done if self._agreed(each) == agreed]
+        made = self._alike.get(self._agreed(call), ())
+        made = made[bisect_right(made, since, key=_step) :]
+        return [each for each in made if each.step < call.step and _may_be_done(each, call.step)]
 
-    def _agreed(self, call: CallRecord) -> Any:
+    def _agreed(self, call: CallRecord) -> str:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
-        return alike(what_matters(call.call.arguments, self._terms))
+        return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 
 def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:

@@ -17,7 +17,7 @@ class Exchange:
 
     def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
-        self.answer = tuple(answer)
+        self.answer = list(answer)
 
     @property
     def told_at(self) -> int | None:
@@ -56,8 +56,10 @@ class Talk:
         self._read = 0
         self._agent: list[Utterance] = []
         """What the agent has said since the user's last answer."""
-        self.has_gap = False
-        """Whether something was said before that was not recorded."""
+        self._asked: int | None = None
+        """Step of the last question in it."""
+        self.gap_at = -1
+        """Step of the last message that was not recorded."""
         self.is_lost = True
         """Whether it is not known what was said last: nothing of the user's was recorded, or nothing since a message
         that was not."""
@@ -78,8 +80,8 @@ class Talk:
             if type(event) is Message:
                 if not event.captured:
                     # What was put and answered before may have been taken back; what comes after stands by itself.
-                    self.has_gap = self.is_lost = True
-                    self._agent, self.exchanges = [], []
+                    self.gap_at, self.is_lost = step, True
+                    self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
                     self._hear(step, event)
         self._read = end
@@ -90,18 +92,18 @@ class Talk:
 
     def asked_since(self, step: int) -> int | None:
         """Step of the last question after a step that the agent put and nobody answered in words."""
-        asked = (at for at, text in reversed(self._agent) if at > step and _QUESTION.search(text))
-        return next(asked, None)
+        return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)
         if message.by != "user":
             self._agent.append(each)
+            if _QUESTION.search(message.text):
+                self._asked = step
             return
-        self.is_lost = self.is_lost and self.has_gap and not self._agent
+        self.is_lost = self.is_lost and self.gap_at >= 0 and not self._agent
         if self._agent or not self.exchanges:
             self.exchanges.append(Exchange(self._agent, (each,)))
-            self._agent = []
+            self._agent, self._asked = [], None
         else:
-            last = self.exchanges[-1]
-            self.exchanges[-1] = Exchange(last.told, (*last.answer, each))
+            self.exchanges[-1].answer.append(each)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from bylaw.consent.answer import begins_with_yes
 from bylaw.consent.talk import Exchange
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.leaf import leaves
@@ -23,6 +24,8 @@ _ENGLISH = frozenset(_OWN.split())
 _SHARE = 0.15
 """So many of its words are these in any English text."""
 _BEGIN = 5
+_DEED = 3
+"""So many letters in common speak of one deed: a bag, and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
@@ -40,8 +43,8 @@ class Named:
         self._is_english = True
         self._heard = self._read = 0
         """So many exchanges were heard, so many events read."""
-        self._shown: dict[str, list[list[str]]] = {}
-        """By value, the records that hold it."""
+        self._shown: dict[str, set[str]] = {}
+        """By value, the words of all records that hold it."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
         """Whether nothing of a call was named before the user's last message, as far as English goes."""
@@ -54,15 +57,16 @@ class Named:
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
-        if not things:
+        if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
+            # A yes is to something, and by what words that was put nobody knows: "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
-        own = frozenset[str]().union(*map(_words, values))
-        if not self._is_english or not self._told.isdisjoint(own) or _asks_for(call, exchanges[-1]):
+        if not self._is_english or any(not self._told.isdisjoint(_words(each)) for each in values):
+            return False
+        if _asks_for(call, exchanges[-1]):
             return False
         self._see(call.start)
-        records = (record for each in values for record in self._shown.get(loose(each), ()))
-        if any(not self._told.isdisjoint(_words(value)) for record in records for value in record):
+        if any(not self._told.isdisjoint(self._shown.get(loose(each), ())) for each in values):
             return False
         # Of a thing that no look-up has shown, nobody knows by what words it was put.
         return all(loose(each) in self._shown for each in things)
@@ -77,8 +81,9 @@ class Named:
     def _see(self, before: int) -> None:
         for event in self._events[self._read : before]:
             for record in _records(event.value()) if type(event) is Result and event.captured else ():
+                words = frozenset[str]().union(*map(_words, record))
                 for value in record:
-                    self._shown.setdefault(loose(value), []).append(record)
+                    self._shown.setdefault(loose(value), set()).update(words)
         self._read = before
 
 
@@ -86,12 +91,13 @@ def _asks_for(call: CallRecord, last: Exchange) -> bool:
     """Whether what the user answered last speaks of what the tool does: "Shall I cancel it?"."""
     tool = call.tool
     deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
-    return any(not deed.isdisjoint(_words(text)) for _, text in last.told)
+    return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
 
 
 @lru_cache(maxsize=1024)
 def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]:
-    return frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in (name, title, *also_called)))
+    words = frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in (name, title, *also_called)))
+    return frozenset([word[:_DEED] for word in words])
 
 
 def _is_thing(value: str) -> bool:
@@ -104,9 +110,13 @@ def _is_english(text: str) -> bool:
     return not words or sum(word in _ENGLISH for word in words) >= len(words) * _SHARE
 
 
-@lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
     """How its words begin, whatever their endings, and its figures without noughts before them."""
+    return _short_words(text) if len(text) <= _LONG else _short_words.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _short_words(text: str) -> frozenset[str]:
     return frozenset([each[:_BEGIN] if each.isalpha() else each.lstrip("0") for each in _WORD.findall(text.lower())])
 
 
