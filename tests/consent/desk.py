@@ -44,19 +44,19 @@ def done(tool: str, arguments: Mapping[str, Any], answer: Any = "done", **told: 
     return [Call(tool, dict(arguments)), Result(None, content, told.pop("error", None), tool=tool, **told)]
 
 
-def in_order(said: Sequence[Event | Sequence[Event]]) -> list[Event]:
+def in_order(said: Sequence[Event | list[Event]]) -> list[Event]:
     """Events with their turns, each result at the call before it."""
     events: list[Event] = []
     for part in said:
         for event in part if isinstance(part, list) else [part]:
-            told: dict[str, Any] = {"call": len(events) - 1} if isinstance(event, Result) else {"turn": len(events)}
-            events.append(replace(event, **told))
+            at = len(events)
+            events.append(replace(event, call=at - 1) if isinstance(event, Result) else replace(event, turn=at))
     return events
 
 
 def found(
     pack: Pack,
-    said: Sequence[Event | Sequence[Event]],
+    said: Sequence[Event | list[Event]],
     tool: str,
     arguments: Mapping[str, Any],
     basis: Basis = "told",

@@ -58,7 +58,7 @@ def one_pack() -> Pack:
     tools: dict[str, set[str]] = {}
     for each in WANTED:
         tools.setdefault(each.tool, set()).update(each.arguments)
-    declared = {
+    declared: dict[str, Any] = {
         name: {"effect": "write", "parameters": {key: {"optional": True} for key in keys}, "changes": []}
         for name, keys in tools.items()
     }

@@ -25,9 +25,9 @@ _YES = (
 _GO_ON = r"continue|carry on|go on"
 """What says nothing but after a yes."""
 _NO = (
-    r"no+|nope|nah|never|stop|negative|(?:please )?(?:don't|do not)(?: (?:do (?:it|that|this|so)|proceed|go ahead))?|"
+    r"no+|nope|nah|never(?: ?mind)?|stop|negative|(?:please )?(?:don't|do not)(?! stop)(?: (?:do (?:it|that|this|so)|proceed|go ahead))?|"
     r"rather not|i'd rather not|not now|i (?:don't|do not) (?:agree|want (?:that|it|this|to))|"
-    r"forget it|never ?mind|leave it(?: (?:as it is|be|alone))?"
+    r"forget it|leave it(?: (?:as it is|be|alone))?"
 )
 _COURTESY = (
     r"please|pls|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thank you(?: (?:so|very) much)?|thx|ty|cheers|"

@@ -1,0 +1,127 @@
+"""What a whole answer says: a plain yes, a bare no, or anything else, which code does not read."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw.consent.answer import is_refusal, said
+from bylaw.packs.clinic import simulator
+from bylaw.packs.clinic.simulator.dialogue import YES
+from tests.written import load
+
+PHRASES = load(Path(simulator.__file__).parents[1] / "tasks" / "phrases.yaml")
+SIMULATED = [*YES, *(each for part in PHRASES.values() if isinstance(part, dict) for each in part.get("yes", ()))]
+
+PLAIN = """
+Yes | yes! | YES. | **Yes** | (yes) | yeah | Yep, thanks | y | sure | Sure thing! | ok | Okay, do it. |
+Go ahead, please. | Please proceed. | I agree. | I confirm this | Confirmed. | That's correct. | Sounds good! |
+Perfect, thank you very much. | Works for me | By all means | \U0001f44d | \U0001f44d\U0001f3fd | Yes \U0001f642 |
+Yes, do it now and thanks a lot | Yes please, carry on. | Yes\nplease | Just do it
+"""
+BARE = """
+No | no. | Nope, thanks | Nooo! | No thank you | Don\u2019t. | Do not proceed | I'd rather not | not now |
+Never mind | Forget it | Leave it as it is | Stop | I don't want that | no no
+"""
+NEITHER = """
+? | ... | Thanks | Please | Great! | Good. | Now | Hm | maybe | I guess so | whatever | Yes? | Yes?! | yes... |
+yes\u2026 | ~~yes~~ | > yes | \"Yes\" | `yes` | <s>yes</s> | yes\u200b | [x] yes | Yes and no | Yes, no | No, yes |
+yes/no | yes or no | No, go ahead | No, that's right | Yes, and | Yes, but | Yes, but only 100 | Yes if it is free |
+Yes, tomorrow | Yes. To my savings. | Yes, the other one | Yes, half | Yes, 250 | Yes, both | yes to keeping it |
+Yes. How much is the fee? | Of course not | Certainly not | Absolutely not | not sure | I'm not ok with that |
+Sure, why not | Yeah, right | yeah right as if | Oh sure | As if | If you must | Fine, be that way | Wait |
+Hold on | Actually yes | Yes. Actually... | Yes. Wait. | It's fine | It is good | Everything is fine | That's okay |
+That's fine | All good | I'm fine | Great, thanks | Continue | Carry on | Go on | go | Please continue | Right. |
+word | Deal with it | correct me | Correct it | Correct that please | Confirm my booking | Approve the other |
+I've changed my mind | No problem | No worries | Stop it | Don't stop | Never better | Why not | Yes \U0001f44e |
+Yes \u274c | \U0001f44d\U0001f44e | Yes \U0001f609 | Yes \U0001f602 | Yes \U0001f643 | \U0001f937 | Ja | Oui |
+S\xed | \u0434\u0430 | \u306f\u3044 | Ja, aber nur eine | ye\u0455 | \uff39es | Yes. That was a joke. |
+Yes said nobody
+"""
+
+
+def several(answers: str) -> list[str]:
+    return [each.strip(" \n") for each in answers.replace("|\n", "|").split("|")]
+
+
+def test_there_are_phrases_of_our_simulators() -> None:
+    assert len(SIMULATED) > 12
+
+
+@pytest.mark.parametrize("answer", [*SIMULATED, *several(PLAIN)])
+def test_a_plain_yes(answer: str) -> None:
+    assert said(answer) == "yes"
+
+
+@pytest.mark.parametrize("answer", several(BARE))
+def test_a_bare_no(answer: str) -> None:
+    assert said(answer) == "no"
+
+
+@pytest.mark.parametrize("answer", ["", " ", "yes " * 60, *several(NEITHER)])
+def test_anything_else_is_neither(answer: str) -> None:
+    assert said(answer) == "other"
+
+
+@pytest.mark.parametrize(
+    ("title", "answer", "says"),
+    [
+        ("cancel order", "Yes, cancel it", "yes"),
+        ("cancel order", "Yes, cancel the order, please.", "yes"),
+        ("cancel order", "ok cancel", "yes"),
+        ("cancel order", "Cancel it, yes", "other"),
+        ("cancel order", "Cancel it", "other"),
+        ("cancel order", "No, cancel it", "other"),
+        ("cancel order", "Yes, the order", "other"),
+        ("cancel order", "Yes, it", "other"),
+        ("cancel order", "Confirm my order", "other"),
+        ("cancel order", "Confirm the order", "other"),
+        ("cancel plan", "Continue my plan", "other"),
+        ("cancel plan", "Yes, continue my plan", "other"),
+        ("cancel booking", "Correct the booking", "other"),
+        ("transfer to other account", "Yes, other account", "other"),
+        ("transfer to other account", "Yes, to my other account", "other"),
+        ("send refund instead of voucher", "Yes, voucher", "other"),
+        ("cancel or keep order", "Yes, cancel", "other"),
+        ("cancel and reorder", "Yes, cancel it", "other"),
+        ("cancel or keep order", "Yes", "yes"),
+        ("stop payment", "Stop", "other"),
+        ("stop payment", "No", "no"),
+        ("stop payment", "Yes, stop payment", "other"),
+    ],
+)
+def test_an_answer_may_name_the_deed_from_its_first_word_on(title: str, answer: str, says: str) -> None:
+    assert said(answer, title) == says
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("Ja", "yes"),
+        ("JA!", "yes"),
+        ("ja bitte", "other"),
+        ("Ja?", "other"),
+        ("Ja\u061f", "other"),
+        ("Ja...", "other"),
+        ("~~Ja~~", "other"),
+        ("> Ja", "other"),
+        ("Ja \U0001f44e", "other"),
+        ("Nein.", "no"),
+        ("Nein, ja", "other"),
+        ("Yes", "yes"),
+        ("na klar", "yes"),
+    ],
+)
+def test_a_pack_has_words_of_its_own(answer: str, says: str) -> None:
+    assert said(answer, "", frozenset(("ja", "na klar")), frozenset(("nein",))) == says
+
+
+@pytest.mark.parametrize(
+    "answer", ["No", "Thanks, but stop.", "Please don't", "Well. Forget it.", "Hm, wait", "I changed my mind", "Nein"]
+)
+def test_who_tells_to_stop_has_refused(answer: str) -> None:
+    assert is_refusal(answer, ("nein",))
+
+
+@pytest.mark.parametrize("answer", ["Yes", "Thanks", "What is my balance?", "Notify me", "Nonsense", "Ja"])
+def test_who_does_not_has_not(answer: str) -> None:
+    assert not is_refusal(answer, ("nein",))
