@@ -25,7 +25,8 @@ _YES = (
 _GO_ON = r"continue|carry on|go on"
 """What says nothing but after a yes."""
 _NO = (
-    r"no+|nope|nah|never(?: ?mind)?|stop|negative|(?:please )?(?:don't|do not)(?! stop)(?: (?:do (?:it|that|this|so)|proceed|go ahead))?|"
+    r"no+|nope|nah|never(?: ?mind)?|stop|negative|"
+    r"(?:please )?(?:don't|do not)(?! stop)(?: (?:do (?:it|that|this|so)|proceed|go ahead))?|"
     r"rather not|i'd rather not|not now|i (?:don't|do not) (?:agree|want (?:that|it|this|to))|"
     r"forget it|leave it(?: (?:as it is|be|alone))?"
 )
