@@ -92,14 +92,16 @@ def test_a_result_never_answers_a_call_that_was_refused_before_the_next_one(shop
 def test_a_yes_outlives_a_call_that_was_refused_before_it_ran() -> None:
     conversation = Conversation("clinic")
     call = ("cancel_appointment", {"patient_id": "P1", "appointment_id": "A1", "late_fee": "0.00", "reason": "illness"})
-    conversation.agent("I'm about to cancel A1 with a fee of $0.00. Shall I?")
+    conversation.agent("I'm about to cancel appointment A1 of patient P1 with a fee of $0.00. Shall I go ahead?")
     conversation.user("Yes, please.")
-    assert not conversation.call(*call).rules
+    first = conversation.call(*call)
+    assert (first.rules, first.open_rules) == ((), ())
     conversation.refuse()
     conversation.result("look the appointment up first")
     conversation.call("get_appointment", {"appointment_id": "A1"})
     conversation.result({"appointment_id": "A1", "patient_id": "P1"})
-    assert not conversation.call(*call).rules
+    second = conversation.call(*call)
+    assert (second.rules, second.open_rules) == ((), ())
     conversation.result({"cancelled": "A1"})
     assert not conversation.findings(ended=True)
 

@@ -32,6 +32,7 @@ from .recorded import DATA, recorded, runs
 from .rule_twin import Found, followed
 
 CANCEL = Call("cancel_appointment", {"patient_id": "P1", "appointment_id": "A1", "late_fee": "0.00"})
+PUT = "I'll cancel appointment A1 of patient P1 with a fee of $0.00. Shall I?"
 
 
 def spoken(pack: Pack, events: Sequence[Event]) -> list[Found]:
@@ -196,11 +197,13 @@ def names(judgement: Judgement) -> list[str]:
 
 def test_the_second_call_makes_it_several_and_a_turn_is_one_finding() -> None:
     session = Session(pack())
-    session.observe_all([Message("agent", "I'll cancel A1, no fee. Shall I?", 1), Message("user", "Yes.", 2)])
+    session.observe_all([Message("agent", PUT, 1), Message("user", "Yes.", 2)])
     told: list[list[str]] = []
     for _ in range(3):
         call = msgspec.structs.replace(CANCEL, turn=3)
-        told.append(names(session.judge(call)))
+        judgement = session.judge(call)
+        told.append(names(judgement))
+        assert judgement.open_rules == ()
         session.observe(call)
     # The first of them has spent the yes.
     both = ["confirm-before-change", "one-change-at-a-time"]
@@ -219,11 +222,12 @@ def test_a_cancellation_without_consent_is_denied_by_the_session() -> None:
 def test_a_refused_call_is_neither_done_nor_counted_and_the_message_before_it_did_not_wait() -> None:
     session = Session(pack())
     first, second = (msgspec.structs.replace(CANCEL, turn=3) for _ in range(2))
-    told = Message("agent", "I'll cancel A1, no fee. Shall I?", 1)
+    told = Message("agent", PUT, 1)
     session.observe_all([told, Message("user", "Yes.", 2), Message("agent", "So.", 3)])
     session.judge(first)
     session.refuse(first)
-    assert names(session.judge(second)) == []
+    again = session.judge(second)
+    assert (names(again), again.open_rules) == ([], ())
     assert session.ledger.calls[3].counts() is session.ledger.calls[3].counts_at(4) is False
     assert session.settle()[0].made.accepted is False
     session.observe(second)
