@@ -15,7 +15,7 @@ from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, PlanRun
 from bylaw.consent import OpenConsent
-from bylaw.engine.predicate_values import ANSWERABLE, Answered
+from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
@@ -180,7 +180,7 @@ class ConversationAnswers:
         wanted = (
             [book.predicates[each] for each in atoms(rule.formula)] if rule is not None else [book.predicates[name]]
         )
-        topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way in ANSWERABLE), act)
+        topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way == "question"), act)
         plan = self._plan(topic, queries)
         history = History(self._events(), act, book.predicates[name].by)
         claim = PlanRun(plan, history, act, queries.ask, self._answerer.operations).find(name)
@@ -304,10 +304,7 @@ class Estimate:
     def words(self, model: str) -> str:
         """What it costs, in one line."""
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
-        told = f"{model} will be sent {count}: about {self._characters // _CHARACTERS:,} tokens"
-        told += f", at most {self._tokens:,} in answers"
-        if self.leads:
-            told += f"; {self.leads:,} of them ask for a plan, each with a few more to follow"
-        if self.requests > self._most:
-            told += f". --budget allows {self._most:,}: the rest stays open"
-        return f"{told}."
+        tokens = f"about {self._characters // _CHARACTERS:,} tokens, at most {self._tokens:,} in answers"
+        more = f"; {self.leads:,} of them ask for a plan, each with a few more to follow" if self.leads else ""
+        over = f". --budget allows {self._most:,}: the rest stays open" if self.requests > self._most else ""
+        return f"{model} will be sent {count}: {tokens}{more}{over}."

@@ -17,9 +17,6 @@ from bylaw.pack.predicate import Predicate, Witness
 from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event
 
-ANSWERABLE = ("question", "consented")
-"""Ways of predicates that somebody may be asked about: what is said, never what a look-up would show."""
-
 
 class Quote(Struct, frozen=True):
     """Words of the conversation that an answer rests on."""
@@ -161,7 +158,7 @@ class PredicateValues:
     def _counts(self, predicate: Predicate) -> bool:
         """Whether what somebody answers counts: live, nobody agrees in the user's place unless the pack lets them."""
         if predicate.way != "consented":
-            return predicate.way in ANSWERABLE
+            return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
