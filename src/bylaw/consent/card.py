@@ -7,11 +7,10 @@ pack's words.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from itertools import islice, product
 from typing import Any, cast
 
 import msgspec
@@ -38,8 +37,6 @@ SLOT = re.compile(r"\{(\w+)\}")
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
 _LARGE = 10**12
-_WAYS = 64
-"""Ways to write the numbers of a sentence that are looked for, at most."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
 
@@ -81,45 +78,50 @@ def sentences_in(
     message: str, tool: Tool | None, arguments: Mapping[str, Any], terms: Terms, words: CardWords
 ) -> Iterator[str]:
     """Those sentences of the pack in a message that ask for this call, with every value that matters."""
-    if tool is None:
-        return
-    for phrase in tool.put_as:
-        begin, named, parts = _parts(phrase)
-        if begin not in message or not named <= arguments.keys():
-            continue
-        if what_matters(arguments, terms).keys() <= named:
-            ways = [_ways_in(message, arguments[name], tool.parameters.get(name), words) for name in named]
-            for told in (dict(zip(named, way, strict=True)) for way in islice(product(*ways), _WAYS)):
-                if not _is_told_in_one_way(parts, told):
-                    continue
-                call = "".join([told.get(part, part) if place % 2 else part for place, part in enumerate(parts)])
-                asked = (ask.replace(CALL, call) for ask in words.asks if call in message)
-                yield from (each for each in asked if len(each) <= _LONGEST and each in message)
+    for phrase in tool.put_as if tool is not None else ():
+        parts = _parts(phrase)
+        for lead, end in map(_around, words.asks):
+            start = message.rfind(lead + parts[0])
+            if start < 0 or tool is None or not what_matters(arguments, terms).keys() <= set(parts[1::2]):
+                continue
+            place = start + len(lead) + len(parts[0])
+            for name, after in zip(parts[1::2], (*parts[2:-1:2], parts[-1] + end), strict=True):
+                ways = _ways(arguments.get(name), tool.parameters.get(name), words)
+                told = next((each for each in ways if message.startswith(each + after, place)), "")
+                if not told or not (_ends_before(told, after) if after else name == parts[-2]):
+                    break
+                place += len(told) + len(after)
+            else:
+                if place - start <= _LONGEST:
+                    yield message[start:place]
 
 
 @lru_cache(maxsize=1024)
-def _parts(phrase: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
-    """How a phrase begins, the arguments in it, and its parts, of which every second is one."""
-    parts = tuple(SLOT.split(phrase))
-    return parts[0], frozenset(parts[1::2]), parts
+def _parts(phrase: str) -> tuple[str, ...]:
+    """The parts of a phrase, of which every second is the name of an argument."""
+    return tuple(SLOT.split(phrase))
 
 
-def _ways_in(message: str, value: Any, schema: Any, words: CardWords) -> list[str]:
-    """The ways in which a value stands in a message: a number may be written 20, 20.0 or 20.00."""
-    ways = {_in_words(value, schema, words)} - {""}
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGE:
-        exact = Decimal(str(value))
-        ways |= {format(way, "f") for way in (exact.normalize(), round(exact, 2)) if way == exact}
-    return [each for each in ways if each in message]
+@lru_cache(maxsize=1024)
+def _around(ask: str) -> tuple[str, str]:
+    """What stands before and after the call in a question."""
+    lead, _, end = ask.partition(CALL)
+    return lead, end
 
 
-def _is_told_in_one_way(parts: Sequence[str], told: Mapping[str, str]) -> bool:
-    """Whether each value ends where the words after it begin: else it may be read as the values of another call."""
-    for name, after in zip(parts[1:-2:2], parts[2:-1:2], strict=True):
-        value = _QUOTE.sub('"', told[name])
-        if not after or (value + after).index(after) < len(value):
-            return False
-    return True
+def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
+    """How a value may stand in a sentence: a number may be written 20, 20.0 or 20.00."""
+    told = _in_words(value, schema, words)
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _LARGE:
+        return [told] if told else []
+    exact = Decimal(str(value))
+    return [told, *(format(way, "f") for way in (exact.normalize(), round(exact, 2)) if way == exact)]
+
+
+def _ends_before(told: str, after: str) -> bool:
+    """Whether a value ends where the words after it begin: else it may be read as the values of another call."""
+    value = _QUOTE.sub('"', told)
+    return bool(after) and (value + after).index(after) >= len(value)
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
