@@ -41,6 +41,7 @@ context:
   get_rental: {effect: read, parameters: {rental_id: string}}
   extend_rental:
     effect: write
+    title: extend rental
     put_as: extend rental {rental_id} to {new_end}
     parameters: {rental_id: string, new_end: string}
     effects: [{as: Rental, key: $args.rental_id, set: {ends_on: $args.new_end}}]
