@@ -1,0 +1,10 @@
+"""Answers and questions that somebody made up to get a call through without a yes let none through."""
+
+import runpy
+from pathlib import Path
+
+
+def test_nothing_made_up_is_a_yes() -> None:
+    benchmark = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "consent_hostile.py"))
+    assert len(benchmark["tries"]()) > 80
+    assert benchmark["allowed"]() == []
