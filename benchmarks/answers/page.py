@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from answers.measured import SHOWN, Results, Ruled, Settled
-from answers.sites import SEED, Site
-from bylaw.engine.session import Session
-from bylaw.pack import Pack, load_pack
+from answers.sites import SEED
+from bylaw.pack import Pack
 
 PAGE = Path(__file__).with_suffix(".md")
 
@@ -32,7 +31,6 @@ def page(results: Results, packs: dict[str, Pack], model: str) -> str:
         settled="\n".join(settled_rows(results, domains)),
         kinds="\n".join(kind_rows(results.settled["long"])),
         wrongs=told_wrongs(wrong, results),
-        code=code_says(sites),
         guards="\n".join(guard_row(name, found, packs) for name, found in results.ruled.items()),
         domains=" | ".join(domains),
         bars="---|" * len(domains),
@@ -74,22 +72,6 @@ def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
         told = ", ".join(f"`{name}` {way}: {count}" for (name, way), count in sorted(counts.items())) or "none"
         lines.append(f"- {memory}: {told}")
     return "\n".join(lines)
-
-
-def code_says(sites: Sequence[Site]) -> str:
-    """What the packs' own `consented` says where consent is at stake."""
-    counts: Counter[str] = Counter()
-    names = {"clinic": "clinic", "airline": "tau-airline/tau1"}
-    packs = {domain: load_pack(name) for domain, name in names.items()}
-    for site in sites:
-        session = Session(packs[site.domain])
-        session.observe_all(site.trajectory.events[: site.step])
-        judgement = session.judge(site.call)
-        broken = any(each.rule.name == "confirm-before-change" for each in judgement.rules)
-        is_open = any(each.rule.name == "confirm-before-change" for each in judgement.open_rules)
-        truth = site.truth["said_yes"] if site.domain == "clinic" else site.truth["agreed"]
-        counts["unknown" if is_open else "right" if broken != truth else "wrong"] += 1
-    return ", ".join(f"{counts[word]} {word}" for word in ("right", "wrong", "unknown"))
 
 
 def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
