@@ -9,8 +9,8 @@ from bylaw.packs.clinic import simulator
 from bylaw.packs.clinic.simulator.dialogue import YES
 from tests.written import load
 
-PHRASES = load(Path(simulator.__file__).parents[1] / "tasks" / "phrases.yaml")
-SIMULATED = [*YES, *(each for part in PHRASES.values() if isinstance(part, dict) for each in part.get("yes", ()))]
+PHRASES: dict[str, dict[str, list[str]]] = load(Path(simulator.__file__).parents[1] / "tasks" / "phrases.yaml")
+SIMULATED = [*YES, *(each for part in PHRASES.values() for each in part.get("yes", ()))]
 
 PLAIN = """
 Yes | yes! | YES. | **Yes** | (yes) | yeah | Yep, thanks | y | sure | Sure thing! | ok | Okay, do it. |

@@ -50,14 +50,14 @@ class Consents:
         self._talk.read(call.start)
         self._cards.read(call.start)
         put = None if call.call.fault else self._put(call, basis)
-        if put is not None and (found := self._confirmed(call, put)) is not None:
-            return found
-        if self._talk.is_lost:
-            return Consent(None, "unrecorded")
-        found = self._found_in_talk(call, basis, put)
-        if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
-            # What was put, or agreed to, may lie in what was not recorded.
-            return Consent(None, "unrecorded")
+        found = self._confirmed(call, put) if put is not None else None
+        if found is None:
+            if self._talk.is_lost:
+                return Consent(None, "unrecorded")
+            found = self._found_in_talk(call, basis, put)
+            if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
+                # What was put, or agreed to, may lie in what was not recorded.
+                return Consent(None, "unrecorded")
         if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
             return Consent(None, "unanswered", asked)
         return found
@@ -78,8 +78,9 @@ class Consents:
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
         """Step of a question whose answer does not stand among the user's words: what a tool asked, or nobody answered
-        here. After a yes that was spent, it is a later one."""
-        since = found.spent_by if found.reason == "spent" and found.spent_by is not None else -1
+        here. After a yes that was spent, and after a no, it is a later one."""
+        since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
+        since = -1 if since is None else since
         asked = self._talk.asked_since(since)
         if asked is not None:
             return asked

@@ -1,6 +1,6 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
 from bylaw.consent.card import SLOT
@@ -57,11 +57,24 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
         written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
         put_as = tuple(" ".join(str(each).split()) for each in written)
-        for slot in sorted({slot for each in put_as for slot in SLOT.findall(each)} - parameters.keys()):
-            place = source.place("tools", name, "put_as")
-            faults.append(StatementError(f"`{slot}` in `put_as` is not a parameter of `{name}`", place=place))
+        for fault in (fault for each in put_as for fault in _faults_of(each, parameters, name)):
+            faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
         tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark, put_as=put_as)
     return tools, faults
+
+
+def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str) -> Iterator[str]:
+    """What is wrong with how a tool is put to the user."""
+    parts = SLOT.split(put_as)
+    words, slots = parts[::2], parts[1::2]
+    if not put_as:
+        yield f"`put_as` of `{tool}` is empty"
+    for slot in sorted(set(slots) - parameters.keys()):
+        yield f"`{slot}` in `put_as` is not a parameter of `{tool}`"
+    if any(brace in part for part in words for brace in "{}"):
+        yield f"`put_as` of `{tool}` has a brace that encloses no name of a parameter"
+    if not all(words[1:-1]):
+        yield f"`put_as` of `{tool}` has two values side by side: nobody can tell where one ends"
 
 
 def _parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
