@@ -81,11 +81,14 @@ def sentences_in(
     for phrase in tool.put_as if tool is not None else ():
         parts = _parts(phrase)
         for lead, end in map(_around, words.asks):
-            start = message.rfind(lead + parts[0])
+            texts = list(parts[::2])
+            texts[0] = lead + texts[0]
+            texts[-1] += end
+            start = message.rfind(texts[0])
             if start < 0 or tool is None or not what_matters(arguments, terms).keys() <= set(parts[1::2]):
                 continue
-            place = start + len(lead) + len(parts[0])
-            for name, after in zip(parts[1::2], (*parts[2:-1:2], parts[-1] + end), strict=True):
+            place = start + len(texts[0])
+            for name, after in zip(parts[1::2], texts[1:], strict=True):
                 ways = _ways(arguments.get(name), tool.parameters.get(name), words)
                 told = next((each for each in ways if message.startswith(each + after, place)), "")
                 if not told or not (_ends_before(told, after) if after else name == parts[-2]):
