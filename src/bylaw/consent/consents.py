@@ -132,8 +132,8 @@ class Consents:
         if no is not None and (answer is None or no.step > answer.step):
             # A no is to every spelling of a call, a yes to one.
             answer = no
-        if answer is None or self._talk.gap_at > answer.step:
-            # What was said since and not recorded may take it back.
+        if answer is None or (answer.yes and self._talk.gap_at > answer.step):
+            # What was said since and not recorded may take a yes back; a no on a card stands while the card is good.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
