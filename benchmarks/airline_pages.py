@@ -158,7 +158,8 @@ class Page:
         self.say(
             "## What is most often missed", "Near-miss calls (strict) by the fact they lacked; a call may lack several."
         )
-        rows = [(f"`{tool}`", f"`{entity}.{field}`", count) for (tool, entity, field), count in facts.most_common()]
+        ranked = sorted(facts.items(), key=lambda each: (-each[1], each[0]))
+        rows = [(f"`{tool}`", f"`{entity}.{field}`", count) for (tool, entity, field), count in ranked]
         self.table(("write tool", "fact", "calls"), rows)
         self.table(("why it was missing", "calls"), why.most_common())
 
