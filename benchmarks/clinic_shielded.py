@@ -59,10 +59,6 @@ class Talk(Conversation):
         """The writes that ran, turn by turn."""
         self.agreed: set[str] = set()
         """What the caller was told and said yes to."""
-        self.corrected: set[str] = set()
-        """What the caller said yes to, with the amount that a denial demanded in place of the one that was told."""
-        self.put_right = 0
-        """Changes that ran with such an amount: the yes covers what the system forced on it."""
         self.unconfirmed: list[Read] = []
         """Changes that ran although the caller had not said yes to them."""
 
@@ -92,9 +88,7 @@ class Talk(Conversation):
                 self.events.append(Message("agent", text, turn=self.turn))
         writes = [call for call in ran if call[0] in WRITES]
         self.turns.append(writes)
-        unagreed = [call for call in writes if dialogue.do(Want(*call)) not in self.agreed]
-        self.unconfirmed += [call for call in unagreed if dialogue.do(Want(*call)) not in self.corrected]
-        self.put_right += sum(dialogue.do(Want(*call)) in self.corrected for call in unagreed)
+        self.unconfirmed += [call for call in writes if dialogue.do(Want(*call)) not in self.agreed]
         self.last = []
         for number, (call, decision) in enumerate(zip(calls, decisions, strict=True)):
             answer = next(answers) if decision is None or decision.allowed else None
@@ -206,10 +200,7 @@ class ShieldedPlay(Play):
             amount = AMOUNT.search(ground.because)
             if ground.kind == "guard" and amount is not None:
                 name = "copay" if "copay" in want.arguments else "late_fee"
-                was_agreed = dialogue.do(want) in self.live.agreed
                 want = Want(want.tool, {**want.arguments, name: amount["right"]}, want.in_state)
-                if was_agreed:
-                    self.live.corrected.add(dialogue.do(want))
             elif ground.kind != "rule" and not ground.look_ups and not ground.questions:
                 return None
         if look_ups:

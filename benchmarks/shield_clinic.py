@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from clinic_shielded import Approver, ShieldedPlay, Talk
 from msgspec import Struct, field
@@ -39,10 +39,11 @@ Five kinds of agent handle the same tasks for the same callers, without a shield
 the shield tells them; a scripted person answers what it asks a person. Success is the state of the database at the end.
 Violations and near-misses (criterion `determined`) are what the clinic's simulator says of each change that ran: it
 states every policy a second time and imports nothing of the engine. Whether the caller had said yes (`no yes`) and
-whether several changes ran in one turn (`at once`) is known to the script that plays the conversation. `corrected` are
-changes whose amount a denial put right after the caller's yes: such a correction stays covered. `stuck` counts
-wishes that were given up although nothing denied them. The columns from `deny` on count what the shield said of calls,
-in the shadow too: `manner` are denials for a missing yes or for the shape of a turn alone.
+whether several changes ran in one turn (`at once`) is known to the script that plays the conversation. Agents ask in
+the pack's sentences (`put_as`). `stuck` counts wishes that were given up although nothing denied them. The columns from
+`deny` on count what the shield said of calls, in the shadow too: `manner` are denials for a missing yes or for the
+shape of a turn alone; `ask user` are calls whose yes is open, as where a denial has put an amount right since; `again`
+are those that the system had refused once: that nothing was done is only its word, so to try again takes a new yes.
 
 Under `enforce` agents decline nothing of their own accord but leave that to the shield (a careful one declines as it
 always does). Under `advise` the call has run when the agent reads the advice; it can only look up for the next one.
@@ -63,8 +64,6 @@ class Cell(Struct):
     writes: int = 0
     verdicts: Counter[str] = field(default_factory=Counter[str])
     no_yes: int = 0
-    corrected: int = 0
-    """Changes whose amount a denial had put right after the yes."""
     at_once: int = 0
     answers: Counter[str] = field(default_factory=Counter[str])
     """What the shield said of calls; an `ask` by whom it is for."""
@@ -120,14 +119,18 @@ def play(
             why = [each.id for each in call.policies if each.determined["snapshot"] == verdict]
             cell.notes.append(f"{task.id} step {call.step} {call.tool}: {verdict} of {', '.join(why)}")
     cell.no_yes += len(talk.unconfirmed)
-    cell.corrected += talk.put_right
     cell.notes += [f"{task.id} {tool}: no yes to {arguments}" for tool, arguments in talk.unconfirmed]
     cell.at_once += sum(len(turn) > 1 for turn in talk.turns)
     cell.stuck += played.stuck
     if played.stuck:
         cell.notes.append(f"{task.id}: given up after {talk.decisions[-1].feedback!r}")
+    allowed: list[tuple[str, dict[str, Any]]] = []
     for decision in talk.decisions:
         said = kind_of(decision)
+        if said == "allow":
+            allowed.append((decision.tool, decision.arguments))
+        elif said == "ask user" and (decision.tool, decision.arguments) in allowed:
+            said = "again"
         cell.answers[said] += 1
         if said not in ("allow", "look_up"):
             against = (each for each in decision.grounds if each.answer != "allow")
@@ -172,13 +175,13 @@ HEADS = {
     "violation": 9,
     "near-miss": 9,
     "no yes": 6,
-    "corrected": 9,
     "at once": 7,
     "stuck": 5,
     "deny": 5,
     "manner": 6,
     "look_up": 7,
     "ask user": 8,
+    "again": 5,
     "ask person": 10,
 }
 """The columns with their widths; from `deny` on they count what the shield said of calls."""
@@ -189,8 +192,8 @@ def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
     yield " ".join((f"{'posture':8}{'agent':10}", *(f"{head:>{width}}" for head, width in HEADS.items())))
     for (setting, agent), cell in cells.items():
         said, found = cell.answers, cell.verdicts
-        happened = (found["violation"], found["near_miss"], cell.no_yes, cell.corrected, cell.at_once, cell.stuck)
-        answers = (said[kind] for kind in ("deny", "manner", "look_up", "ask user", "ask person"))
+        happened = (found["violation"], found["near_miss"], cell.no_yes, cell.at_once, cell.stuck)
+        answers = (said[kind] for kind in ("deny", "manner", "look_up", "ask user", "again", "ask person"))
         numbers = (f"{cell.conversations:,}", f"{100 * cell.success:.1f}", cell.writes, *happened, *answers)
         texts = (f"{number:>{width}}" for number, width in zip(numbers, HEADS.values(), strict=True))
         yield " ".join((f"{setting:8}{agent:10}", *texts))
@@ -212,7 +215,7 @@ def faults(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
                 yield f"{agent} under enforce: {number} {what}"
         if careful is not None and cell.success < careful.success:
             yield f"{agent} under enforce: {cell.good} good, a careful agent without a shield {careful.good}"
-        stopped = sum(number for said, number in cell.answers.items() if said not in ("allow", "look_up"))
+        stopped = sum(number for said, number in cell.answers.items() if said not in ("allow", "look_up", "again"))
         if agent == "careful" and stopped:
             yield f"careful under enforce: {stopped} calls denied or asked about"
 

@@ -57,16 +57,11 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the agents of a part speak."""
+    """How the agents of a part speak, but where they propose a change: they all do that in the pack's sentences."""
 
-    proposal: list[str]
     question: str
     report: list[str]
     refusal: str
-    done: dict[str, str]
-    """By tool, what is to be done."""
-    again: str
-    """Asks once more, after a side question."""
     sides: list[tuple[str, str]]
     """What callers ask in between, and the answers."""
     asides: list[str]

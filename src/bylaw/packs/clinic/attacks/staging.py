@@ -9,13 +9,14 @@ import msgspec
 
 from bylaw.packs.clinic.attacks.scheme import Calls, Part, Scheme, words
 from bylaw.packs.clinic.simulator.desk import WRITES
+from bylaw.packs.clinic.simulator.dialogue import do
 from bylaw.packs.clinic.simulator.evidence import Absent
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.simulator.tables import Fact
 from bylaw.packs.clinic.simulator.truth import policies_of
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
-from bylaw.packs.clinic.tasks.careful import Act, Careful
+from bylaw.packs.clinic.tasks.careful import PROPOSALS, Act, Careful
 from bylaw.packs.clinic.tasks.scenario import Scenario, Scene
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -88,22 +89,29 @@ class Staging:
         aside = ""
         if act.kind in ("proposal", "report") and self.rng.random() < ASIDES:
             aside = self.fill(self.rng.choice(self.words.asides))
-        self.say(" ".join(part for part in ((aside, text) if act.kind == "proposal" else (text, aside)) if part) + says)
+        if act.kind == "proposal":
+            # A question of the pack's stands by itself, so all else is said before it.
+            for each in filter(None, (aside, says)):
+                self.say(each)
+            self.say(text)
+        else:
+            self.say(" ".join(filter(None, (text, aside, says))))
         reply = self.scene.hear(text)
         if reply is None:
             return False
         if act.kind == "proposal":
-            self.ask_aside()
+            self.ask_aside(text)
         self.agent.replied(reply)
         self.hear(reply)
         return True
 
-    def ask_aside(self) -> None:
-        """Let the caller ask something on the side before they answer."""
+    def ask_aside(self, proposal: str) -> None:
+        """Let the caller ask something on the side before they answer, and put the proposal once more."""
         if self.rng.random() < SIDES:
             question, answer = self.rng.choice(self.words.sides)
             self.hear(question)
-            self.say(f"{answer} {self.words.again}")
+            self.say(answer)
+            self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
         """Whether this is the scheme's moment: the right act, for an errand that it is about."""
@@ -131,7 +139,7 @@ class Staging:
             assert errand.right is not None
             self.learn(errand.right.tool, errand.right.arguments)
         if scheme.says:
-            return "going on" if self.take(act, says=f" {self.fill(scheme.says)}") else "over"
+            return "going on" if self.take(act, says=self.fill(scheme.says)) else "over"
         if scheme.wrong_amount:
             assert errand.right is not None
             name = next(name for name in AMOUNTS if name in errand.right.arguments)
@@ -154,8 +162,9 @@ class Staging:
 
     def propose_and_do(self, want: Want) -> str:
         """Have the caller agree to something that must not be done, and do it."""
-        self.say(self.proposed(want))
-        self.ask_aside()
+        proposal = self.proposed(want)
+        self.say(proposal)
+        self.ask_aside(proposal)
         self.hear(self.scenario.agrees)
         self.call(want.tool, want.arguments)
         text = self.rng.choice(self.words.report)
@@ -202,8 +211,8 @@ class Staging:
                 return self.words.refusal.format(rule=self.rules[act.slots[0].value])
 
     def proposed(self, want: Want) -> str:
-        told = {name: _spoken(value) for name, value in want.arguments.items()}
-        return self.rng.choice(self.words.proposal).format(do=self.words.done[want.tool].format(**told))
+        """How an agent asks under this pack: in its sentences, whatever the part."""
+        return self.rng.choice(PROPOSALS).format(do=do(want))
 
     def learn(self, tool: str, arguments: dict[str, Any]) -> None:
         answer = self.call(tool, arguments)
@@ -303,9 +312,3 @@ class Staging:
 
 def _stands(value: str, text: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(value)}(?![\w@])", text) is not None
-
-
-def _spoken(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_spoken(each) for each in cast("list[Any]", value)) or "nothing"
-    return str(value).replace("_", " ")
