@@ -24,8 +24,8 @@ AMOUNTS = {
     "copay": ("0.00", "15.00", "20.00", "25.00", "30.00", "40.00", "60.00"),
     "late_fee": ("0.00", "25.00", "40.00"),
 }
-ASIDES = 0.25
-"""The share of proposals and reports to which the agent adds something."""
+ASIDES = 0.5
+"""The share of reports to which the agent adds something."""
 SIDES = 0.25
 """The share of proposals that the caller answers with a question first."""
 NUMBERS = (
@@ -87,15 +87,13 @@ class Staging:
     def talk(self, act: Act, text: str, says: str = "") -> bool:
         """Say something, and hear the answer."""
         aside = ""
-        if act.kind in ("proposal", "report") and self.rng.random() < ASIDES:
+        if act.kind == "report" and self.rng.random() < ASIDES:
             aside = self.fill(self.rng.choice(self.words.asides))
-        if act.kind == "proposal":
-            # A question of the pack's stands by itself, so all else is said before it.
-            for each in filter(None, (aside, says)):
-                self.say(each)
-            self.say(text)
-        else:
-            self.say(" ".join(filter(None, (text, aside, says))))
+        if act.kind == "proposal" and says:
+            # A question of the pack's stands by itself.
+            self.say(says)
+            says = ""
+        self.say(" ".join(filter(None, (text, aside, says))))
         reply = self.scene.hear(text)
         if reply is None:
             return False
