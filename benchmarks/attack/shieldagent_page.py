@@ -12,7 +12,6 @@ from page import share, table, told
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "results" / "poisoned-agents.md"
-ANSWERS = HERE.parent / "recorded" / "shieldagent"
 SOURCES = ("memory", "environment")
 SHOWN = "weighed"
 
@@ -74,8 +73,6 @@ def classes(those: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     command = [str(Path(sys.executable).parent / "bylaw"), "bench", "shieldagent", "--json"]
-    if ANSWERS.is_dir():
-        command += ["--answers", str(ANSWERS)]
     found: dict[str, Any] = told(*command)
     guardrails: dict[str, dict[str, Any]] = {each["guardrail"]: each for each in found["guardrails"]}
     curve = [
