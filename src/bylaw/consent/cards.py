@@ -105,12 +105,16 @@ class Cards:
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         """By digest, how its cards read."""
+        self._digests: dict[str, set[str]] = {}
+        """And the other way round."""
         self._ends: dict[str, dict[int, set[str]]] = {}
         """How they read, by how they end, and how long they are."""
         self._tools: set[str] = set()
         """What they are for."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         """By digest, what the host reported."""
+        self._known: set[int | None] = set()
+        """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
         """By what tools may take for one call, the digests of its cards."""
 
@@ -138,7 +142,7 @@ class Cards:
                 if self._is_in_time(exchange, now, None if is_card else put.lifetime):
                     found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
                 break
-            if not self._ends_with(exchange, (), or_card=True):
+            if not self._ends_with_a_card(exchange):
                 break
         last = max(found, key=lambda each: each.step, default=None)
         if last is None:
@@ -155,10 +159,12 @@ class Cards:
         if call.tool not in self._tools:
             return None
         own = digest(call.tool, call.arguments)
-        others = self._alike.get(_fold(call.tool, call.arguments), set[str]()) - {own}
-        if others:
-            shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.closing)}
-            others = {each for each in others if each in self._confirmed or not shown.isdisjoint(self._texts[each])}
+        same = self._alike.get(_fold(call.tool, call.arguments), set[str]())
+        if same <= {own}:
+            return None
+        shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.closing)}
+        answered = {each for text in shown for each in self._digests[text]} | self._confirmed.keys()
+        others = (each for each in answered if each in same and each != own)
         answers = (self.answer(Put(each), exchanges, before, now) for each in others)
         no = [each for each in answers if each is not None and not each.yes]
         return max(no, key=lambda each: each.step, default=None)
@@ -180,6 +186,7 @@ class Cards:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
+                    self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is not None:
@@ -224,13 +231,21 @@ class Cards:
 
     def _takes_back(self, exchange: Exchange, texts: set[str], title: str) -> bool:
         """Whether the user said something since that may take an answer back: all but answers to cards may."""
-        return self._said(exchange, title) == "other" or not self._ends_with(exchange, texts, or_card=True)
+        return self._said(exchange, title) == "other" or not (
+            self._ends_with_a_card(exchange) or self._ends_with(exchange, texts, or_card=True)
+        )
 
     def _said(self, exchange: Exchange, title: str) -> Said:
         several = exchange.answer
         # So many messages are more than a yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         return said(answer, title, self._yes, self._no)
+
+    def _ends_with_a_card(self, exchange: Exchange) -> bool:
+        """Whether the agent's last message ends with any card; what is one stays one."""
+        if exchange.told_at not in self._known and self._ends_with(exchange, (), or_card=True):
+            self._known.add(exchange.told_at)
+        return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
         """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,

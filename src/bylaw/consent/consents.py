@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bylaw.consent.card import CardWords, card_text, digest, sentences_in, title_of
 from bylaw.consent.cards import Cards, Put, folded
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
-from bylaw.consent.spending import SEVERAL, Writes, is_repeated, may_ask
+from bylaw.consent.spending import SEVERAL, Writes, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.consent.what_matters import Terms, what_matters
@@ -20,6 +20,8 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Call, Event
 
+_QUOTED = 50
+"""Messages in a row that are quoted, at most: the last of them."""
 _CHANGES = ("write", "unknown")
 """Effects of tools that a user may have to agree to."""
 
@@ -108,12 +110,11 @@ class Consents:
             return Consent(None, "unrecorded")
         last = exchanges[-1]
         spent = self._writes.spending(call, last.answered_from)
-        if spent:
+        if spent is not None:
+            by, is_sure = spent
             if any(SEVERAL.search(text.lower()) for _, text in last.told):
-                return _found(None, "unread", last, spent_by=spent[0].step)
-            if (sure := _surely(spent, call)) is None:
-                return _found(None, "perhaps_spent", last, spent_by=spent[0].step)
-            return _found(False, "spent", last, spent_by=sure.step)
+                return _found(None, "unread", last, spent_by=by.step)
+            return _found(False if is_sure else None, "spent" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
         given = what_matters(call.call.arguments, self._terms)
@@ -138,12 +139,12 @@ class Consents:
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
         spent = self._writes.spending(call, answer.since)
-        if not spent:
+        if spent is None:
             return Consent(True, "confirmed", None, answer.step)
-        sure = _surely(spent, call)
-        if sure is None:
-            return Consent(None, "perhaps_spent", None, answer.step, spent[0].step)
-        return Consent(False, "spent", None, answer.step, sure.step)
+        by, is_sure = spent
+        if is_sure:
+            return Consent(False, "spent", None, answer.step, by.step)
+        return Consent(None, "perhaps_spent", None, answer.step, by.step)
 
     def card_text(self, call: CallRecord) -> str:
         """The call in plain words for the user; empty where it is too long to be read."""
@@ -218,15 +219,9 @@ class ConsentWitness:
         return last[2]
 
 
-def _surely(spent: Sequence[CallRecord], call: CallRecord) -> CallRecord | None:
-    """The call that surely used an agreement up."""
-    done = (each for each in spent if each.counts_at(call.step) and not each.is_doubtful())
-    return next((each for each in done if is_repeated(each, call)), None)
-
-
 def _found(value: bool | None, reason: Reason, last: Exchange, *, spent_by: int | None = None) -> Consent:
-    put = tuple(_quotes(last.told)) if value is None else ()
-    answered = tuple(_quotes(last.answer)) if value is None else ()
+    put = tuple(_quotes(last.told[-_QUOTED:])) if value is None else ()
+    answered = tuple(_quotes(last.answer[-_QUOTED:])) if value is None else ()
     return Consent(value, reason, last.told_at, last.answered_at, spent_by, put, answered)
 
 

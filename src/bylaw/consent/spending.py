@@ -5,6 +5,7 @@ that may have put something to the user, who answered there: after one, nobody p
 import re
 from bisect import bisect_right
 from functools import lru_cache
+from itertools import islice
 
 from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.call_record import CallRecord
@@ -29,28 +30,36 @@ class Writes:
         """By what one yes may be for, the writes that it may have been for."""
         self._counted = 0
 
-    def spending(self, call: CallRecord, since: int) -> list[CallRecord]:
-        """The calls after a step and before this one that did, as far as anybody can tell, what the user agreed to.
+    def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
+        """Of the calls after a step and before this one that did, as far as anybody can tell, what the user agreed
+        to, the first that surely used it up; else the first that may have.
 
         Those are among them that differ only in what need not be told: a yes covers one of them. Where nothing but a
         tool's own text says that it refused, it is among them, too: it may tell back what it was told.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
-            return []
+            return None
         for write in writes[self._counted :]:
             self._alike.setdefault(self._agreed(write), []).append(write)
         self._counted = len(writes)
         made = self._alike.get(self._agreed(call), ())
-        made = made[bisect_right(made, since, key=_step) :]
-        return [each for each in made if each.step < call.step and _may_be_done(each, call.step)]
+        first: CallRecord | None = None
+        for each in islice(made, bisect_right(made, since, key=_step), None):
+            if each.step >= call.step:
+                break
+            if _may_be_done(each, call.step):
+                first = first or each
+                if each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call):
+                    return each, True
+        return (first, False) if first is not None else None
 
     def _agreed(self, call: CallRecord) -> str:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
         return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 
-def is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
+def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
     """Whether two calls of a tool are the same in everything, however their values are written."""
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
 
