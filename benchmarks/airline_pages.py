@@ -277,7 +277,7 @@ class Page:
             "Good outcomes by source. Rates above use the first that is known: the verified gold actions (tau2), then "
             "`reward_info.db_check.db_match`, then `reward` (tau1, whose tasks are the original, unverified ones).",
         )
-        rows = []
+        rows: list[tuple[str, int, int, str]] = []
         for source in ("gold", "db_match", "reward"):
             known = [outcome[source] for outcome in found.values() if outcome[source] is not None]
             rows.append((source, len(known), sum(known), percent(sum(known) / max(len(known), 1))))
