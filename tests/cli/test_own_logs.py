@@ -180,7 +180,10 @@ def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) ->
     told = " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
     assert "a model or a person must read what was said up to step 4" in told
     line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
-    assert f"under `refund_order` in tools.yaml, for example: {line}" in told
+    assert (
+        f"asks as `put_as` under `refund_order` in tools.yaml says; where there is none yet, for example: {line}"
+        in told
+    )
     tools = shop / "pack" / "tools.yaml"
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
     found = audit(shop, asked("Shall I refund order with order id T1, amount 108.00?"))

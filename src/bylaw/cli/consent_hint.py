@@ -21,7 +21,7 @@ def consent_hint(found: dict[str, Any], events: list[dict[str, Any]]) -> str:
         return counts
     slots = [f"{' '.join(words_of(name))} {{{name}}}" for name in given]
     sentence = " with ".join(filter(None, (" ".join(words_of(tool)), ", ".join(slots))))
-    asks = f"or asks in a sentence of the pack's; under `{tool}` in tools.yaml, for example"
+    asks = f"or asks as `put_as` under `{tool}` in tools.yaml says; where there is none yet, for example"
     return f'{counts}, {asks}:\n  put_as: "{sentence}"'
 
 

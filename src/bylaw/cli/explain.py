@@ -158,7 +158,7 @@ class _Explanation(Struct, frozen=True):
         for broken in line.get("rules", []):
             self._rule(broken, Text("rule broken", style="red"))
         for unsure in line.get("open_rules", []):
-            said = Text("rule open: nobody can tell from the log whether it was kept", style="magenta")
+            said = Text("rule open: code cannot tell whether it was kept", style="magenta")
             self._rule(unsure, said)
         self._permitting([entry for entry in line["policies"] if entry not in judged], is_alone=not judged)
 

@@ -105,7 +105,7 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
     leads = {
         True: ("", ", "),
         False: ("not so: ", "; nor: "),
-        None: ("nobody knows whether ", ", or "),
+        None: ("code cannot tell whether ", ", or "),
     }
     told = "; ".join(f"{leads[value][0]}{leads[value][1].join(parts)}" for value, parts in said.items() if parts)
     return told + _binding(finding) + _whys(finding)
