@@ -62,7 +62,7 @@ class CardPlay(ShieldedPlay):
         if decision.card is None:
             return super()._heed(want, decision)
         self.put(decision.card)
-        self.live.agreed.add(dialogue.do(want))
+        self.live.approved.add(dialogue.do(want))
         if decision.approval:
             self.approver.answer(decision.approval, want)
         return want

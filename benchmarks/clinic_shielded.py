@@ -57,7 +57,7 @@ class Talk(Conversation):
         """The calls of the latest turn."""
         self.turns: list[list[Read]] = []
         """The writes that ran, turn by turn."""
-        self.agreed: set[str] = set()
+        self.approved: set[str] = set()
         """What the caller was told and said yes to."""
         self.unconfirmed: list[Read] = []
         """Changes that ran although the caller had not said yes to them."""
@@ -88,7 +88,7 @@ class Talk(Conversation):
                 self.events.append(Message("agent", text, turn=self.turn))
         writes = [call for call in ran if call[0] in WRITES]
         self.turns.append(writes)
-        self.unconfirmed += [call for call in writes if dialogue.do(Want(*call)) not in self.agreed]
+        self.unconfirmed += [call for call in writes if dialogue.do(Want(*call)) not in self.approved]
         self.last = []
         for number, (call, decision) in enumerate(zip(calls, decisions, strict=True)):
             answer = next(answers) if decision is None or decision.allowed else None
@@ -136,7 +136,7 @@ class ShieldedPlay(Play):
 
     def confirm(self, want: Want) -> None:
         super().confirm(want)
-        self.live.agreed.add(dialogue.do(want))
+        self.live.approved.add(dialogue.do(want))
 
     def choose(self, want: Want, right: Want | None) -> Want | None:
         if self.enforced and self.agent.name != "careful":
