@@ -7,7 +7,10 @@ they follow a native tool format they were not trained on.
 from functools import cache
 from typing import Any, Literal, cast
 
+from bylaw.consent import ConsentWitness
+from bylaw.consent.card import CALL
 from bylaw.errors import UsageError
+from bylaw.facts.ledger import Ledger
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Tool
 
@@ -33,7 +36,7 @@ def system_message(
     """
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
-    parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack)]
+    parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
     if policy == "context":
         text = document or (held.document.text if held.document is not None else "")
         if not text:
@@ -43,6 +46,18 @@ def system_message(
         old, new = override
         parts.append(f"A policy has changed. The new one holds, not the old one.\nOld: {old}\nNew: {new}")
     return "\n\n".join(parts)
+
+
+def _asking(pack: Pack) -> list[str]:
+    """How to ask for a yes that needs no reading, where the pack has sentences for it."""
+    put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
+    found = (each.witness(Ledger(pack.schema)) for each in pack.book.predicates.values() if each.witness is not None)
+    asks = next((each.words.asks for each in found if isinstance(each, ConsentWitness)), ())
+    if not put or not asks:
+        return []
+    called = "\n".join(f"{name}: {words}" for name, words in put.items())
+    ask = f'Before a change, ask the user in a message with nothing else: "{asks[0]}"'
+    return [f"{ask} For {CALL} write, with the values of the call:\n{called}"]
 
 
 @cache

@@ -1,0 +1,43 @@
+"""What the system message tells an agent, held against what counts under the pack."""
+
+import re
+
+from bylaw.align.prompt import system_message
+from bylaw.packs.clinic.simulator.desk import WRITES
+from bylaw.packs.clinic.simulator.dialogue import do
+from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.shield import Shield
+
+ASKED = re.compile(r'nothing else: "(.+)\{call\}(.+)"')
+
+
+def told() -> tuple[tuple[str, str], dict[str, str]]:
+    """The question, cut at the call, and what each change is called in it."""
+    text = system_message("clinic", "none")
+    asked = ASKED.search(text)
+    assert asked is not None
+    lines = text[asked.end() :].splitlines()[1:]
+    return (asked[1], asked[2]), dict(line.split(": ", 1) for line in lines if line)
+
+
+def test_the_agent_is_told_a_sentence_for_every_change_and_asks_in_it() -> None:
+    _, called = told()
+    assert list(called) == list(WRITES)
+    arguments = {"patient_id": "P121", "invoice_id": "I0255"}
+    assert do(Want("waive_invoice", arguments)) == called["waive_invoice"].format(**arguments)
+
+
+def test_a_yes_to_what_the_agent_is_told_to_ask_counts() -> None:
+    (begin, end), called = told()
+    arguments = {"patient_id": "P121", "invoice_id": "I0255"}
+    for sentence, counts in ((called["waive_invoice"].format(**arguments), True), ("waive that bill", False)):
+        session = Shield("clinic").session()
+        session.user("Please drop the bill I0255. I'm P121.")
+        session.agent(f"{begin}{sentence}{end}")
+        session.user("Yes, please.")
+        against = {each.policy for each in session.decide("waive_invoice", arguments).grounds if each.answer != "allow"}
+        assert ("confirm-before-change" not in against) == counts
+
+
+def test_a_pack_without_sentences_tells_none() -> None:
+    assert "ask the user in a message with nothing else" not in system_message("agentdojo/banking", "none")
