@@ -61,9 +61,9 @@ By trade (`python benchmarks/consent_trades.py`):
 
 `bylaw audit --llm batch:DIR` asks one question for each open write: the policy, the talk, what tools showed of the
 call's values, and the call. These were drawn by seed from what an earlier reader of prose had left open, so the
-plainest are not among them, and answered once by fresh readers who saw the questions alone (`python
-benchmarks/consent_answers.py score DIR --trades ... --most 40`; the airline's answers quote recorded conversations and
-are not kept here):
+plainest are not among them, and answered once, as the question was put then, by fresh readers who saw the questions
+alone (`python benchmarks/consent_answers.py score DIR --trades ... --most 40`; the airline's answers quote recorded
+conversations and are not kept here):
 
 | set | asked | agreed: precision | recall | without: precision | recall | left open |
 |---|---|---|---|---|---|---|
