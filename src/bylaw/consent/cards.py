@@ -251,7 +251,7 @@ class Cards:
         """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,
         where that is enough."""
         message = exchange.closing
-        wanted = [text for text in texts if text in message] if message else []
+        wanted = [text for text in texts if text in message] if 0 < len(message) <= _LONGEST else []
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and len(exchange.told) == 1 and exchange.told[0][1] == wanted[0]:
             # So it is mostly: nothing stands beside it.
