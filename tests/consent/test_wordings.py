@@ -31,23 +31,20 @@ def conversations() -> Iterator[Wanted]:
     for line in (Path(__file__).parent / "wordings.txt").read_text(encoding="utf-8").splitlines():
         is_proof = line.startswith("-")
         kind, rest = line[is_proof], line[is_proof + 1 :].strip()
-        parts = [json.loads(f'"{each.strip()}"') for each in rest.replace('"', '\\"').split("\u00a6") if kind in "?<>:"]
-        match kind:
-            case "=":
-                tool, _, arguments = rest.partition(" ")
-                yield (wanted := Wanted(tool, json.loads(arguments), [], []))
-            case "!":
-                wanted.shown += json.loads(rest)
-            case "?":
-                wanted.talks += [([each, "Yes."], is_proof) for each in parts]
-            case "<":
-                wanted.talks += [(["", each], is_proof) for each in parts]
-            case ">":
-                wanted.talks += [([parts[0], each], is_proof) for each in parts[1:]]
-            case ":":
-                wanted.talks.append((parts, is_proof))
-            case _:
-                assert kind == "#"
+        if kind == "=":
+            call, _, shown = rest.partition(" ! ")
+            tool, _, arguments = call.partition(" ")
+            yield (wanted := Wanted(tool, json.loads(arguments), json.loads(shown or "[]"), []))
+            continue
+        for talk in rest.split("\u2016") if kind != "#" else ():
+            parts: list[str] = [json.loads(f'"{each.strip()}"') for each in talk.replace('"', '\\"').split("\u00a6")]
+            turns = {
+                "?": [[each, "Yes."] for each in parts],
+                "<": [["", each] for each in parts],
+                ">": [[parts[0], each] for each in parts[1:]],
+                ":": [parts],
+            }[kind]
+            wanted.talks += [(each, is_proof) for each in turns]
 
 
 WANTED = list(conversations())
