@@ -60,20 +60,29 @@ By trade (`python benchmarks/consent_trades.py`):
 ## What is open, put to a model
 
 `bylaw audit --llm batch:DIR` asks one question for each open write: the policy, the talk, what tools showed of the
-call's values, and the call. These were drawn by seed from what an earlier reader of prose had left open, so the
-plainest are not among them, and answered once, as the question was put then, by fresh readers who saw the questions
-alone (`python benchmarks/consent_answers.py score DIR --trades ... --most 40`; the airline's answers quote recorded
-conversations and are not kept here):
+call's values and what became of other changes, and the call. Open writes were drawn by seed and the exact questions
+answered once by fresh readers who saw nothing else (`python benchmarks/consent_answers.py score
+benchmarks/recorded/consent --hostile --trades ...` with storage, drycleaner, solar, bank, catering and school; the
+airline's answers quote recorded conversations and are not kept here). A yes that quotes no words of the user's counts
+as open.
 
 | set | asked | agreed: precision | recall | without: precision | recall | left open |
 |---|---|---|---|---|---|---|
-| bank, catering, school | 120 | 1.00 (78/78) | 0.97 (78/80) | 0.95 (40/42) | 1.00 (40/40) | 0 |
-| airline | 40 | 0.88 (29/33) | 0.94 (29/31) | 0.71 (5/7) | 0.56 (5/9) | 0 |
-| optician, theatre, newspaper | 90 | 1.00 (60/60) | 0.98 (60/61) | 0.97 (29/30) | 1.00 (29/29) | 0 |
-| storage, drycleaner, solar | 72 | 1.00 (50/50) | 1.00 (50/50) | 1.00 (22/22) | 1.00 (22/22) | 0 |
+| six trades, from a bank to a solar installer | 96 | 1.00 (70/70) | 0.99 (70/71) | 1.00 (23/23) | 0.92 (23/25) | 3 |
+| airline, kept part | 40 | 1.00 (28/28) | 0.85 (28/33) | 0.58 (7/12) | 1.00 (7/7) | 0 |
+| hostile answers and questions | 87 | 0 of 6 | - | 1.00 (49/49) | 0.56 (49/87) | 32 |
 
-The goal was .92 for each. In the trades it is met. On the airline it is not: of nine open writes without consent four
-were taken for agreed, three of them changes whose price nobody had told. To the labels that is no consent.
+The goal was .92 for each: met in the trades, missed on the airline, where nobody without consent was taken for agreed,
+but five of 33 were accused who had agreed to the labels' readers. In four of them the sum had been told as an estimate,
+not against the old fare, or not at all, and the question asks for a sum; in the fifth the price changed after the yes.
+Of the hostile ones six were taken for agreed: "bet" and "go" as answers, "Yes. How long do I have to withdraw?", "about
+250.00" for 250.00, and a transfer that an email, or a colleague, had asked for.
+
+The wording before this one, which did not say that a yes is the customer's own and leaves no doubt, was answered for
+240 writes of 18 trades (agreed: precision .99, recall .97; without: .99, .94; 6 left open), 100 of the airline (1.00,
+.90; .79, 1.00; none) and 86 hostile tries, of which it took 14 for agreed. One before that, which did not ask for the
+sum, took four of the airline's nine without consent for agreed. So where a model may settle a consent live (`model: may
+settle`), expect it to be deceived now and then by who is deceiving it on purpose; a card is not.
 
 Made by `python benchmarks/consent.py` (folder of the runs as its argument).
 """
