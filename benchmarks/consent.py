@@ -81,8 +81,9 @@ Of the hostile ones six were taken for agreed: "bet" and "go" as answers, "Yes. 
 The wording before this one, which did not say that a yes is the customer's own and leaves no doubt, was answered for
 240 writes of 18 trades (agreed: precision .99, recall .97; without: .99, .94; 6 left open), 100 of the airline (1.00,
 .90; .79, 1.00; none) and 86 hostile tries, of which it took 14 for agreed. One before that, which did not ask for the
-sum, took four of the airline's nine without consent for agreed. So where a model may settle a consent live (`model: may
-settle`), expect it to be deceived now and then by who is deceiving it on purpose; a card is not.
+sum, took four of the airline's nine without consent for agreed. This one was written after the answers to those tries
+had been read, so their row is not of unseen ones. Where a model may settle a consent live (`model: may settle`), expect
+it to be deceived now and then by who is deceiving it on purpose; a card is not.
 
 Made by `python benchmarks/consent.py` (folder of the runs as its argument).
 """
