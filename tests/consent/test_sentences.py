@@ -300,6 +300,12 @@ def test_what_is_wrong_in_the_pack_is_told_with_its_place(tools: str, consented:
     assert any(str(each).startswith(fault) for each in caught.value.faults)
 
 
+def test_two_tools_are_not_put_in_the_same_words() -> None:
+    tool = "{{effect: write, put_as: 'cancel {{{0}}}', parameters: {{{0}: string}}, changes: []}}"
+    with pytest.raises(PackError, match="`drop` is put in the same words as `cancel`"):
+        desk(f"tools:\n  cancel: {tool.format('order_id')}\n  drop: {tool.format('booking_id')}\n")
+
+
 # Can two calls give one sentence? Words, figures and marks of the phrases themselves are in all values.
 PARTS = (
     "to",

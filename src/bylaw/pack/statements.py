@@ -28,6 +28,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     """The tools of `tools.yaml`, and the faults met."""
     file, source, faults = read_record(source, ToolsFile)
     tools: dict[str, Tool] = {}
+    said_by: dict[str, str] = {}
     for name, body in file.tools.items():
         record = body or WrittenTool()
         effect: Any = record.effect
@@ -57,18 +58,22 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
         written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
         put_as = tuple(" ".join(str(each).split()) for each in written)
-        for fault in (fault for each in put_as for fault in _faults_of(each, parameters, name)):
-            faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
+        for each in put_as:
+            other = said_by.setdefault(SLOT.sub("{}", each), name)
+            for fault in _faults_of(each, parameters, name, other):
+                faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
         tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark, put_as=put_as)
     return tools, faults
 
 
-def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str) -> Iterator[str]:
+def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str, other: str) -> Iterator[str]:
     """What is wrong with how a tool is put to the user."""
     parts = SLOT.split(put_as)
     words, slots = parts[::2], parts[1::2]
     if not put_as:
         yield f"`put_as` of `{tool}` is empty"
+    if other != tool:
+        yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
     for slot in sorted(set(slots) - parameters.keys()):
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`"
     if any(brace in part for part in words for brace in "{}"):
