@@ -143,6 +143,8 @@ def test_courtesies_and_white_space_may_stand_beside_it(asked: str) -> None:
         f"> {ASKED}",
         f'Here it is: "{ASKED}"',
         f"({ASKED})",
+        f'"{ASKED}',
+        f"Can I help you? {ASKED}",
         f"\u201c{ASKED}\u201d",
         f"`{ASKED}`",
         f"```\n{ASKED}\n```",
