@@ -69,6 +69,10 @@ def airline_audit(folder: Path) -> tuple[Path, Path]:
 
     pack = folder / "pack"
     shutil.copytree(find_folder("tau-airline"), pack, ignore=shutil.ignore_patterns("__pycache__"))
+    # A predicate without a description is told by its name, which a page shows as code.
+    rules = pack / "shared" / "rules.yaml"
+    described = rules.read_text("utf-8")
+    rules.write_text(described.replace(", description: the turn also says something", ""), encoding="utf-8")
     document = AIRLINE / "tau2" / "policy.md"
     request = Request((RUN,), str(pack), AIRLINE, document=document)
     audit(request, folder / "out")
