@@ -63,6 +63,7 @@ def paid(*said: Event | list[Event]) -> tuple[bool | None, str]:
         ([REQUEST, ASKED, user("No."), done("ask_user", {"question": "Really not?"})], "unanswered"),
         ([REQUEST, agent("I would pay it. Fine?"), YES], "unread"),
         ([REQUEST, agent("I would pay it. Fine?"), user("No.")], "unread"),
+        ([REQUEST, agent("I would pay it twice. Fine?"), YES, done("pay", PAID)], "unread"),
         ([REQUEST, ASKED, user("Not yet.")], "unread"),
     ],
 )
@@ -84,7 +85,6 @@ def test_it_is_open_where_an_answer_may_have_been_given(said: list[Any], reason:
         ([REQUEST, ASKED, YES, done("pay", PAID)], "spent"),
         ([REQUEST, ASKED, YES, done("pay", PAID | {"to": "ac22", "amount": "$100.00"})], "spent"),
         ([REQUEST, ASKED, YES, done("pay", PAID | {"note": "rent"})], "perhaps_spent"),
-        ([REQUEST, agent("I would pay it. Fine?"), YES, done("pay", PAID)], "spent"),
         ([LOST, ASKED, YES, done("pay", PAID)], "spent"),
     ],
 )

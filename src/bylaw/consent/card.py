@@ -7,7 +7,7 @@ pack's words.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
@@ -37,6 +37,8 @@ SLOT = re.compile(r"\{(\w+)\}")
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
 _LARGE = 10**12
+_HIDING = frozenset("<`~")
+"""What may keep the rest of a card from being seen where it is shown as HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
 
@@ -68,7 +70,7 @@ def card_text(
     lines = [f"{words.heading} {title_of(tool, name)}"]
     for key, value in arguments.items():
         if key not in spared:
-            lines += [f"- {label}: {told}" for label, told in _told(key, value, parameters.get(key), words, spared)]
+            lines += [f"- {label}: {told}" for label, told in _told(key, value, parameters.get(key), words)]
     lines.append(words.question)
     text = "\n".join(lines)
     return text if len(text) <= _LONGEST else ""
@@ -85,17 +87,21 @@ def sentences_in(
             texts[0] = lead + texts[0]
             texts[-1] += end
             start = message.rfind(texts[0])
-            if start < 0 or tool is None or not what_matters(arguments, terms).keys() <= set(parts[1::2]):
+            if start < 0 or tool is None:
                 continue
-            place = start + len(texts[0])
+            left = what_matters(arguments, terms).keys() - set(parts[1::2])
+            if any(arguments[name] is not None or _may_be_null(tool.parameters.get(name)) for name in left):
+                continue
+            place, values = start + len(texts[0]), list[str]()
             for name, after in zip(parts[1::2], texts[1:], strict=True):
                 ways = _ways(arguments.get(name), tool.parameters.get(name), words)
                 told = next((each for each in ways if message.startswith(each + after, place)), "")
-                if not told or not (_ends_before(told, after) if after else name == parts[-2]):
+                if not told:
                     break
                 place += len(told) + len(after)
+                values.append(told)
             else:
-                if place - start <= _LONGEST:
+                if place - start <= _LONGEST and _is_told_in_one_way(values, texts[1:]):
                     yield message[start:place]
 
 
@@ -121,10 +127,13 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
     return [told, *(format(way, "f") for way in (exact.normalize(), round(exact, 2)) if way == exact)]
 
 
-def _ends_before(told: str, after: str) -> bool:
-    """Whether a value ends where the words after it begin: else it may be read as the values of another call."""
-    value = _QUOTE.sub('"', told)
-    return bool(after) and (value + after).index(after) >= len(value)
+def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether each value ends where the words after it begin, and none holds the words that part two of them: else they
+    may be read as the values of another call."""
+    bare = [_QUOTE.sub('"', each) for each in values]
+    if any(not text or text in value for text in texts[:-1] for value in bare):
+        return False
+    return all((value + text).index(text) >= len(value) for value, text in zip(bare, texts, strict=True) if text)
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
@@ -152,27 +161,37 @@ def label_of(key: str, schema: Any) -> str:
     return title if isinstance(title, str) and title else _named(key)
 
 
-def _told(
-    key: str, value: Any, schema: Any, words: CardWords, spared: frozenset[str], above: str = ""
-) -> Iterator[tuple[str, str]]:
-    """What an argument says, by its name in words; one without a value says nothing."""
+def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
+    """What an argument says, by its name in words; null where it means something."""
     declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
     label = f"{above} {label_of(key, declared)}".strip()
-    if isinstance(value, dict):
+    if value is None:
+        if _may_be_null(schema):
+            yield label, "-"
+    elif value == {}:
+        yield label, "-"
+    elif isinstance(value, dict):
         fields: Any = declared.get("properties")
         known: Mapping[str, Any] = cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else {}
         for inner, part in cast("dict[str, Any]", value).items():
-            if inner not in spared:
-                yield from _told(inner, part, known.get(inner), words, spared, label)
+            yield from _told(inner, part, known.get(inner), words, label)
     elif isinstance(value, list):
         parts = cast("list[Any]", value)
         if any(isinstance(part, dict | list) for part in parts):
             for place, part in enumerate(parts, 1):
-                yield from _told(str(place), part, declared.get("items"), words, spared, label)
+                yield from _told(str(place), part, declared.get("items"), words, label)
         else:
             yield label, ", ".join(_shown(part, declared.get("items"), words) for part in parts) or "-"
-    elif value is not None:
+    else:
         yield label, _shown(value, declared, words)
+
+
+def _may_be_null(schema: Any) -> bool:
+    """Whether null is a value like others here, and not what was left out."""
+    if not isinstance(schema, Mapping):
+        return True
+    declared = cast("Mapping[str, Any]", schema)
+    return bool(declared.get("nullable")) or "null" in str([declared.get(key) for key in ("type", "anyOf", "oneOf")])
 
 
 def _shown(value: Any, schema: Any, words: CardWords) -> str:
@@ -194,4 +213,8 @@ def _named(name: str) -> str:
 def _quoted(text: str) -> str:
     """A text in quotes on one line, every character in it to be seen."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in quoted)
+    return "".join(each if each.isprintable() and each not in _HIDING else _escaped(each) for each in quoted)
+
+
+def _escaped(each: str) -> str:
+    return f"\\u{ord(each):04x}" if each in _HIDING else json.dumps(each)[1:-1]

@@ -19,26 +19,37 @@ from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Event, Message
 
 _HIDES = re.compile(
-    r"<[!?/a-z]|!\[|~~|```|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|(?:\n[ \t]*){8,}|^[ \t]*>|"
+    r"<[!?/a-z]|!\[|~~|```|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|^[ \t]*>|"
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
 """What may keep words from being seen, or from being the agent's: tags, struck out, in a link or in place of a picture,
 far below, in a quotation."""
-_COURTEOUS = """
-hi hello hey dear thanks thank you so much very sure certainly absolutely of course happy glad to help with that
-this it great good perfect okay ok alright right all here is are the your my a i i'm i'll i've we can will shall let
-me please confirm check look details summary following request for one moment before go ahead do and understood got
-found have see welcome pleasure assist be
-"""
-_COURTESIES = frozenset(_COURTEOUS.split())
-"""Words beside a card that turn nothing."""
-_TOKEN = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
+_WITH = r"(?: you)?(?: with (?:that|this|it))?"
+_COURTESIES = re.compile(
+    rf"(?:hi|hello|hey)(?: there)?|good (?:morning|afternoon|evening|day)|{_THANKS}|"
+    r"(?:thanks|thank you) for (?:waiting|your patience|that|the (?:details|information)|confirming)|"
+    r"sure(?: thing)?|certainly|absolutely|of course|great|perfect|wonderful|excellent|okay|ok|alright|all right|"
+    rf"understood|got it|no problem|(?:great|good) news|(?:i'm |i am )?(?:happy|glad) to help{_WITH}|"
+    rf"i can (?:help|assist){_WITH}|(?:i'd|i would) be (?:happy|glad) to help{_WITH}|one moment(?: please)?|"
+    r"you're welcome|my pleasure|please (?:confirm|check|review)(?: the (?:details|following))?|here are the details"
+)
+"""Phrases beside a card that turn nothing; any other word may."""
+_AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
+"""What may stand after it."""
+_EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
+_PHRASES = re.compile(r"[.,!:;\n\u2014]+|\s[-\u2013]\s")
+_SMILES = "\U0001f60a\U0001f642\U0001f600\U0001f44b\U0001f64f\ufe0f"
+_PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
 """What may stand around a card that is not of it."""
 _END = 30
 """So many characters at its end are enough to tell what may be a card."""
+_BLANK = re.compile(r"\s{8,}")
+_FAR, _WIDE = 8, 100
+"""Lines, and characters, without a word, after which words stand far below, or far aside."""
 _BESIDE, _LONGEST = 1000, 20_000
 """Characters beside a card, and of a message with cards, at most: nobody reads more."""
 _LAST = 50
@@ -117,6 +128,15 @@ class Cards:
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
         """By what tools may take for one call, the digests of its cards."""
+
+    @property
+    def has_any(self) -> bool:
+        """Whether a card was put in this conversation."""
+        return bool(self._texts)
+
+    def texts_of(self, digest: str) -> Collection[str]:
+        """How the cards of a digest read."""
+        return self._texts.get(digest, ())
 
     def has_one_of(self, tool: str) -> bool:
         """Whether a card was put for calls of a tool."""
@@ -281,7 +301,10 @@ def _cut(message: str, text: str) -> str:
 def _is_tail(message: str, text: str) -> bool:
     """Whether a text stands at the end of a message by itself, and in no quotes."""
     place = message.rfind(text)
-    return place >= 0 and message[:place][-1:] in _MARKS and not message[place + len(text) :].strip(_MARKS)
+    if place < 0 or message[:place][-1:] not in _MARKS:
+        return False
+    after = message[place + len(text) :]
+    return len(after) <= _BESIDE and _is_all(_AFTER, after)
 
 
 def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
@@ -291,7 +314,8 @@ def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
 
 def _hidden(text: str) -> int:
     """In how many places a message may not be seen as it is read here."""
-    return len(_HIDES.findall(text))
+    far = sum(len(blank.splitlines()) > _FAR or len(blank) > _WIDE for blank in _BLANK.findall(text))
+    return far + len(_HIDES.findall(text))
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
@@ -300,11 +324,13 @@ def misleads(message: str, cards: Iterable[str]) -> bool:
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
     beside = message.strip()
-    return (
-        len(beside) > _BESIDE
-        or not _ASKS.isdisjoint(beside)
-        or not _COURTESIES.issuperset(_TOKEN.findall(beside.lower()))
-    )
+    return len(beside) > _BESIDE or not _ASKS.isdisjoint(beside) or not _is_all(_EITHER, beside)
+
+
+def _is_all(known: re.Pattern[str], text: str) -> bool:
+    """Whether a text is made of known phrases alone."""
+    phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
+    return all(known.fullmatch(each) for each in phrases if each.strip("-"))
 
 
 def folded(text: str) -> str:

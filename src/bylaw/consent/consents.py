@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bylaw.consent.card import CardWords, card_text, digest, sentences_in, title_of
 from bylaw.consent.cards import Cards, Put, folded
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
-from bylaw.consent.spending import SEVERAL, Writes, may_ask
+from bylaw.consent.spending import Writes, may_ask, may_be_done
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.consent.what_matters import Terms, what_matters
@@ -101,7 +101,7 @@ class Consents:
 
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None) -> Consent:
         exchanges = self._talk.exchanges
-        if not self._talk.is_put and basis != "requested":
+        if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
             # Whatever its arguments are, nobody agreed where nothing was put; unless a yes shows that something was.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
@@ -112,9 +112,10 @@ class Consents:
         spent = self._writes.spending(call, last.answered_from)
         if spent is not None:
             by, is_sure = spent
-            if any(SEVERAL.search(text.lower()) for _, text in last.told):
-                return _found(None, "unread", last, spent_by=by.step)
-            return _found(False if is_sure else None, "spent" if is_sure else "perhaps_spent", last, spent_by=by.step)
+            if is_sure and self._is_put_in(by, last):
+                return _found(False, "spent", last, spent_by=by.step)
+            # Whether one yes in words was for several calls alike, a reader can tell: "two vouchers of 25.00".
+            return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
         given = what_matters(call.call.arguments, self._terms)
@@ -140,11 +141,31 @@ class Consents:
             return Consent(False, "declined", None, answer.step)
         spent = self._writes.spending(call, answer.since)
         if spent is None:
+            other = self._also_put_by(put, call, answer.since)
+            if other is not None:
+                return Consent(None, "perhaps_spent", None, answer.step, other)
             return Consent(True, "confirmed", None, answer.step)
         by, is_sure = spent
         if is_sure:
             return Consent(False, "spent", None, answer.step, by.step)
         return Consent(None, "perhaps_spent", None, answer.step, by.step)
+
+    def _is_put_in(self, call: CallRecord, exchange: Exchange) -> bool:
+        """Whether the agent's last message puts this one call."""
+        put = self._put(call, "told")
+        return bool(put.sentences) or (put.card != "" and put.card in exchange.closing)
+
+    def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
+        """Step of another call since the yes that the same words put: which of the two it was for, nobody knows."""
+        own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
+        for write in reversed(self._ledger.writes):
+            if write.step <= since:
+                return None
+            if write.step < call.step and may_be_done(write, call.step) and not write.call.fault:
+                other = self._put(write, "told")
+                if own & {folded(self.card_text(write)), *other.sentences}:
+                    return write.step
+        return None
 
     def card_text(self, call: CallRecord) -> str:
         """The call in plain words for the user; empty where it is too long to be read."""

@@ -16,9 +16,6 @@ from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
 from bylaw.trace.event import Call
 
-SEVERAL = re.compile(r"\b\d{1,2}\s?[x\u00d7](?!\w)|(?<!\w)[x\u00d7]\s?\d{1,2}\b|\beach\b")
-"""What may tell in lower case that one yes is for several calls alike: "three vouchers of 25 each"."""
-
 
 class Writes:
     """The writes of one conversation, by what they did; the ledger may grow while it is in use."""
@@ -48,7 +45,7 @@ class Writes:
         for each in islice(made, bisect_right(made, since, key=_step), None):
             if each.step >= call.step:
                 break
-            if _may_be_done(each, call.step):
+            if may_be_done(each, call.step):
                 first = first or each
                 if each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call):
                     return each, True
@@ -64,7 +61,8 @@ def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
 
 
-def _may_be_done(write: CallRecord, step: int) -> bool:
+def may_be_done(write: CallRecord, step: int) -> bool:
+    """Whether a write may have been carried out before a step."""
     return write.counts_at(step) or not write.is_surely_refused()
 
 

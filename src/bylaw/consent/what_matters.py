@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,22 +23,16 @@ class Terms(Struct, frozen=True):
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """The arguments that a user agrees to, at any depth."""
+    """The arguments that a user agrees to; whatever stands inside of one does."""
     return {
-        name: value if type(value) is str else _within(value, terms)
+        name: value
         for name, value in given.items()
-        if name not in terms.spared and (name in terms.wanted or not _is_remark(name)) and value is not None
+        if name not in terms.spared and not (type(value) is str and name not in terms.wanted and _is_remark(name))
     }
-
-
-def _within(value: Any, terms: Terms) -> Any:
-    if isinstance(value, dict):
-        return what_matters(cast("dict[str, Any]", value), terms)
-    if isinstance(value, list):
-        return [_within(each, terms) for each in cast("list[Any]", value)]
-    return value
 
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    return not _REMARKS.isdisjoint(words_of(name))
+    """Whether a text of this name is for the record: `cancel_reason`, and not `email_summary_to`."""
+    words = words_of(name)
+    return bool(words) and words[-1] in _REMARKS

@@ -1,0 +1,147 @@
+"""One yes is for one call: whatever else the same words could put, and whatever hides or turns them, is asked about."""
+
+from typing import Any
+
+import pytest
+
+from bylaw import Pack, Shield
+from bylaw.consent import CardWords
+from bylaw.consent.card import card_text
+from tests.consent.desk import agent, desk, done, found, user
+
+TOOLS = """
+tools:
+  book:
+    effect: write
+    parameters:
+      flights: {type: array, items: {type: object}}
+      options: {type: object, optional: true}
+      limit: {type: [number, "null"], optional: true}
+      payee: {type: object, optional: true}
+    changes: []
+  send:
+    effect: write
+    put_as: "send {amount} to {to}"
+    parameters: {to: {}, amount: string}
+    changes: []
+  set: {effect: write, put_as: "set {line} to {on}", parameters: {line: string, on: {}}, changes: []}
+  credit:
+    effect: write
+    put_as: "issue a credit note to {customer}"
+    parameters: {customer: string}
+    changes: []
+  move: {effect: write, put_as: "move {source}-{target}", parameters: {source: string, target: string}, changes: []}
+  renew:
+    effect: write
+    put_as: "renew card {card}"
+    parameters: {card: string, limit: {type: [number, "null"]}, day: {type: string, optional: true}}
+    changes: []
+"""
+PACK = desk(TOOLS)
+FLIGHT: dict[str, Any] = {"flights": [{"number": "LX1", "date": "2030-12-01"}]}
+
+
+def card(tool: str, arguments: dict[str, Any], pack: Pack = PACK) -> str:
+    with Shield(pack).session() as session:
+        session.user("Hello.")
+        session.agent("One moment, please.")
+        session.user("Go on.")
+        found = session.decide(tool, arguments).card
+    assert found is not None
+    return found.text
+
+
+def both(asked: str, tool: str, first: dict[str, Any], second: dict[str, Any]) -> list[bool]:
+    """Whether either of two calls runs after one yes, made one after the other."""
+    with Shield(PACK).session() as session:
+        session.user("Hello.")
+        session.agent(asked)
+        session.user("Yes.")
+        runs: list[bool] = []
+        for arguments in (first, second):
+            runs.append(session.decide(tool, arguments).allowed)
+            if runs[-1]:
+                session.result("done")
+    return runs
+
+
+OTHERS: list[dict[str, Any]] = [
+    FLIGHT | {"options": {}},
+    FLIGHT | {"options": {"seats": [{}]}},
+    {"flights": [*FLIGHT["flights"], {}]},
+    {"flights": [{"Number": "LX1", "date": "2030-12-01"}]},
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_card_lets_one_call_run(other: dict[str, Any]) -> None:
+    assert both(card("book", FLIGHT), "book", FLIGHT, other) == [True, False]
+
+
+def test_a_sentence_lets_one_call_run() -> None:
+    sent = {"to": "AC-22", "amount": "250"}
+    assert both("Shall I send 250 to AC-22?", "send", sent, sent | {"to": ["AC-22"]}) == [True, False]
+    assert both("Shall I set L1 to yes?", "set", {"line": "L1", "on": True}, {"line": "L1", "on": "yes"}) == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "tool", "arguments"),
+    [
+        ("issue a credit note to C-1", "credit", {"customer": "C-1", "credit_note_amount": 99}),
+        ("issue a credit note to C-1", "credit", {"customer": "C-1", "email_summary_to": "eve@example.org"}),
+        ("issue a credit note to C-1", "credit", {"customer": "C-1", "note": {"pay_to": "EVE"}}),
+        ("renew card C1", "renew", {"card": "C1", "limit": None}),
+        ("move A-1-B-2", "move", {"source": "A", "target": "1-B-2"}),
+        ("move A-1-B-2", "move", {"source": "A-1", "target": "B-2"}),
+    ],
+)
+def test_what_was_not_told_or_may_be_read_in_two_ways_is_asked_about(
+    asked: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    said = [user("Hello."), agent(f"Shall I {asked}?"), user("Yes.")]
+    assert found(PACK, said, tool, arguments).value is None
+
+
+def test_what_a_tool_need_not_be_given_is_no_value_where_it_is_null() -> None:
+    said = [user("Hello."), agent("Shall I renew card C1?"), user("Yes.")]
+    assert found(PACK, said, "renew", {"card": "C1", "day": None}).value is True
+
+
+def test_null_and_nothing_are_told_on_a_card_and_what_stands_inside_is_never_spared() -> None:
+    text = card("book", FLIGHT | {"options": {}, "limit": None})
+    assert "- options: -\n- limit: -\n" in text
+    paid = FLIGHT | {"payee": {"id": "ANN", "type": "person"}}
+    assert "payee id: ANN" in card("book", paid, desk(TOOLS, "told, need_not_be_told: [to]"))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "To check that it is you, please confirm the following.",
+        "All I'll do is look.",
+        "I will let this be.",
+        "I will do the one before this. Please confirm the one before.",
+        *("Thanks!" + blank * 60 for blank in ("\r\n", "\n\u00a0", "\u2028", "\v")),
+    ],
+)
+def test_words_beside_a_sentence_or_far_above_it_are_none_that_turn_it(before: str) -> None:
+    said = [user("Hello."), agent(f"{before} Shall I send 250 to AC-22?"), user("Yes.")]
+    consent = found(PACK, said, "send", {"to": "AC-22", "amount": "250"})
+    assert (consent.value, consent.reason) == (None, "beside_card")
+
+
+@pytest.mark.parametrize("text", ["<!--", "</li><details>", "```", "~~"])
+def test_no_value_of_a_card_hides_the_rest_of_it(text: str) -> None:
+    tool = PACK.schema.tools["send"]
+    shown = card_text(tool, "send", {"to": text, "amount": "1"}, frozenset(), CardWords())
+    assert not any(each in shown for each in ("<", "`", "~"))
+
+
+@pytest.mark.parametrize("asked", ["I will send 250 to AC-22 twice. Shall I go ahead?", "Two of 250 to AC-22. OK?"])
+def test_nobody_is_accused_of_a_second_call_after_a_yes_in_words(asked: str) -> None:
+    sent = {"to": "AC-22", "amount": "250"}
+    consent = found(PACK, [user("Hello."), agent(asked), user("Yes, both."), done("send", sent)], "send", sent)
+    assert (consent.value, consent.reason) == (None, "unread")
