@@ -1,10 +1,11 @@
 """What a whole answer says: a plain yes, a bare no, or anything else, which code does not read."""
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
-from bylaw.consent.answer import is_refusal, said
+from bylaw.consent.answer import begins_with_yes, is_courtesy, is_english, is_refusal, said
 from bylaw.packs.clinic import simulator
 from bylaw.packs.clinic.simulator.dialogue import YES
 from tests.written import load
@@ -16,7 +17,11 @@ PLAIN = """
 Yes | yes! | YES. | **Yes** | (yes) | yeah | Yep, thanks | y | sure | Sure thing! | ok | Okay, do it. |
 Go ahead, please. | Please proceed. | I agree. | I confirm this | Confirmed. | That's correct. | Sounds good! |
 Perfect, thank you very much. | Works for me | By all means | \U0001f44d | \U0001f44d\U0001f3fd | Yes \U0001f642 |
-Yes, do it now and thanks a lot | Yes please, carry on. | Yes\nplease | Just do it
+Yes, do it now and thanks a lot | Yes please, carry on. | Yes\nplease | Just do it |
+Yes, that's fine | Yes, I do | Yes, I'd like that | Yes, that would be great, thank you! | Yes, let's do it |
+Yes, I'm sure | Yes, you can go ahead | You may proceed | yes plz | Yes \u2013 go ahead | Yes\u2014go ahead | Yes :) |
+Yes, all good | Yes, it is | Awesome, yes please | Yes, no problem | Yes, I understand and agree |
+Yes, please. Thank you for your help! | Yes, confirm it | Yes, please confirm
 """
 BARE = """
 No | no. | Nope, thanks | Nooo! | No thank you | Don\u2019t. | Do not proceed | I'd rather not | not now |
@@ -35,7 +40,9 @@ word | Deal with it | correct me | Correct it | Correct that please | Confirm my
 I've changed my mind | No problem | No worries | Stop it | Don't stop | Never better | Why not | Yes \U0001f44e |
 Yes \u274c | \U0001f44d\U0001f44e | Yes \U0001f609 | Yes \U0001f602 | Yes \U0001f643 | \U0001f937 | Ja | Oui |
 S\xed | \u0434\u0430 | \u306f\u3044 | Ja, aber nur eine | ye\u0455 | \uff39es | Yes. That was a joke. |
-Yes said nobody
+Yes said nobody | Please confirm | please confirm that | Confirm | Fine, all good | Ok, no problem | Ok, it is |
+Yes, I understand | I do | It is | Let's do it | That would be great | You may not proceed | Yes ;) | Yes :( |
+Yes, that's fine, don't | Awesome | Yes-no
 """
 
 
@@ -125,3 +132,92 @@ def test_who_tells_to_stop_has_refused(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["Yes", "Thanks", "What is my balance?", "Notify me", "Nonsense", "Ja"])
 def test_who_does_not_has_not(answer: str) -> None:
     assert not is_refusal(answer, ("nein",))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No worries, I'll press the button now.",
+        "No problem, one second.",
+        "I can't wait!",
+        "Don't worry, I see the card.",
+        "No questions, all clear.",
+        "No further questions.",
+        "Never used this before, nice card.",
+    ],
+)
+def test_not_every_no_refuses_but_one_beside_it_does(answer: str) -> None:
+    assert not is_refusal(answer)
+    assert is_refusal(f"{answer} No.")
+    assert is_refusal(f"{answer} But wait")
+    assert is_refusal(f"No problem, no, {answer}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "says"),
+    [
+        ("Shall I leave parcel P-1 at the door?", "Please leave it, thank you!", "other"),
+        ("Shall I leave parcel P-1 at the door?", "No, thanks.", "no"),
+        ("I will stop the renewal of S-1. Shall I go ahead?", "Please stop.", "other"),
+        ("I will stop the renewal of S-1. Shall I go ahead?", "Please do not go ahead", "no"),
+        ("Shall I not renew contract K-1?", "No, please don't.", "other"),
+        ("Shall I say that you won't come?", "No", "other"),
+        ("Shall I not renew contract K-1?", "Yes.", "yes"),
+        ("Shall I note K-1?", "No.", "no"),
+        ("Shall I halt K-1?", "Halt", "other"),
+    ],
+)
+def test_a_no_in_the_words_of_what_was_asked_is_none(asked: str, answer: str, says: str) -> None:
+    assert said(answer, no=frozenset(("halt",)), asked=asked) == says
+
+
+@pytest.mark.parametrize(("answer", "says"), [("Tak", "yes"), ("Nie!", "no"), ("No.", "other"), ("Fine.", "other")])
+def test_where_a_pack_does_not_ask_in_english_no_english_word_counts(answer: str, says: str) -> None:
+    assert said(answer, "", frozenset(("tak",)), frozenset(("nie",)), is_english=False) == says
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("Shall I do this? Please answer yes or no.", True),
+        ("Do you agree?", True),
+        ("Is that right?", True),
+        ("Devo farlo? Rispondere s\xec o no.", False),
+        ("Zrobi\u0107 to? Tak lub nie.", False),
+        ("Soll ich das tun? Bitte antworten Sie mit Ja oder Nein.", False),
+        ("Jeg har en tid i morgen klokken ni, er det i orden for dig at have den?", False),
+    ],
+)
+def test_what_is_english(text: str, is_so: bool) -> None:
+    assert is_english(text) is is_so
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("Thanks!", True),
+        ("Great, thank you very much.", True),
+        ("Good morning", True),
+        ("Thank you for your help, have a nice day. Bye!", True),
+        ("", False),
+        ("Great.", False),
+        ("Thanks, but no", False),
+        ("Thanks. Yes.", False),
+        ("Thanks?", False),
+        ("Thank you, wait", False),
+    ],
+)
+def test_what_is_a_courtesy(text: str, is_so: bool) -> None:
+    assert is_courtesy(text) is is_so
+
+
+@pytest.mark.parametrize("part", [",", ".", "please ", "no", "- ", "\n", " ", "Don't worry ", ":)", "yes", "no. "])
+def test_a_message_of_a_megabyte_is_read_in_no_time(part: str) -> None:
+    text = "see" + part * (1_000_000 // len(part)) + "x"
+    start = process_time()
+    for each in (text, text[3:]):
+        is_refusal(each)
+        assert said(each) == "other"
+        begins_with_yes(each)
+        is_courtesy(each)
+    assert process_time() - start < 8, "a quadratic one takes hours"
