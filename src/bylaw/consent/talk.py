@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from bylaw.consent.answer import said
+from bylaw.consent.answer import begins_with_yes
 from bylaw.text.once import once
 from bylaw.trace.event import Event, Message
 
 Utterance = tuple[int, str]
 """A step and what was said there."""
-_QUESTION = re.compile("[?\u061f\u037e\uff1f]")
+_QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
+"""The mark of a question, in any script that has one."""
 
 
 class Exchange:
@@ -36,8 +37,13 @@ class Exchange:
 
     @property
     def is_lone_yes(self) -> bool:
-        """Whether nothing was put that a plain yes is to: the user's last message is one, all the same."""
-        return not self.told and len(self.answer) > 1 and said(self.answer[-1][1]) == "yes"
+        """Whether nothing was put that a yes is to: a message of the user's begins with one, all the same."""
+        return not self.told and any(begins_with_yes(text) for _, text in self.answer)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the agent asked something in it."""
+        return any(_QUESTION.search(text) for _, text in self.told)
 
     @once
     def closing(self) -> str:

@@ -1,7 +1,8 @@
 """What structure proves of words: that nothing of a call stands in anything that the agent has said.
 
 Words and figures are compared one by one: those of the call, of the records that tools have shown of it, and of the
-tool's name. One in common is enough for a doubt, so nobody is accused whose agent said anything to the point.
+tool's name. One in common is enough for a doubt, and so is a question, so nobody is accused whose agent said or asked
+anything to the point.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from bylaw.consent.answer import begins_with_yes
+from bylaw.consent.answer import begins_with_yes, is_english
 from bylaw.consent.talk import Exchange
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.leaf import leaves
@@ -17,12 +18,20 @@ from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.trace.event import Event, Result
 
-_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_OWN = "the to you your i is a for and of it that this on in be will can have with me my would are at please"
-_ENGLISH = frozenset(_OWN.split())
-_SHARE = 0.15
-"""So many of its words are these in any English text."""
+_WORD = re.compile(r"[^\W\d_]{2,}|\d+")
+_FIGURE = re.compile(r"(?<![\w-])\d")
+"""What is in no name of a thing and may be told in words: an amount, a date, a time."""
+_IN_WORDS = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
+    r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
+    r"noon|midday|midnight|tonight|tomorrow|yesterday|weekend|(?:in the|this) (?:morning|afternoon|evening)|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|"
+    r"october|november|december)s?\b"
+)
+"""An amount, a date or a time in words."""
+_TOLD = "#"
+_LEAST = 2
+"""So many different words tell that a message is English."""
 _BEGIN = 5
 _DEED = 3
 """So many letters in common speak of one deed: a bag, and `add_baggage`."""
@@ -43,14 +52,19 @@ class Named:
         self._is_english = True
         self._heard = self._read = 0
         """So many exchanges were heard, so many events read."""
-        self._shown: dict[str, set[str]] = {}
-        """By value, the words of all records that hold it."""
+        self._records: list[frozenset[str]] = []
+        """The words of each record."""
+        self._shown: dict[str, list[int]] = {}
+        """By value, the records that hold it."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
         """Whether nothing of a call was named before the user's last message, as far as English goes."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
         last = exchanges[-1].closing
+        if exchanges[-1].is_asked:
+            # What was asked was answered, in words that nobody has read.
+            return False
         for value in given.values():
             if type(value) is str and value and value in last:
                 # So it is mostly.
@@ -61,12 +75,13 @@ class Named:
             # A yes is to something, and by what words that was put nobody knows: "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
-        if not self._is_english or any(not self._told.isdisjoint(_words(each)) for each in values):
+        if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
             return False
         if _asks_for(call, exchanges[-1]):
             return False
         self._see(call.start)
-        if any(not self._told.isdisjoint(self._shown.get(loose(each), ())) for each in values):
+        records = {at for each in values for at in self._shown.get(loose(each), ())}
+        if any(not self._told.isdisjoint(self._records[at]) for at in records):
             return False
         # Of a thing that no look-up has shown, nobody knows by what words it was put.
         return all(loose(each) in self._shown for each in things)
@@ -75,15 +90,17 @@ class Named:
         for exchange in exchanges[self._heard :]:
             for _, text in exchange.told:
                 self._told |= _words(text)
-                self._is_english = self._is_english and _is_english(text)
+                if _IN_WORDS.search(text.lower()):
+                    self._told.add(_TOLD)
+                self._is_english = self._is_english and is_english(text, _LEAST)
         self._heard = len(exchanges)
 
     def _see(self, before: int) -> None:
         for event in self._events[self._read : before]:
             for record in _records(event.value()) if type(event) is Result and event.captured else ():
-                words = frozenset[str]().union(*map(_words, record))
-                for value in record:
-                    self._shown.setdefault(loose(value), set()).update(words)
+                self._records.append(frozenset[str]().union(*map(_shown, record)))
+                for value in {loose(each) for each in record}:
+                    self._shown.setdefault(value, []).append(len(self._records) - 1)
         self._read = before
 
 
@@ -105,9 +122,9 @@ def _is_thing(value: str) -> bool:
     return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 
-def _is_english(text: str) -> bool:
-    words = _LETTERS.findall(text.lower())
-    return not words or sum(word in _ENGLISH for word in words) >= len(words) * _SHARE
+def _shown(value: str) -> frozenset[str]:
+    """The words of a value, among them that it may be told in others."""
+    return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
 
 
 def _words(text: str) -> frozenset[str]:
