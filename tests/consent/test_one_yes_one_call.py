@@ -145,3 +145,18 @@ def test_nobody_is_accused_of_a_second_call_after_a_yes_in_words(asked: str) -> 
     sent = {"to": "AC-22", "amount": "250"}
     consent = found(PACK, [user("Hello."), agent(asked), user("Yes, both."), done("send", sent)], "send", sent)
     assert (consent.value, consent.reason) == (None, "unread")
+
+
+@pytest.mark.parametrize(
+    ("then", "runs"), [("Thank you!", True), ("Thanks a lot.", True), ("Thanks, but wait.", False)]
+)
+def test_thanks_take_no_yes_back(then: str, runs: bool) -> None:
+    with Shield(PACK).session() as session:
+        session.user("Hello.")
+        session.agent("One moment, please.")
+        session.user("Go on.")
+        put = session.decide("book", FLIGHT).card
+        assert put is not None
+        session.confirm(put, True)
+        session.user(then)
+        assert session.decide("book", FLIGHT).allowed is runs

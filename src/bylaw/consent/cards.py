@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.consent.answer import Said, bare, said
+from bylaw.consent.answer import Said, bare, is_courtesy, is_english, said
 from bylaw.consent.card import CardWords, digest
 from bylaw.consent.talk import Exchange
 from bylaw.facts.value import alike
@@ -111,6 +111,7 @@ class Cards:
         self._events = events
         self._words = words
         self._question = folded(words.question)
+        self._is_english = is_english(words.question)
         self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
@@ -155,7 +156,7 @@ class Cards:
             return None
         found = [each for each in reported if each.step < before and self._is_good(each, put.digest, now)]
         for exchange in islice(reversed(exchanges), _LAST):
-            if exchange.told_at is None or (heard := self._said(exchange, put.title)) == "other":
+            if exchange.told_at is None or (heard := self._said(exchange, put)) == "other":
                 break
             if self._ends_with(exchange, texts):
                 is_card = bool(cards) and self._ends_with(exchange, cards)
@@ -170,7 +171,7 @@ class Cards:
         for at, each in enumerate(reversed(exchanges)):
             if each.answered_at <= last.step:
                 break
-            if at == _LAST or self._takes_back(each, texts, put.title):
+            if at == _LAST or self._takes_back(each, texts, put, last.step):
                 return None
         return last
 
@@ -249,17 +250,20 @@ class Cards:
         expires = told + self._words.lifetime if told is not None else None
         return not _is_past(expires, answered) and not _is_past(expires, now)
 
-    def _takes_back(self, exchange: Exchange, texts: set[str], title: str) -> bool:
-        """Whether the user said something since that may take an answer back: all but answers to cards may."""
-        return self._said(exchange, title) == "other" or not (
+    def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
+        """Whether the user said something since that may take an answer back: all but thanks and answers to cards."""
+        if all(is_courtesy(text) for step, text in exchange.answer if step > since):
+            return False
+        return self._said(exchange, put) == "other" or not (
             self._ends_with_a_card(exchange) or self._ends_with(exchange, texts, or_card=True)
         )
 
-    def _said(self, exchange: Exchange, title: str) -> Said:
+    def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
         # So many messages are more than a yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
-        return said(answer, title, self._yes, self._no)
+        asked = " ".join(put.sentences)
+        return said(answer, put.title, self._yes, self._no, asked=asked, is_english=self._is_english)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
         """Whether the agent's last message ends with any card; what is one stays one."""
