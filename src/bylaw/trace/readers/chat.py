@@ -16,6 +16,7 @@ from bylaw.trace.readers.parts import (
     check_parts,
     heard,
     is_own_data,
+    is_picture_or_sound,
     words_in,
 )
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
@@ -253,7 +254,10 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
     answers: list[PartAnswer] = []
 
     def speak() -> None:
-        transcript.say(by, "\n".join(filter(None, map(words_in, spoken))), agent)
+        words = "\n".join(filter(None, map(words_in, spoken)))
+        if not words and any(map(is_picture_or_sound, spoken)):
+            transcript.leave_out(by, agent)
+        transcript.say(by, words, agent)
         spoken.clear()
 
     def answer() -> None:

@@ -35,10 +35,14 @@ _ANSWER_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_i
 _CONTENTS = ("content", "output", "result", "response")
 _FAILED = frozenset(("output-error", "output-denied"))
 
+_PICTURES = ("image", "image_url", "input_image", "output_image", "video", "video_url")
+_SOUNDS = ("audio", "input_audio", "output_audio")
+_SEEN_OR_HEARD = frozenset((*_PICTURES, *_SOUNDS, "inlineData", "inline_data"))
 _SILENT = frozenset(
     (
-        *("image", "image_url", "input_image", "output_image", "audio", "input_audio", "output_audio", "video"),
-        *("video_url", "file", "input_file", "document", "resource", "resource_link", "blob", "uri", "data"),
+        *_PICTURES,
+        *_SOUNDS,
+        *("file", "input_file", "document", "resource", "resource_link", "blob", "uri", "data"),
         *("hosted_file", "thinking", "redacted_thinking", "reasoning", "redacted-reasoning", "reasoning_text"),
         *("text_reasoning", "summary_text", "step-start", "source", "source-url", "source-document", "citation"),
         *("citations", "usage", "search_result", "container_upload", "compaction", "fallback", "tool_reference"),
@@ -228,6 +232,12 @@ def _is_text(part: Any) -> bool:
     if "type" in block:
         return block["type"] in TEXTS
     return isinstance(part, str) or ("text" in block and _SILENT_KEYS.isdisjoint(block))
+
+
+def is_picture_or_sound(part: Any) -> bool:
+    """Whether a part says, or may say, something that is not in words."""
+    block = _given(part)
+    return not _SEEN_OR_HEARD.isdisjoint((str(block["type"]),) if "type" in block else block)
 
 
 def is_own_data(part: Any) -> bool:
