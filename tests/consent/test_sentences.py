@@ -291,6 +291,16 @@ def test_what_is_not_recorded_may_take_it_back(said: dict[str, Any], by_host: bo
         ("put_as: 'cancel { id }'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace that encloses no name"),
         ("put_as: ''", "told", "tools.yaml:2: `put_as` of `cancel` is empty"),
         ("put_as: 'cancel {id}{by}'", "told", "tools.yaml:2: `put_as` of `cancel` has two values side by side"),
+        *(
+            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a value beside a letter or")
+            for put_as in ("pay {id}5", "pay {id}.50", "pay {id}kg", "pay 1{id}", "pay 1.{id}", "pay x{id}", "{id}\xe9")
+        ),
+        *(
+            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace that encloses no name")
+            for put_as in ("pay {id to {by}", "pay {id:.2f}", "pay {}", "pay {{id}}", "pay {id-x}")
+        ),
+        ("put_as: ' '", "told", "tools.yaml:2: `put_as` of `cancel` is empty"),
+        ("put_as: cancel", "told, card: {asks: ['Shall I {call} for {id}?']}", "rules.yaml:1: `asks` cannot be"),
         ("put_as: cancel", "told, card: {asks: [Shall I do it?]}", "rules.yaml:1: `asks` cannot be `Shall I do it?`"),
         ("put_as: cancel", "told, card: {asks: ['{call} or {call}?']}", "rules.yaml:1: `asks` cannot be `{call} or"),
     ],
@@ -306,6 +316,32 @@ def test_two_tools_are_not_put_in_the_same_words() -> None:
     tool = "{{effect: write, put_as: 'cancel {{{0}}}', parameters: {{{0}: string}}, changes: []}}"
     with pytest.raises(PackError, match="`drop` is put in the same words as `cancel`"):
         desk(f"tools:\n  cancel: {tool.format('order_id')}\n  drop: {tool.format('booking_id')}\n")
+
+
+def test_a_value_may_stand_beside_marks_and_in_scripts_without_blanks() -> None:
+    for put_as in ("pay ${id}, #{by}.", "pay \u20ac{id} ({by})", "{id}\u3092{by}\u306b\u9001\u308b"):
+        taken = "parameters: {id: string, by: string}, changes: []"
+        desk(f"tools: {{pay: {{effect: write, put_as: '{put_as}', {taken}}}}}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_fault"),
+    [
+        ("refund_a: {title: Refund,", "refund_b: {title: refund,", True),
+        ("cancelOrder: {", "cancel_order: {", True),
+        ("refund_a: {title: refund,", "refund_b: {title: refund by voucher,", False),
+        ("refund: {title: order,", "order: {title: an order,", False),
+    ],
+)
+def test_no_two_tools_have_the_same_card(one: str, other: str, is_fault: bool) -> None:
+    rest = " effect: write, parameters: {order: string}, changes: []}\n"
+    tools = f"tools:\n  {one}{rest}  {other}{rest}"
+    if is_fault:
+        with pytest.raises(PackError, match=r"rules\.yaml:1: a card for .* reads like one for"):
+            desk(tools)
+    else:
+        desk(tools)
+    desk(tools.replace("order: string", "order_id: string", 1))
 
 
 # Can two calls give one sentence? Words, figures and marks of the phrases themselves are in all values.

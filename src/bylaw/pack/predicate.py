@@ -1,14 +1,14 @@
 """Predicates of a pack's `rules.yaml`: booleans over an act, each with one way to its value."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.consent import Basis, CardWords, ConsentWitness, Terms
-from bylaw.consent.card import CALL
+from bylaw.consent.card import CALL, label_of, title_of
 from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -292,6 +292,10 @@ class PredicateReader:
             self._fault(f"`{each}` is not an argument of any tool", *at)
         for each in sorted(spared & wanted):
             self._fault(f"`{each}` both must and need not be told", *at)
+        for one, other in self._alike_on_a_card():
+            hint = "give one of them another `title` in tools.yaml"
+            message = f"a card for `{other}` reads like one for `{one}`: nobody could tell what a yes is to"
+            self._fault(message, *at, hint=hint)
         lifetime = Terms().lifetime if body.lifetime is None else float(body.lifetime)
         if not 0 < lifetime < float("inf"):
             hint = "seconds, more than 0: how long a yes in words counts"
@@ -302,6 +306,16 @@ class PredicateReader:
         )
         settles, says = body.model == _MAY_SETTLE, body.model is not None
         return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
+
+    def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
+        """Tools that change something, each with another of the same title whose arguments are called the same."""
+        seen: dict[tuple[str, frozenset[str]], str] = {}
+        for name, tool in self._schema.tools.items():
+            if tool.effect == "write":
+                labels = frozenset(label_of(key, schema) for key, schema in tool.parameters.items())
+                one = seen.setdefault((title_of(tool, name).lower(), labels), name)
+                if one != name:
+                    yield one, name
 
     def _card_words(self, body: WrittenCard, at: tuple[str, ...]) -> CardWords:
         usual = CardWords()
@@ -315,8 +329,8 @@ class PredicateReader:
             self._fault(f"`{each}` means both yes and no", *at, "card")
         asks = usual.asks if body.asks is None else tuple(" ".join(str(each).split()) for each in body.asks)
         for each in asks:
-            if each.count(CALL) != 1:
-                hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands"
+            if each.count(CALL) != 1 or any(brace in each.replace(CALL, "") for brace in "{}"):
+                hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands, and no other brace"
                 self._fault(f"`asks` cannot be `{each}`", *at, "card", "asks", hint=hint)
         return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime, asks)
 

@@ -1,5 +1,6 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
@@ -22,6 +23,10 @@ from bylaw.policy.statement import (
 )
 from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenTool
 from bylaw.policy.yaml import Located
+
+_GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
+_GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
+"""What a value would be read together with: "{amount}.50". Scripts that write no blanks between words are not meant."""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
@@ -80,6 +85,8 @@ def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str, other: str
         yield f"`put_as` of `{tool}` has a brace that encloses no name of a parameter"
     if not all(words[1:-1]):
         yield f"`put_as` of `{tool}` has two values side by side: nobody can tell where one ends"
+    if any(map(_GLUED_BEFORE.search, words[:-1])) or any(map(_GLUED_AFTER.match, words[1:])):
+        yield f"`put_as` of `{tool}` has a value beside a letter or a figure: what is read would be another value"
 
 
 def _parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
