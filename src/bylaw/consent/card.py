@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
+from itertools import product
 from typing import Any, cast
 
 import msgspec
@@ -37,6 +38,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
 _LARGE = 10**12
+_NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
 """What may keep the rest of a card from being seen where it is shown as HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -80,42 +82,37 @@ def sentences_in(
     message: str, tool: Tool | None, arguments: Mapping[str, Any], terms: Terms, words: CardWords
 ) -> Iterator[str]:
     """Those sentences of the pack in a message that ask for this call, with every value that matters."""
-    for phrase in tool.put_as if tool is not None else ():
-        parts = _parts(phrase)
-        for lead, end in map(_around, words.asks):
-            texts = list(parts[::2])
-            texts[0] = lead + texts[0]
-            texts[-1] += end
-            start = message.rfind(texts[0])
-            if start < 0 or tool is None:
-                continue
-            left = what_matters(arguments, terms).keys() - set(parts[1::2])
-            if any(arguments[name] is not None or _may_be_null(tool.parameters.get(name)) for name in left):
-                continue
-            place, values = start + len(texts[0]), list[str]()
-            for name, after in zip(parts[1::2], texts[1:], strict=True):
-                ways = _ways(arguments.get(name), tool.parameters.get(name), words)
-                told = next((each for each in ways if message.startswith(each + after, place)), "")
-                if not told:
-                    break
-                place += len(told) + len(after)
-                values.append(told)
-            else:
-                if place - start <= _LONGEST and _is_told_in_one_way(values, texts[1:]):
-                    yield message[start:place]
+    if tool is None:
+        return
+    for phrase, ask in product(tool.put_as, words.asks):
+        names, begin, texts = _asked(phrase, ask)
+        start = message.rfind(begin)
+        if start < 0:
+            continue
+        left = what_matters(arguments, terms).keys() - names
+        if any(arguments[name] is not None or _may_be_null(tool.parameters.get(name)) for name in left):
+            continue
+        place, values = start + len(begin), list[str]()
+        for name, after in zip(names, texts, strict=True):
+            ways = _ways(arguments.get(name), tool.parameters.get(name), words)
+            told = next((each for each in ways if message.startswith(each + after, place)), "")
+            if not told:
+                break
+            place += len(told) + len(after)
+            values.append(told)
+        else:
+            if place - start <= _LONGEST and _is_told_in_one_way(values, texts):
+                yield message[start:place]
 
 
-@lru_cache(maxsize=1024)
-def _parts(phrase: str) -> tuple[str, ...]:
-    """The parts of a phrase, of which every second is the name of an argument."""
-    return tuple(SLOT.split(phrase))
-
-
-@lru_cache(maxsize=1024)
-def _around(ask: str) -> tuple[str, str]:
-    """What stands before and after the call in a question."""
+@lru_cache(maxsize=4096)
+def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    """The arguments that a question names, how it begins, and what stands after each of them."""
     lead, _, end = ask.partition(CALL)
-    return lead, end
+    parts = SLOT.split(phrase)
+    parts[0] = lead + parts[0]
+    parts[-1] += end
+    return tuple(parts[1::2]), parts[0], tuple(parts[2::2])
 
 
 def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
@@ -140,7 +137,7 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
     """A value in a sentence; empty for what has none, or parts of its own."""
     if isinstance(value, dict) or value is None:
         return ""
-    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+    declared = _record(schema)
     if not isinstance(value, list):
         return _shown(value, declared, words)
     parts = cast("list[Any]", value)
@@ -156,14 +153,14 @@ def title_of(tool: Tool | None, name: str) -> str:
 
 def label_of(key: str, schema: Any) -> str:
     """What an argument is called, in the pack's words or by its name."""
-    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+    declared = _record(schema)
     title = declared.get("title")
     return title if isinstance(title, str) and title else _named(key)
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
     """What an argument says, by its name in words; null where it means something."""
-    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+    declared = _record(schema)
     label = f"{above} {label_of(key, declared)}".strip()
     if value is None:
         if _may_be_null(schema):
@@ -172,7 +169,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
         yield label, "-"
     elif isinstance(value, dict):
         fields: Any = declared.get("properties")
-        known: Mapping[str, Any] = cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else {}
+        known = _record(fields)
         for inner, part in cast("dict[str, Any]", value).items():
             yield from _told(inner, part, known.get(inner), words, label)
     elif isinstance(value, list):
@@ -186,11 +183,15 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
         yield label, _shown(value, declared, words)
 
 
+def _record(schema: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", schema) if isinstance(schema, dict) else _NOTHING
+
+
 def _may_be_null(schema: Any) -> bool:
     """Whether null is a value like others here, and not what was left out."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return True
-    declared = cast("Mapping[str, Any]", schema)
+    declared = _record(schema)
     return bool(declared.get("nullable")) or "null" in str([declared.get(key) for key in ("type", "anyOf", "oneOf")])
 
 
@@ -199,7 +200,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
         return (words.yes or ("yes",))[0] if value else (words.no or ("no",))[0]
     text = str(value)
     if not isinstance(value, str) or _PLAIN.fullmatch(text):
-        declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+        declared = _record(schema)
         return text.replace("_", " ") if value in (declared.get("enum") or ()) else text
     return _quoted(text)
 

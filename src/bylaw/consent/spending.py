@@ -80,6 +80,7 @@ _PERSONS = frozenset(_PEOPLE.split())
 _MESSAGES = "message messages sms mms text email mail chat whatsapp notification reply form forms dialog dialogue popup"
 _SENT = frozenset(_MESSAGES.split())
 _SENDS = frozenset(("send", "sends", "notify", "show", "display", "present", "push", "post"))
+_LOOKING = frozenset(("get", "list", "find", "search", "read", "fetch", "look", "view", "check"))
 _QUESTION = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
@@ -103,6 +104,8 @@ def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
         # What an agent thinks or works out goes to nobody.
         return False
-    is_named = words & _ASKING and (effect != "write" or words & _PERSONS)
+    # `get_consent` and `list_approvals` look something up.
+    is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)
+    is_named = words & _ASKING and not is_looked_up and (effect != "write" or words & _PERSONS)
     is_sent = "notify" in words or (words & _SENT and (effect == "none" or words & _SENDS))
     return True if is_named or is_sent or (described & _ASKING and described & _PERSONS) else None
