@@ -41,8 +41,8 @@ I've changed my mind | No problem | No worries | Stop it | Don't stop | Never be
 Yes \u274c | \U0001f44d\U0001f44e | Yes \U0001f609 | Yes \U0001f602 | Yes \U0001f643 | \U0001f937 | Ja | Oui |
 S\xed | \u0434\u0430 | \u306f\u3044 | Ja, aber nur eine | ye\u0455 | \uff39es | Yes. That was a joke. |
 Yes said nobody | Please confirm | please confirm that | Confirm | Fine, all good | Ok, no problem | Ok, it is |
-Yes, I understand | I do | It is | Let's do it | That would be great | You may not proceed | Yes ;) | Yes :( |
-Yes, that's fine, don't | Awesome | Yes-no
+Yes, I understand | Yes, it's fine | Sure, it is good | I do | It is | Let's do it | That would be great |
+You may not proceed | Yes ;) | Yes :( | Yes, that's fine, don't | Awesome | Yes-no
 """
 
 

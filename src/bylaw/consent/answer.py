@@ -25,7 +25,8 @@ _GO_ON = r"continue|carry on|go on|confirm(?: (?:it|this|that))?"
 """What says nothing but after a yes: "Please confirm" asks for something."""
 _FIRM = r"yes+|yeah|yep|yup|yea|y|aye|sure(?: thing)?|of course|certainly|definitely|absolutely"
 _TOO = (
-    r"(?:that|this|it)(?:'s| is) (?:fine|good|great|ok|okay|perfect)|all good|no problem|it is|i do|i'm sure|i am sure|"
+    r"(?:that|this)(?:'s| is) (?:fine|good|great|ok|okay|perfect)|all good|no problem|it is(?=$| thank)|i do|"
+    r"i'm sure|i am sure|"
     r"i(?:'d| would) like (?:that|it|to)|(?:that|this|it)(?: would|'d) be (?:great|good|fine|perfect|nice|lovely)|"
     r"let's (?:do (?:it|that|this)|go ahead)|i understand and (?:agree|accept)"
 )
