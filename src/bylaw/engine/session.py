@@ -31,6 +31,7 @@ from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
+from bylaw.text.condition import takes_back
 from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
@@ -121,9 +122,12 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
-        elif event.by == "user" and self.requests is not None:
-            with suppress(Exception):
-                self.requests.latest()
+        elif event.by == "user":
+            if isinstance(event, Message) and self.pack.schema.is_told:
+                takes_back(event.text)
+            if self.requests is not None:
+                with suppress(Exception):
+                    self.requests.latest()
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""

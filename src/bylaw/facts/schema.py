@@ -43,12 +43,16 @@ class Schema(Struct, frozen=True):
     """The tools that change something."""
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
     """By entity and field, the read calls keyed by the entity's own key that may show it, its declared `read` first."""
+    is_told: bool = False
+    """Whether any fact is what the user says in words."""
     zone: tzinfo | None = None
     """Whose clocks times are read from; None for UTC."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
         entities = self.entities.values()
+        fields = (each for entity in entities for each in entity.fields.values())
+        force_setattr(self, "is_told", any(saying.says for each in fields for saying in each.sayings))
         named = [(each, field) for each in entities for field in (*each.fields, *each.key, "exists")]
         force_setattr(self, "ways", {(entity.name, field): self._ways_to(entity, field) for entity, field in named})
 

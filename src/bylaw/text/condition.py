@@ -4,6 +4,7 @@ What is certain is told by the shape of its sentence. Whatever else a sentence m
 """
 
 import re
+from functools import lru_cache
 
 from bylaw.text.sentence import END, LONGEST, lowered, sentences
 from bylaw.text.turning import DENYING
@@ -72,6 +73,11 @@ def is_meant(text: str, start: int, end: int) -> bool:
 def takes_back(text: str) -> bool:
     """Whether a later message may deny what was said without naming it: "No, it is not.". A mere "no" answers the
     agent, and not what the user said before."""
+    return _takes_back(text) if len(text) <= LONGEST else _takes_back.__wrapped__(text)
+
+
+@lru_cache(maxsize=8192)
+def _takes_back(text: str) -> bool:
     clauses = [clause for each in sentences(text) for clause in _CLAUSE.split(each.words)]
     return any(_WRONG.fullmatch(each) or (_is_bare_denial(each) and _NOT_SO.search(each)) for each in clauses)
 
