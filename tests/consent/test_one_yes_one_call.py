@@ -160,3 +160,16 @@ def test_thanks_take_no_yes_back(then: str, runs: bool) -> None:
         session.confirm(put, True)
         session.user(then)
         assert session.decide("book", FLIGHT).allowed is runs
+
+
+def test_thanks_for_what_the_agent_said_since_take_it_back() -> None:
+    with Shield(PACK).session() as session:
+        session.user("Hello.")
+        session.agent("One moment, please.")
+        session.user("Go on.")
+        put = session.decide("book", FLIGHT).card
+        assert put is not None
+        session.confirm(put, True)
+        session.agent("I have dropped it, nothing will be booked.")
+        session.user("Thank you!")
+        assert not session.decide("book", FLIGHT).allowed

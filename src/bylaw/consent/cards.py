@@ -251,8 +251,10 @@ class Cards:
         return not _is_past(expires, answered) and not _is_past(expires, now)
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
-        """Whether the user said something since that may take an answer back: all but thanks and answers to cards."""
-        if all(is_courtesy(text) for step, text in exchange.answer if step > since):
+        """Whether the user said something since that may take an answer back: all but answers to cards, and thanks
+        for the answer itself: what the agent has said since, thanks may agree to."""
+        has_told = exchange.told_at is not None and exchange.told_at > since
+        if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
             return False
         return self._said(exchange, put) == "other" or not (
             self._ends_with_a_card(exchange) or self._ends_with(exchange, texts, or_card=True)
