@@ -135,22 +135,26 @@ def test_who_does_not_has_not(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        "No worries, I'll press the button now.",
-        "No problem, one second.",
-        "I can't wait!",
-        "Don't worry, I see the card.",
-        "No questions, all clear.",
-        "No further questions.",
-        "Never used this before, nice card.",
-    ],
+    "answer", ["No worries.", "No problem, thanks!", "I can't wait!", "Don't worry.", "No further questions."]
 )
 def test_not_every_no_refuses_but_one_beside_it_does(answer: str) -> None:
     assert not is_refusal(answer)
     assert is_refusal(f"{answer} No.")
     assert is_refusal(f"{answer} But wait")
     assert is_refusal(f"No problem, no, {answer}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No worries, drop it then.",
+        "Don't worry, I want something else.",
+        "I can't wait, do the other one.",
+        "No, all clear",
+    ],
+)
+def test_what_says_more_than_that_may_refuse(answer: str) -> None:
+    assert is_refusal(answer)
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,12 @@ _COURTEOUS = re.compile(rf"(?:{_COURTESY})(?!\S)")
 _KIND = re.compile(rf"(?:{_GREETING}|{_THANKS})(?!\S)")
 _PRAISING = re.compile(rf"(?:{_PRAISE}|and)(?!\S)")
 _HARMLESS = re.compile(
-    rf"(?:{_COURTESY}|no (?:worries|problems?|rush|hurry|doubt|(?:more |further |other )?questions?)|"
-    r"(?:don't|dont|do not) worry|never (?:used|tried|seen|had|done) (?:this|it|that|one))(?!\S)"
+    rf"(?:(?:{_COURTESY}|no (?:worries|problems?|rush|hurry|(?:more |further |other )?questions?)|"
+    r"(?:don't|do not) worry|i can't wait)(?: |$))+"
 )
-"""What a message may begin with that has a word of no in it and is none."""
+"""A whole sentence that has a word of no in it and is none; what says more may be one."""
 _CALLED_OFF = re.compile(
-    r"\b(?:(?:don't|dont|do not)(?! worry)|stop|(?<!can't )(?<!cannot )(?<!can not )(?<!cant )wait|"
-    r"hold (?:on|off)|forget (?:it|that|this)|never ?mind|changed my mind|not now)\b"
+    r"\b(?:don't|dont|do not|stop|wait|hold (?:on|off)|forget (?:it|that|this)|never ?mind|changed my mind|not now)\b"
 )
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
 _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0f]*")
@@ -159,7 +158,9 @@ def is_refusal(text: str, others: Iterable[str] = ()) -> bool:
     no = {bare(each) for each in others}
     for sentence in _SENTENCE.split(text):
         words, at = bare(sentence), 0
-        while found := _HARMLESS.match(words, at):
+        if _HARMLESS.fullmatch(words):
+            continue
+        while found := _COURTEOUS.match(words, at):
             at = found.end() + 1
         if _NO_SAID.match(words, at) or _CALLED_OFF.search(words) or (words and words[at:] in no):
             return True
