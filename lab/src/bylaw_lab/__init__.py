@@ -1,0 +1,1 @@
+"""Simulators, attacks, benchmarks and experiments that measure Bylaw; not part of the published package."""
