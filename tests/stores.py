@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+KEY = b"a signing key that is kept outside the database"
+"""What tests sign removals with."""
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 

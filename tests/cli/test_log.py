@@ -15,6 +15,7 @@ from tests.command import bylaw
 from tests.integrations.shop import write_pack
 from tests.shield.scenes import looked_up, shop
 from tests.shield.test_approvals import ask, blind
+from tests.stores import KEY
 
 ORDER_7 = '{"order_id": "7"}'
 
@@ -31,7 +32,7 @@ def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
     write(tmp_path)
     ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("default: 13 entries, nothing altered\n  last hash: ")
+    assert ran.stdout.startswith("default: 13 entries, intact\n  last hash: ")
     head = ran.stdout.split()[-1]
     mistyped = bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--tenant", "defualt")
     assert (mistyped.returncode, "nothing of tenant `defualt`" in mistyped.stderr) == (2, True)
@@ -97,7 +98,9 @@ def test_the_audit_of_an_export_honours_what_a_person_approved(tmp_path: Path) -
 
 def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(tmp_path: Path) -> None:
     write(tmp_path)
-    remove = ("log", "remove", "--log", "decisions.db")
+    (tmp_path / "key").write_bytes(KEY)
+    signed = ("--log", "decisions.db", "--signing-key", "key")
+    remove = ("log", "remove", *signed)
     for wrong, said in (
         ((), "say which conversations"),
         (("chat-1", "--before", "2026-01-01"), "say which conversations"),
@@ -114,9 +117,16 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
     assert bylaw(tmp_path, *remove, "--even-live", "chat-1").stdout == "1 conversation removed, 7 entries emptied\n"
     assert json.loads(bylaw(tmp_path, "log", "export", "--log", "decisions.db").stdout)["id"] == "chat-2"
     assert bylaw(tmp_path, *remove, "--even-live", "--before", "2101-01-01T10:00").stdout.startswith("1 conv")
-    ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
-    said = "default: 15 entries, of which 13 were removed, nothing altered"
-    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, said)
+    ran = bylaw(tmp_path, "log", "verify", *signed)
+    said = "default: 15 entries, 13 of them removed, intact except for signed removals"
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (4, said)
+    (tmp_path / "other").write_bytes(KEY[::-1])
+    for given, said in (
+        ((), "cannot be checked without the signing key"),
+        (("--signing-key", "other"), "was not signed"),
+    ):
+        ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db", *given)
+        assert (ran.returncode, said in ran.stdout) == (1, True)
 
 
 def test_an_export_is_audited(tmp_path: Path) -> None:
@@ -265,13 +275,15 @@ def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Pat
             session.result({"order_id": "7", "context": {"signed_in_as": "C8"}})
             session.vouch({"card_number": "K1"})
             session.decide("get_order", {"order_id": "8"})
-    erase = ("log", "remove", "--log", "log.db", "--even-live")
+    (tmp_path / "key").write_bytes(KEY)
+    signed = ("--log", "log.db", "--signing-key", "key")
+    erase = ("log", "remove", *signed, "--even-live")
     assert "1 conversation removed" in bylaw(tmp_path, *erase, "--person", "card_number=K1").stdout
     assert (
         "3 conversations removed"
         in bylaw(tmp_path, *erase, "--person", "signed_in_as=CUST-7731", "--mentions", "Ines Übel").stdout
     )
-    assert bylaw(tmp_path, "log", "verify", "--log", "log.db").returncode == 0
+    assert bylaw(tmp_path, "log", "verify", *signed).returncode == 4
     left = b"".join(path.read_bytes() for path in tmp_path.glob("log.db*"))
     for word in ("Ines", "5551234", "Me again", "CUST-7731", "5559876"):
         assert word.encode() not in left

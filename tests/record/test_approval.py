@@ -5,6 +5,7 @@ import pytest
 from bylaw.record import Conflict, Entry, open_store
 from bylaw.record.approval import Change, Status, draft, fingerprint
 from bylaw.record.verify import verify
+from tests.stores import KEY
 
 ASKED = Change("a1", "waiting", expires=4e9, question="May it?", call="k", facts="f")
 
@@ -19,7 +20,7 @@ def test_an_approval_is_used_once(where: str) -> None:
     (again,) = store.append([draft("t", "c", Change("a1", "used", by="another"))])
     assert isinstance(again, Conflict)
     assert len(store.conversation("t", "c")) == 3
-    assert verify(store, "t").faults == ()
+    assert verify(store, "t", key=KEY).faults == ()
     store.close()
 
 
@@ -57,9 +58,9 @@ def test_nobody_can_approve_what_was_not_asked_or_is_another_tenants(where: str)
 def test_a_removed_conversation_leaves_no_approval(where: str) -> None:
     store = open_store(where)
     store.append([draft("t", "c", ASKED)])
-    store.remove("t", conversation="c")
+    store.remove("t", key=KEY, conversation="c")
     assert store.approvals("t") == []
-    assert verify(store, "t").faults == ()
+    assert verify(store, "t", key=KEY).faults == ()
     store.close()
 
 

@@ -8,21 +8,25 @@ from typing import Any
 
 import pytest
 
+from bylaw.errors import BylawError
 from bylaw.record import Draft, Log, open_store
 from bylaw.record.approval import Change, draft
 from bylaw.record.verify import verify
 from tests.record.test_log import event, fill
+from tests.stores import KEY
 
 
 def test_removing_a_conversation_leaves_the_chain_whole_and_none_of_its_words(where: str) -> None:
     store = fill(where)
     store.append([event("other", '"stays"')])
-    assert store.remove("t", conversation="c") == 5
-    found = verify(store, "t")
+    assert store.remove("t", key=KEY, conversation="c") == 5
+    found = verify(store, "t", key=KEY)
     # The removal is an entry itself, and says which entries it emptied.
     assert (found.entries, found.removed, found.faults) == (7, 5, ())
-    assert [(entry.kind, entry.body) for entry in store.entries("t")][-1] == ("removal", b'{"entries":[[1,5]]}')
-    assert store.conversation("t", "c") == []
+    *_, last = store.entries("t")
+    assert (last.kind, b'"entries":[[1,5]]' in (last.body or b"")) == ("removal", True)
+    with pytest.raises(BylawError, match="conversation `c` was removed from the log"):
+        store.conversation("t", "c")
     assert [entry.salt for entry in store.entries("t") if entry.is_removed] == [None] * 5
     assert store.conversations("t") == ["other"]
     store.close()
@@ -34,7 +38,7 @@ def test_of_what_was_removed_no_word_is_left_in_any_file(tmp_path: Path) -> None
     for number in range(20):
         store.append([event(f"c{number}", f'"secret {number}; {"x" * 3000}"')])
     assert other.conversation("t", "c7")
-    assert store.remove("t", conversation="c7") == 1
+    assert store.remove("t", key=KEY, conversation="c7") == 1
     files = b"".join(each.read_bytes() for each in tmp_path.iterdir())
     assert b"secret 7;" not in files
     assert b"secret 8;" in files
@@ -48,9 +52,9 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
     time.sleep(0.02)
     now = time.time()
     store.append([event("live", "3")])
-    assert store.remove("t", before=now) == 1
+    assert store.remove("t", key=KEY, before=now) == 1
     assert len(store.conversation("t", "live")) == 2
-    assert verify(store, "t").faults == ()
+    assert verify(store, "t", key=KEY).faults == ()
     store.close()
 
 
@@ -62,7 +66,7 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("UPDATE entries SET position = 7 WHERE number = 3", "entry 3 was altered"),
         ("UPDATE entries SET time = 1 WHERE number = 3", "entry 3 does not follow"),
         ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
-        ("DELETE FROM entries WHERE number = 3", "entry 3 is not there"),
+        ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
         ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
         ("DELETE FROM heads", "ends at entry 5, but the count of what was written is missing"),
         ("UPDATE entries SET position = 'x' WHERE number = 4", "entry 4 was altered"),
@@ -70,10 +74,10 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("DELETE FROM conversations", "conversation `c` has 5 entries, but is left out"),
         ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
         ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),
-        ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied, and no removal in the log says so"),
+        ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied, and no signed removal says so"),
         (
             "UPDATE entries SET body = NULL, salt = NULL, conversation = NULL, position = NULL WHERE number > 2",
-            "entries 3 to 5 were emptied, and no removal in the log says so",
+            "entries 3 to 5 were emptied, and no signed removal says so",
         ),
     ],
 )
@@ -83,7 +87,7 @@ def test_an_altered_log_does_not_verify(tmp_path: Path, statement: str, said: st
     with sqlite3.connect(path) as connection:
         connection.execute(statement)
     store = open_store(str(path))
-    assert any(said in fault for fault in verify(store, "t").faults)
+    assert any(said in fault for fault in verify(store, "t", key=KEY).faults)
     store.close()
 
 
@@ -100,25 +104,25 @@ def test_a_removal_covers_what_it_emptied_and_no_more(tmp_path: Path, statement:
     path = tmp_path / "log.db"
     store = fill(str(path), 2)
     store.append([event("other", "1")])
-    store.remove("t", conversation="c")
+    store.remove("t", key=KEY, conversation="c")
     store.append([event("c", "anew"), event("other", "2")])
     # A later removal leaves the earlier one's entry as it is.
-    assert store.remove("t", conversation="c") == 1
-    assert (verify(store, "t").removed, verify(store, "t").faults) == (3, ())
-    assert store.remove("t", conversation="c") == 0
-    assert verify(store, "t").entries == 7
+    assert store.remove("t", key=KEY, conversation="c") == 1
+    assert (verify(store, "t", key=KEY).removed, verify(store, "t", key=KEY).faults) == (3, ())
+    assert store.remove("t", key=KEY, conversation="c") == 0
+    assert verify(store, "t", key=KEY).entries == 7
     store.close()
     with sqlite3.connect(path) as connection:
         connection.execute(statement + (" AND number = 4" if "removal" in statement else ""))
     store = open_store(str(path))
-    assert any(said in fault for fault in verify(store, "t").faults)
+    assert any(said in fault for fault in verify(store, "t", key=KEY).faults)
     store.close()
 
 
 def test_a_log_cut_off_with_its_head_is_found_by_a_hash_noted_earlier(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     store = fill(str(path))
-    noted = verify(store, "t").head
+    noted = verify(store, "t", key=KEY).head
     fourth = next(entry.link for entry in store.entries("t") if entry.number == 4)
     store.close()
     with sqlite3.connect(path) as connection:
@@ -126,8 +130,8 @@ def test_a_log_cut_off_with_its_head_is_found_by_a_hash_noted_earlier(tmp_path: 
         connection.execute("UPDATE heads SET number = 4, link = ?", (fourth,))
         connection.execute("UPDATE conversations SET length = 4")
     store = open_store(str(path))
-    assert verify(store, "t").faults == ()
-    assert verify(store, "t", head=noted).faults != ()
+    assert verify(store, "t", key=KEY).faults == ()
+    assert verify(store, "t", head=noted, key=KEY).faults != ()
     store.close()
 
 
@@ -143,10 +147,10 @@ def test_a_log_that_is_written_to_meanwhile_is_not_taken_for_a_damaged_one(
 
     monkeypatch.setattr(store, "heads", lambda: between(heads))
     monkeypatch.setattr(store, "lengths", lambda tenant: between(lengths, tenant))
-    found = verify(store, "t")
+    found = verify(store, "t", key=KEY)
     assert (found.entries, found.faults) == (5, ())
     monkeypatch.undo()
-    assert (verify(store, "t").entries, verify(store, "t").faults) == (9, ())
+    assert (verify(store, "t", key=KEY).entries, verify(store, "t", key=KEY).faults) == (9, ())
     store.close()
     writer.close()
 
@@ -156,7 +160,7 @@ def test_tenants_have_chains_of_their_own(where: str) -> None:
     store.append([Draft("a", "c", "event", b"1"), Draft("b", "c", "event", b"2"), Draft("a", "c", "event", b"3")])
     assert [entry.body for entry in store.conversation("a", "c")] == [b"1", b"3"]
     assert {tenant: number for tenant, (number, _) in store.heads().items()} == {"a": 2, "b": 1}
-    assert not verify(store, "a").faults + verify(store, "b").faults
+    assert not verify(store, "a", key=KEY).faults + verify(store, "b", key=KEY).faults
     store.close()
 
 
@@ -178,12 +182,12 @@ def test_a_row_of_an_approval_is_held_against_its_entries(tmp_path: Path, statem
         log.append([draft("default", "c", asked)])
         log.approve("c/1", by="ann")
     store = open_store(str(path))
-    assert verify(store, "default").faults == ()
+    assert verify(store, "default", key=KEY).faults == ()
     store.close()
     with sqlite3.connect(path) as connection:
         connection.execute(statement)
     connection.close()
     store = open_store(str(path))
-    (fault,) = verify(store, "default").faults
+    (fault,) = verify(store, "default", key=KEY).faults
     assert said in fault
     store.close()

@@ -9,6 +9,7 @@ from bylaw.record import Log
 from bylaw.record.stop import STOPS
 from bylaw.record.store import open_store
 from bylaw.record.verify import verify
+from tests.stores import KEY
 
 HOUR = 3600.0
 
@@ -29,7 +30,7 @@ def test_a_stop_and_its_lifting_stand_in_the_chain_with_who_did_it(where: str) -
         assert second.stands(time.time())
         store = open_store(where)
         assert store.conversations("default") == []
-        assert verify(store, "default").faults == ()
+        assert verify(store, "default", key=KEY).faults == ()
         kinds = [entry.kind for entry in store.entries("default")]
         assert kinds == ["stop", "stop", "stop"]
         store.close()
@@ -68,13 +69,13 @@ def test_a_stop_that_was_altered_or_taken_out_is_seen(tmp_path: object) -> None:
     with Log(path) as log, pytest.raises(Exception, match="was altered"):
         log.every_stop("default")
     store = open_store(path)
-    assert verify(store, "default").faults
+    assert verify(store, "default", key=KEY).faults
     connection.execute("DELETE FROM entries WHERE number = 1")
     connection.execute("UPDATE entries SET position = 0")
     connection.commit()
     with Log(path) as log, pytest.raises(Exception, match=r"is gone|was altered"):
         log.every_stop("default")
-    assert verify(store, "default").faults
+    assert verify(store, "default", key=KEY).faults
     store.close()
     connection.close()
 
@@ -83,15 +84,15 @@ def test_a_retention_period_empties_stops_once_all_are_over_and_never_counts_the
     with Log(where) as log:
         stop = log.stop("tool", "refund", by="ann", reason="paid twice", until=time.time() + HOUR)
         store = open_store(where)
-        assert store.remove("default", before=time.time() + 1) == 0
+        assert store.remove("default", key=KEY, before=time.time() + 1) == 0
         log.lift(stop.id, by="ann")
-        assert store.remove("default", before=time.time() + 1) == 2
-        assert verify(store, "default").faults == ()
+        assert store.remove("default", key=KEY, before=time.time() + 1) == 2
+        assert verify(store, "default", key=KEY).faults == ()
         log.read_stops("default")
         assert log.stops("default").revision == 2
         assert log.every_stop("default") == []
         log.stop("all", by="ann", reason="again", until=time.time() + HOUR)
         assert store.length_of("default", STOPS) == 3
         assert len(log.every_stop("default")) == 1
-        assert verify(store, "default").faults == ()
+        assert verify(store, "default", key=KEY).faults == ()
         store.close()

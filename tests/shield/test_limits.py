@@ -20,6 +20,7 @@ from bylaw.shield import LiveSession, Shield
 from tests.command import environment
 from tests.packs import made
 from tests.ready import begin
+from tests.stores import KEY
 
 FILES = {
     "policy.md": "# Desk\n\nAt most three refunds an hour are made for one customer.\nA refund needs a paid order.\n",
@@ -236,14 +237,14 @@ def test_retention_leaves_what_still_counts_until_its_time_is_over(where: str, m
         undone.result("the till is closed", error=True, refused=True)
         undone.flush()
         store, later = log.journal.store, time.time() + 60
-        store.remove("default", before=later)
+        store.remove("default", key=KEY, before=later)
         assert store.conversations("default") == ["a"], "what was undone does not count"
         assert not refunds(shield, "c")
         clock = SimpleNamespace(time=lambda: time.time() + 3601)
         monkeypatch.setattr("bylaw.record.removal.clock", clock)
-        store.remove("default", before=later)
+        store.remove("default", key=KEY, before=later)
         assert store.conversations("default") == []
-        assert verify(store, "default").faults == ()
+        assert verify(store, "default", key=KEY).faults == ()
 
 
 def test_what_cannot_be_counted_is_asked_and_never_allowed(tmp_path: Path) -> None:
@@ -266,7 +267,7 @@ def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM uses")
     with Log(path) as log:
-        assert any("places under limits" in fault for fault in verify(log.journal.store, "default").faults)
+        assert any("are counted against limits" in fault for fault in verify(log.journal.store, "default").faults)
 
 
 def test_a_coroutine_counts_too(where: str) -> None:

@@ -16,14 +16,15 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import local_time, open_console
-from bylaw.cli.given import File, Json
+from bylaw.cli.given import Json
 from bylaw.cli.group import InOrder
-from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
+from bylaw.cli.log_place import Anchors, LogPlace, SigningKey, Tenant, existing, refuse_stranger
 from bylaw.cli.log_removal import fold_command, remove_command
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import DEFAULT_TENANT
+from bylaw.record.signing import read_key
 from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:
@@ -45,46 +46,47 @@ def verify_command(
     where: LogPlace,
     tenant: Annotated[str | None, "Only this tenant's chain."] = None,
     head: Annotated[str, "--head HASH", "A hash noted earlier, which must still stand in the chain."] = "",
-    anchors: Annotated[File, "What `bylaw serve` noted of the log; by default LOG.anchors, where it is there."] = None,
+    anchors: Anchors = None,
+    signing_key: SigningKey = None,
     as_json: Json = False,
 ) -> int:
     """Check whether anything in the log was changed, removed or added.
 
-    The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. Whether the
-    end of a log was cut off, or a tenant taken out whole, only anchors can tell, or the hash that this prints.
+    Exit status: 0, intact; 1, it was tampered with, or something could not be checked; 4, intact except for signed
+    removals. Only anchors, or the hash that this prints, show whether the end of a log was cut off or a tenant removed.
     """
     from bylaw.record.anchor import beside, read_anchors
     from bylaw.record.verify import verify
 
-    store = existing(where)
+    key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # Of a tenant that was taken out whole, only its anchors are left.
+    # Of a tenant that was removed whole, only its anchors are left.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
         refuse_stranger(store, tenant, where)
     if head and len(tenants) != 1:
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
-    found = [verify(store, name, head=head, anchors=noted) for name in tenants]
+    found = [verify(store, name, head=head, anchors=noted, key=key) for name in tenants]
     if as_json:
         _print([msgspec.to_builtins(each) for each in found])
     console = open_console()
     for each in found if not as_json else ():
-        removed = f", of which {each.removed:,} were removed" if each.removed else ""
-        removed += f", the first {each.folded:,} of them folded" if each.folded else ""
-        fine = "" if each.faults else ", nothing altered"
-        console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{fine}"))
+        removed = f", {each.removed:,} of them removed" if each.removed else ""
+        removed += f", the first {each.folded:,} deleted" if each.folded else ""
+        intact = "" if each.faults else ", intact except for signed removals" if removed else ", intact"
+        console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{intact}"))
         console.print(Text(f"  last hash: {each.head}"), soft_wrap=True)
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
-        console.print(
-            "The log is empty. Whether it always was, only what was noted earlier can tell (--anchors, --head)."
-        )
+        console.print("The log is empty. Only --anchors or --head can show whether it always was.")
     if kept is not None and not as_json:
-        console.print(Text(f"Held against {len(noted):,} anchors in {kept}."), soft_wrap=True)
-    return 1 if any(each.faults for each in found) else 0
+        console.print(Text(f"Checked against {len(noted):,} anchors in {kept}."), soft_wrap=True)
+    if any(each.faults for each in found):
+        return 1
+    return 4 if any(each.removed or each.folded for each in found) else 0
 
 
 @command("export", log_command)

@@ -1,4 +1,4 @@
-"""`bylaw log remove` and `log fold`: what conversations say is taken out of a log, and the chain still verifies."""
+"""`bylaw log remove` and `log fold`: conversations are removed from a log, and the chain still verifies."""
 
 import json
 import time
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
-from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
+from bylaw.cli.log_place import Anchors, LogPlace, SigningKey, Tenant, existing, refuse_stranger, required_key
 from bylaw.errors import UsageError
 from bylaw.record import Store
 from bylaw.record.entry import DEFAULT_TENANT
@@ -36,13 +36,15 @@ def remove_command(
         "--person NAME=VALUE",
         "All conversations of one person: those whose context says so, such as signed_in_as=C7.",
     ] = None,
-    mentions: Annotated[str | None, "--mentions TEXT", "All conversations in which these words stand anywhere."] = None,
+    mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
+    signing_key: SigningKey = None,
 ) -> int:
-    """Take out of the log, for good, what conversations say.
+    """Remove conversations from the log, permanently.
 
-    Their entries are emptied and stay in the chain, which still verifies; an entry says which they were. A
-    conversation that goes on starts over: a shield no longer knows what was done in it, and may allow it again.
+    Their entries are emptied and stay in the chain, which still verifies; a signed entry lists them. No call is allowed
+    any more in a conversation of that name.
     """
+    key = required_key(signing_key)
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
         raise UsageError("say which conversations to remove, or give --before, or --person and --mentions")
     end, store = _moment(before) if before else None, existing(where)
@@ -54,9 +56,9 @@ def remove_command(
     if not even_live:
         _refuse_live(store, tenant, conversations, end)
     known = len(store.conversations(tenant))
-    emptied = sum(store.remove(tenant, conversation=name) for name in dict.fromkeys(conversations))
+    emptied = sum(store.remove(tenant, key=key, conversation=name) for name in dict.fromkeys(conversations))
     if end is not None:
-        emptied = store.remove(tenant, before=end)
+        emptied = store.remove(tenant, key=key, before=end)
     gone = known - len(store.conversations(tenant))
     store.close()
     told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
@@ -70,20 +72,24 @@ def fold_command(
     where: LogPlace,
     tenant: Tenant = DEFAULT_TENANT,
     before: Annotated[str, "--before TIME", "Entries before: 2026-03-31, or with a time of day."],
+    anchors: Anchors = None,
+    signing_key: SigningKey = None,
 ) -> int:
-    """Take the emptied beginning of the log out of the database, after `log remove`.
+    """Delete the emptied beginning of the log, after `log remove`.
 
-    What `log remove` has emptied keeps a hash an entry, as long as the log. This takes out all entries before a time,
-    up to the first that still says something. The log goes on to verify, from there: an entry keeps the hash there and
-    that of the end of every month. A log that does not verify is not folded.
+    `log remove` keeps one hash per entry. This deletes all entries before a time, up to the last anchored entry before
+    the first one that still has text. The log still verifies, from there on. A log that does not verify is not folded.
     """
+    from bylaw.record.anchor import beside, read_anchors
     from bylaw.record.verify import verify
 
-    end, store = _moment(before), existing(where)
+    key, end, store = required_key(signing_key), _moment(before), existing(where)
     refuse_stranger(store, tenant, where)
-    if faults := verify(store, tenant).faults:
+    path = anchors or beside(where)
+    noted = read_anchors(path) if anchors is not None or path.is_file() else []
+    if faults := verify(store, tenant, anchors=noted, key=key).faults:
         raise UsageError(f"it does not verify: {faults[0]}", place=where, hint="see `bylaw log verify`")
-    folded = store.fold(tenant, before=end)
+    folded = store.fold(tenant, key=key, before=end, anchors=noted)
     store.close()
     said = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
     open_console().print(Text(f"{said}; the chain begins after entry {folded.until:,}."))

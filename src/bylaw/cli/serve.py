@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -111,6 +112,10 @@ def serve_command(
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
     if told:
         print(told, flush=True)
+    kept = anchors or beside(store)
+    if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
+        # A writer of the database could forge both.
+        print(f"warning: the anchors in {kept} lie next to the log; keep them elsewhere with --anchors", flush=True)
     board, last = Board(workers) if workers > 1 else None, LastWriter()
     # Whichever worker answers, it knows the sessions of all.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
@@ -120,7 +125,7 @@ def serve_command(
         with log, open_answers(asking) as models:
             desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)
-            kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None
+            anchoring = Anchoring(store, kept, _tell) if worker == 0 else None
             try:
                 run(
                     desk,
@@ -134,8 +139,8 @@ def serve_command(
                     **pages_of(log, loaded, known, public_url, secret, proxy),
                 )
             finally:
-                if kept is not None:
-                    kept.end()
+                if anchoring is not None:
+                    anchoring.end()
 
     if workers == 1:
         serve(0)

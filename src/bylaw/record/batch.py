@@ -4,7 +4,7 @@ import time as clock
 from collections.abc import Sequence
 
 from bylaw.record.approval import project
-from bylaw.record.database import Cursor, Known, News, Place, Row
+from bylaw.record.database import Cursor, Known, News, Place, Row, removed_name
 from bylaw.record.entry import ROOT, SALT, Conflict, Draft, Entry, digest_of, link_of, new_salts
 from bylaw.record.stop import STOPS
 from bylaw.record.use import project_use
@@ -15,6 +15,7 @@ def places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
     conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
+    conversations |= {(draft.tenant, removed_name(draft.conversation)) for draft in drafts if draft.kind == "opening"}
     ids = {(draft.tenant, draft.id) for draft in drafts if draft.id}
     return conversations, ids | {(draft.tenant, draft.first.id) for draft in drafts if draft.first and draft.first.id}
 
@@ -70,6 +71,8 @@ class Batch:
         if draft.position is not None and draft.position != length:
             return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
         if draft.first is not None and draft.first.id and not self._is_there(draft.first):
+            return Conflict(f"conversation `{conversation}` was removed")
+        if kind == "opening" and (tenant, removed_name(conversation)) in self._lengths:
             return Conflict(f"conversation `{conversation}` was removed")
         if draft.under is not None and draft.under != self._lengths.get((tenant, STOPS), 0):
             return Conflict("it was decided before a stop was made or lifted", "stops")

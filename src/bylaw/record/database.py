@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -37,6 +38,14 @@ SCHEMA = (
         time {real} NOT NULL, PRIMARY KEY (tenant, name, decision))""",
     "CREATE INDEX IF NOT EXISTS use_times ON uses (tenant, name, time)",
 )
+
+REMOVED = "bylaw/removed/"
+
+
+def removed_name(conversation: str) -> str:
+    """What the table of conversations keeps in place of the name of a removed one."""
+    return f"{REMOVED}{sha256(conversation.encode('utf-8', 'replace')).hexdigest()}"
+
 
 COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, digest, link"
 

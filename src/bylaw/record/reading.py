@@ -9,7 +9,7 @@ import msgspec
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Status, read_approval
-from bylaw.record.database import COLUMNS, Connection, Cursor, as_bytes, entry_of
+from bylaw.record.database import COLUMNS, REMOVED, Connection, Cursor, as_bytes, entry_of, removed_name
 from bylaw.record.entry import Entry, Kind
 from bylaw.record.removal import Folded, last_folded
 from bylaw.record.stop import STOPS, Stopped, read_stops
@@ -43,9 +43,19 @@ class Reading:
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """What the log holds of a conversation, in order, from position `after` on; all of it on disk, if `settled`."""
+        """The entries of a conversation, in order, from position `after` on; all of them on disk, if `settled`.
+
+        Raises if the conversation was removed: without its past, no call in it can be decided.
+        """
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
-        return self._read(where, (tenant, name, after), settled=settled)
+        found = self._read(where, (tenant, name, after), settled=settled)
+        if not found and not after and self._is_removed(tenant, name):
+            raise self._fault(f"conversation `{name}` was removed from the log", hint="start one under another name")
+        return found
+
+    def _is_removed(self, tenant: str, name: str) -> bool:
+        query = "SELECT 1 FROM conversations WHERE tenant = ? AND name = ?"
+        return bool(self._rows(query, (tenant, removed_name(name)), settled=False))
 
     def settle(self) -> None:
         """Wait until all that was read so far is on disk."""
@@ -90,13 +100,13 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Per conversation how many entries were written."""
+        """Per conversation how many entries were written; removed ones under the hash of their name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
         """Names of a tenant's conversations that have not been removed."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
-        return [name for (name,) in rows if name != STOPS]
+        return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
     def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
         """Every stop that is in the log, and how many entries about stops there were."""

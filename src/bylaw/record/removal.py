@@ -1,46 +1,72 @@
-"""Takes out what entries say, to keep a retention period or a promise to a person, and writes down that it did."""
+"""Removes conversations from a log, to keep a retention period or a promise to a person; each removal is signed.
+
+A removal empties the entries of whole conversations and keeps their hashes, so that the chain can still be followed. A
+fold then deletes the emptied beginning of a chain, up to an anchored entry. Both append an entry that says what they
+did, signed with a key that is kept outside the database.
+"""
 
 import time as clock
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.record.database import COLUMNS, Cursor, entry_of
+from bylaw.errors import UsageError
+from bylaw.record.database import COLUMNS, REMOVED, Cursor, as_bytes, entry_of, removed_name
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
+from bylaw.record.signing import is_signed, sign
 from bylaw.record.stop import STOPS, read_stops
 from bylaw.record.use import Use, read_use
 
 
 class Folded(Struct, frozen=True):
-    """Where the chain begins now: what was before is not in the database any more."""
+    """Where the chain begins after a fold."""
 
     until: int
-    """The last entry that was taken out."""
+    """The last deleted entry."""
     link: str
-    """Its hash, which the next one follows from."""
-    heads: list[tuple[str, int, str]] = []
-    """Of every month that was folded, ever, the last entry and its hash."""
+    """Its hash, which the next entry follows from."""
+    anchors: str = ""
+    """Hash of all anchors up to that entry: each was checked before the fold, and none can be checked after it."""
+    removed: str = ""
+    """Hash of the marks of all conversations whose removals were deleted."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
-    """What the entry of a removal says: which entries it emptied, and nothing of what they said."""
+    """The body of a removal's entry: which entries it emptied, and nothing of what they said."""
 
     entries: list[tuple[int, int]]
-    """First and last number of each run of them."""
+    """First and last number of each run."""
+    conversations: list[str] = []
+    """Hashes of the removed conversations' names: see `removed_name`."""
     folded: Folded | None = None
+    signature: str = ""
+
+
+class Fold(Struct, frozen=True):
+    """The outcome of a fold."""
+
+    entries: int
+    """Rows deleted."""
+    until: int
+    """The last entry that was ever deleted; 0 if none was."""
 
 
 _EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
     WHERE tenant = ? AND conversation = ?"""
+_MARK = "INSERT INTO conversations (tenant, name, length) VALUES (?,?,0) ON CONFLICT (tenant, name) DO NOTHING"
+_REMOVALS = "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC"
 encode = msgspec.json.Encoder().encode
-read_removal = msgspec.json.Decoder(Removal).decode
+_decode = msgspec.json.Decoder(Removal).decode
 
 
-def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> int:
-    """Empty the entries of a conversation, or of all that ended before a time; how many there were."""
+def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
+    """Empty all entries of a conversation, or of every conversation that ended before a time; returns their number."""
     numbers: list[int] = []
-    for name in _names(cursor, tenant, conversation, before):
+    names = _names(cursor, tenant, conversation, before)
+    for name in names:
         cursor.execute("SELECT number FROM entries WHERE tenant = ? AND conversation = ?", (tenant, name))
         numbers += [number for (number,) in cursor.fetchall()]
         cursor.execute(_EMPTY, (tenant, name))
@@ -50,14 +76,18 @@ def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float 
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        write_removal(cursor, tenant, Removal(runs(numbers)))
+        # The names stay taken: a conversation opened under one again would know nothing of its past.
+        marks = [removed_name(name) for name in names]
+        for mark in marks:
+            cursor.execute(_MARK, (tenant, mark))
+        _append(cursor, tenant, key, Removal(runs(numbers), marks))
     return len(numbers)
 
 
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # A conversation that is still going on must stay whole, or nobody could decide in it.
+    # A conversation that is still going on must stay whole, or no call in it could be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -69,7 +99,7 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Conversations with a call that takes a place under a limit now: without it there would be one more."""
+    """Conversations with a call that still counts against a limit: without it, one call more would be allowed."""
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
         " AND conversation IN (SELECT conversation FROM uses WHERE tenant = ?)",
@@ -86,9 +116,9 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty what is said of stops before a time, once all of them are over; their numbers.
+    """Empty the entries about stops if all of them are before a time and no stop is in force; returns their numbers.
 
-    How many entries there were stays known: whoever decides tells by it that stops have changed.
+    Their count stays: decisions are checked against it to notice that stops have changed.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, STOPS))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -99,17 +129,97 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
     return [entry.number for entry in entries]
 
 
-def write_removal(cursor: Cursor, tenant: str, removal: Removal) -> None:
-    """The entry of a removal. It belongs to no conversation, so no later removal empties it."""
+def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
+    """Delete the emptied entries before a time, up to the last anchored one; `anchors` are hashes by entry."""
+    earlier = last_folded(_removals(cursor, tenant))
+    since = earlier.until if earlier is not None else 0
+    end = _end(cursor, tenant, before)
+    until = max((number for number in anchors if number <= end), default=0)
+    if until <= since:
+        if end > since:
+            raise UsageError(f"no anchor covers entries {since + 1} to {end}", hint="run `bylaw serve` with --anchors")
+        return Fold(0, since)
+    cursor.execute("SELECT link FROM entries WHERE tenant = ? AND number = ?", (tenant, until))
+    link = as_bytes(cursor.fetchone()[0]).hex()
+    cursor.execute("DELETE FROM entries WHERE tenant = ? AND number <= ?", (tenant, until))
+    cursor.execute("SELECT name FROM conversations WHERE tenant = ?", (tenant,))
+    marks = {name for (name,) in cursor.fetchall() if name.startswith(REMOVED)}
+    for body in _removals(cursor, tenant):
+        marks.difference_update(_decode(body).conversations)
+    _append(
+        cursor, tenant, key, Removal([], folded=Folded(until, link, hash_anchors(anchors, until), hash_marks(marks)))
+    )
+    return Fold(until - since, until)
+
+
+def _removals(cursor: Cursor, tenant: str) -> list[bytes]:
+    """The bodies of all removals, the newest first."""
+    cursor.execute(_REMOVALS, (tenant,))
+    return [as_bytes(body) for (body,) in cursor.fetchall()]
+
+
+def hash_marks(marks: Iterable[str]) -> str:
+    """One hash of the marks of removed conversations."""
+    return sha256(encode(sorted(marks))).hexdigest()
+
+
+def _end(cursor: Cursor, tenant: str, before: float) -> int:
+    """The last entry before a time such that it and all entries before it are empty, or are removals."""
+    cursor.execute(
+        "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
+    )
+    (held,) = cursor.fetchone()
+    query, values = "SELECT MAX(number) FROM entries WHERE tenant = ? AND time < ?", (tenant, before)
+    if held is not None:
+        query, values = f"{query} AND number < ?", (*values, held)
+    cursor.execute(query, values)
+    return int(cursor.fetchone()[0] or 0)
+
+
+def hash_anchors(anchors: Mapping[int, str], until: int) -> str:
+    """One hash of all anchors up to an entry."""
+    return sha256(encode(sorted(each for each in anchors.items() if each[0] <= until))).hexdigest()
+
+
+def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
+    """Write a signed removal. It belongs to no conversation, so no later removal empties it."""
     cursor.execute("SELECT number, link FROM heads WHERE tenant = ?", (tenant,))
     number, before = cursor.fetchone() or (0, ROOT)
-    number, time, salt = number + 1, clock.time(), new_salts(1)
-    draft = Draft(tenant, "", "removal", encode(removal))
+    number, before, time, salt = number + 1, as_bytes(before), clock.time(), new_salts(1)
+    signed = replace(removal, signature=sign(key, tenant, number, before, encode(removal)))
+    draft = Draft(tenant, "", "removal", encode(signed))
     digest = digest_of(draft, 0, salt)
-    link = link_of(bytes(before), tenant, number, repr(time), draft.kind, digest)
+    link = link_of(before, tenant, number, repr(time), draft.kind, digest)
     row = (tenant, number, time, draft.kind, None, None, None, draft.body, salt, digest, link)
     cursor.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({','.join('?' * len(row))})", row)
     cursor.execute("UPDATE heads SET number = ?, link = ? WHERE tenant = ?", (number, link, tenant))
+
+
+def read_removal(entry: Entry) -> Removal | None:
+    """The removal that an entry tells of; None if it cannot be read."""
+    try:
+        return _decode(entry.body or b"")
+    except msgspec.MsgspecError:
+        return None
+
+
+def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
+    """Why a removal cannot be trusted; empty if its signature is right."""
+    where = f"the removal in entry {entry.number}"
+    if not removal.signature:
+        return f"{where} is not signed"
+    if key is None:
+        return f"{where} cannot be checked without the signing key"
+    body = encode(replace(removal, signature=""))
+    if not is_signed(removal.signature, key, entry.tenant, entry.number, before, body):
+        return f"{where} was not signed with this key"
+    return ""
+
+
+def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
+    """The entries after a number that a removal says it emptied; all of them came before it."""
+    for first, last in removal.entries:
+        yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -124,21 +234,11 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """Where the chain was folded last, from what removals say, the last first; one that cannot be read is not one."""
+    """The last fold among the bodies of removals, the newest first; unreadable ones are skipped."""
     for body in bodies:
         try:
-            if (found := read_removal(body).folded) is not None:
+            if (found := _decode(body).folded) is not None:
                 return found
         except msgspec.MsgspecError:
             continue
     return None
-
-
-def emptied(entry: Entry, *, after: int = 0) -> Iterable[int]:
-    """The entries after one that a removal says it emptied: all of them came before it."""
-    try:
-        removal = read_removal(entry.body or b"")
-    except msgspec.MsgspecError:
-        return
-    for first, last in removal.entries:
-        yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)

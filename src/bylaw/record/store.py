@@ -1,14 +1,17 @@
 """Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from bylaw.record.batch import Batch, places
 from bylaw.record.database import Cursor, Steps, T
 from bylaw.record.entry import Conflict, Draft, Entry
-from bylaw.record.fold import Fold, fold
 from bylaw.record.reading import Reading
-from bylaw.record.removal import remove
+from bylaw.record.removal import Fold, fold, remove
+
+if TYPE_CHECKING:
+    from bylaw.record.anchor import Anchor
 
 
 class Store(Reading):
@@ -49,24 +52,25 @@ class Store(Reading):
             raise
         return answers
 
-    def remove(self, tenant: str, *, conversation: str | None = None, before: float | None = None) -> int:
-        """Take out what entries say: those of a conversation, or of all that ended before a time.
+    def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
+        """Empty the entries of a conversation, or of every one that ended before a time; returns their number.
 
-        The chain still verifies, and has one entry more, which says what was emptied.
+        The chain still verifies, and gains one entry, signed with `key`, which says what was emptied.
         """
         with self.lock:
             with self._writing() as cursor:
-                removed = remove(cursor, tenant, conversation, before)
+                removed = remove(cursor, tenant, key, conversation, before)
             self.connection.wipe()
             return removed
 
-    def fold(self, tenant: str, *, before: float) -> Fold:
-        """Take out the entries before a time, as far as all of them were emptied by removals.
+    def fold(self, tenant: str, *, key: bytes, before: float, anchors: "Iterable[Anchor]") -> Fold:
+        """Delete the entries before a time that removals have emptied, up to the last anchored one.
 
-        The chain still verifies, from there on; an entry says the hash there, and that of every month.
+        The chain still verifies, from there on; a signed entry keeps the hash there. Verify the log first.
         """
+        noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
-            return fold(cursor, tenant, before)
+            return fold(cursor, tenant, key, before, noted)
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:

@@ -1,7 +1,7 @@
 """Whether a log is whole: every entry says what its digest was made from, every link follows from the last."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -9,89 +9,108 @@ from msgspec.structs import replace
 
 from bylaw.record.anchor import Anchor
 from bylaw.record.approval import Approval, read_change
+from bylaw.record.database import REMOVED
 from bylaw.record.entry import ROOT, Entry, is_altered, link_of
 from bylaw.record.reading import Reading
-from bylaw.record.removal import Folded, emptied, runs
+from bylaw.record.removal import emptied, hash_anchors, hash_marks, read_removal, runs, signature_fault
 from bylaw.record.stop import STOPS
 from bylaw.record.use import tell_use
 
 
 class Verified(Struct, frozen=True):
-    """What a look at one tenant's chain found."""
+    """What a check of one tenant's chain found."""
 
     tenant: str
     entries: int
     removed: int
-    """Entries whose text was taken out; the chain still covers them, and a later entry says that they were."""
+    """Entries whose text was removed; the chain still covers them, and a signed entry says so."""
     head: str
-    """The last hash. Kept elsewhere, it also shows if the end of a log was cut off."""
+    """The last hash. Kept elsewhere, it shows whether the end of a log was cut off."""
     faults: tuple[str, ...]
     folded: int = 0
-    """Of the entries, those at the beginning that were taken out after they had been emptied."""
+    """Entries at the beginning that were deleted after they had been emptied."""
 
 
-def verify(store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = ()) -> Verified:
-    """Go through a tenant's chain from its first entry; `head` is a hash noted earlier that must stand in it.
+def verify(
+    store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
+) -> Verified:
+    """Check a tenant's chain from its first entry.
 
-    So must each anchor, where it says. All is read as of one moment, so that a log in use is not taken for a damaged
-    one.
+    `head` is a hash noted earlier that must be in the chain. Each anchor must match its entry. Removals must be signed
+    with `key`. Everything is read as of one moment, so a log in use verifies too.
     """
     with store.at_one_moment():
-        return _verify(store, tenant, head, {each.number: each for each in anchors if each.tenant == tenant})
+        return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
 
 
-def _verify(store: Reading, tenant: str, head: str, anchors: dict[int, Anchor]) -> Verified:
+def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key: bytes | None) -> Verified:
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
-    noted = not head
+    found_head = not head
+    anchors = {each.number: each for each in noted}
     fold = store.folded(tenant)
+    start = fold.until if fold is not None else 0
     if fold is not None:
-        # What it says is checked where its own entry is, and its hash where the next entry must follow from it.
-        link, number = _hash(fold.link), fold.until
-        noted = noted or head in {fold.link, *(each for _, _, each in fold.heads)}
-        faults.extend(_unfolded(fold, anchors))
+        # Its own entry is checked below: its signature, and that the next entry follows from its hash.
+        link, number = _hash(fold.link), start
+        found_head = found_head or head == fold.link
+        if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
+            faults.append(f"the anchors up to entry {start} are not those that the log was folded under")
+        anchors = {number: each for number, each in anchors.items() if number > start}
     told: dict[str, Approval] = {}
     taken: dict[tuple[str, str], float] = {}
     empty: set[int] = set()
+    marks: set[str] = set()
     lengths: Counter[str] = Counter()
     for entry in store.entries(tenant):
         if entry.number != number + 1:
-            faults.append(f"entry {number + 1} is not there: the next is {entry.number}")
+            faults.append(f"entry {number + 1} is missing: the next is {entry.number}")
         number = entry.number
         wrong = _faults(entry, link)
+        removal = read_removal(entry) if entry.kind == "removal" and not wrong else None
+        if removal is not None and (why := signature_fault(entry, removal, link, key)):
+            wrong.append(why)
         faults.extend(wrong)
         if entry.is_removed:
             removed += 1
             empty.add(number)
-        elif entry.kind == "removal" and not wrong:
-            empty.difference_update(emptied(entry, after=fold.until if fold is not None else 0))
+        elif removal is not None:
+            empty.difference_update(emptied(entry, removal, after=start))
+            marks.update(removal.conversations)
         if entry.conversation is not None:
+            if entry.position != lengths[entry.conversation] and entry.conversation != STOPS:
+                faults.append(f"entry {number} of conversation `{entry.conversation}` is out of place")
             lengths[entry.conversation] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             tell(told, entry)
         if entry.kind == "use" and not entry.is_removed and not wrong:
             tell_use(taken, entry)
         link = entry.link
-        noted = noted or link.hex() == head
+        found_head = found_head or link.hex() == head
         if (anchor := anchors.pop(number, None)) is not None and anchor.link != link.hex():
             faults.append(f"entry {number} is not the one that was anchored at {anchor.when}: the log was replaced")
-    faults.extend(f"{_those(run)} emptied, and no removal in the log says so" for run in runs(empty))
+    faults.extend(f"{_those(run)} emptied, and no signed removal says so" for run in runs(empty))
     kept = store.heads().get(tenant)
     if kept is None and number:
         faults.append(f"the log ends at entry {number}, but the count of what was written is missing")
     elif kept is not None and kept != (number, link):
         faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
-    faults.extend(_miscounted(lengths, store.lengths(tenant)))
+    written = store.lengths(tenant)
+    listed = {name for name in written if name.startswith(REMOVED)}
+    folded = hash_marks(listed - marks) if fold is not None or listed != marks else ""
+    if not marks <= listed or folded != (fold.removed if fold is not None else ""):
+        faults.append("the list of removed conversations is not what the signed removals say")
+    faults.extend(_miscounted(lengths, {name: length for name, length in written.items() if name not in listed}))
     faults.extend(_misstated(store, tenant, told))
     if (counted := store.uses(tenant)) != taken:
-        faults.append(f"{len(counted)} places under limits are counted; by the log they are {len(taken)}, or others")
+        faults.append(f"{len(counted)} calls are counted against limits; the log says {len(taken)}, or others")
     if anchors:
         last = max(anchors.values(), key=lambda each: each.number)
         were = f"{last.number} were there at {last.when}: it was cut off, or an old copy was put in its place"
         faults.append(f"the log ends at entry {number}, but {were}")
-    if not noted:
+    if not found_head:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
-    return Verified(tenant, number, removed, link.hex(), tuple(faults), fold.until if fold is not None else 0)
+    return Verified(tenant, number, removed, link.hex(), tuple(faults), start)
 
 
 def _hash(link: str) -> bytes:
@@ -99,17 +118,6 @@ def _hash(link: str) -> bytes:
         return bytes.fromhex(link)
     except ValueError:
         return b""
-
-
-def _unfolded(fold: Folded, anchors: dict[int, Anchor]) -> list[str]:
-    """What anchors contradict of what was folded; those of entries that are gone say nothing else."""
-    kept = {number: link for _, number, link in fold.heads} | {fold.until: fold.link}
-    faults: list[str] = []
-    for number in sorted(number for number in anchors if number <= fold.until):
-        anchor = anchors.pop(number)
-        if kept.get(number, anchor.link) != anchor.link:
-            faults.append(f"entry {number} is not the one that was anchored at {anchor.when}: the log was replaced")
-    return faults
 
 
 def _those(run: tuple[int, int]) -> str:
