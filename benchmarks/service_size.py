@@ -30,7 +30,7 @@ def main() -> int:
         store = open_store(where)
         entries = verify(store, "default").entries
         before = size(where)
-        store.remove("default", before=time.time() + 1)
+        store.remove("default", key=b"the signing key of this benchmark", before=time.time() + 1)
         found = verify(store, "default")
         store.close()
         after = size(where)
