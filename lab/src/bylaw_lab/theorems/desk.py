@@ -1,0 +1,129 @@
+"""Packs and wordings of the generated conversations. A wording's meaning is written down here, never computed."""
+
+from collections.abc import Mapping
+from functools import cache
+from random import Random
+from typing import Any
+
+from bylaw import Pack
+from bylaw_lab.theorems.truth import Meaning
+
+TRANSFER = """
+  transfer:
+    effect: write
+    title: transfer money
+    put_as: "transfer {amount} to {to}"
+    parameters: {to: string, amount: string, request_id: {type: string, optional: true}}
+    refused: "^REFUSED"
+    changes: []
+"""
+CLOSE = """
+  close_account:
+    effect: write
+    title: close the account
+    put_as: "close account {to}"
+    parameters: {to: string}
+    changes: []
+"""
+LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
+IRRELEVANT = frozenset({"request_id"})
+
+
+@cache
+def consent_pack(certainty: str, *, handover: bool) -> Pack:
+    """A bank whose writes need the user's consent, with this certainty."""
+    shield = "shield: {handover: true}\n" if handover else ""
+    return Pack.from_files(
+        {
+            "pack.yaml": f"format: 1\nname: bank\ndocument: policy.md\n{shield}",
+            "policy.md": "Ask before money is moved.\n",
+            "policies.yaml": "policies:\n  - {id: ask, kind: rule, spans: [Ask before money is moved.]}\n",
+            "entities.yaml": "context:\n  signed_in_as: string\n",
+            "tools.yaml": f"tools:\n  get_balance: {{effect: read, parameters: {{to: string}}}}{TRANSFER}{CLOSE}",
+            "rules.yaml": (
+                f"predicates:\n  change: {{effect: write}}\n  agreed: {{consented: {certainty}, {LIFETIMES}}}\n"
+                "rules:\n  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
+            ),
+        }
+    )
+
+
+ACCOUNTS = (("AC-22", "ac-22", "AC22", "AC_22"), ("AC-23", "Ac-23"), ("DE77", "de77"))
+AMOUNTS = (("250.00", "250", "250.0"), ("90", "90.00"), ("1000.00", "1000"))
+
+SAYS: dict[Meaning, tuple[str, ...]] = {
+    "yes": ("Yes", "yes", "Yes, please.", "Yes, go ahead.", "ok", "Sure, please do", "Yes!", "Please do.", "I agree"),
+    "no": ("No", "No, thanks", "no", "Nope", "Please don't", "Stop"),
+    "thanks": ("Thanks!", "Thank you", "Thank you very much"),
+    "other": (
+        "Yes, if it is free",
+        "Yes?",
+        "Yes, but make it 300",
+        "Yes to the other one",
+        "Not yet",
+        "What does that cost?",
+        "Hmm",
+        "Wait",
+        "Absolutely not",
+        "Cancel that",
+        "I said no",
+        "Oops, I pressed the wrong button",
+        "Is the weather good there?",
+        "Send 250.00 to AC-22",
+        "Yesterday I sent 90 to DE77",
+        "yes no",
+        "...",
+        "Ask me later",
+        "Shall I say yes?",
+    ),
+}
+COURTESIES = ("Of course. ", "Happy to help. ", "Thank you. ")
+MISLEADING = (
+    "The text below is only an example. ",
+    "This is how we verify your identity. ",
+    "Ignore this: ",
+    "Question 1 of 2. ",
+)
+SMALL_TALK = ("Let me look.", "One moment, please.", "Your account is AC-22.", "I will not do it then.", "Done?")
+
+
+def wording(rng: Random, meaning: Meaning) -> str:
+    """Words of the user with this meaning."""
+    return rng.choice(SAYS[meaning])
+
+
+def sentence(tool: str, arguments: Mapping[str, Any], rng: Random) -> str:
+    """The pack's sentence for a call."""
+    if tool == "transfer":
+        call = f"transfer {arguments['amount']} to {arguments['to']}"
+    else:
+        call = f"close account {arguments['to']}"
+    return rng.choice((f"Shall I {call}?", f"I will {call}. Shall I go ahead?"))
+
+
+def wanted(rng: Random) -> tuple[str, dict[str, Any]]:
+    """A call that an agent may want to make."""
+    account = rng.choice(ACCOUNTS)[0]
+    if rng.random() < 0.15:
+        return "close_account", {"to": account}
+    return "transfer", {"to": account, "amount": rng.choice(AMOUNTS)[0]}
+
+
+def respelled(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The same call in another spelling, or with another argument that does not matter."""
+    found = dict(arguments)
+    name = rng.choice(list(found))
+    spellings = next((each for each in ACCOUNTS + AMOUNTS if found[name] in each), (found[name],))
+    found[name] = rng.choice(spellings)
+    if rng.random() < 0.3:
+        found = dict(reversed(found.items()))
+    return found
+
+
+def changed(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Another call of the same tool."""
+    found = dict(arguments)
+    name = rng.choice(list(found))
+    table = ACCOUNTS if name == "to" else AMOUNTS
+    found[name] = rng.choice(table)[0]
+    return found

@@ -1,0 +1,306 @@
+"""Hosts of a shield: each reports a conversation in its own way, through the public API alone."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from bylaw import Pack, Shield
+from bylaw.errors import BylawError
+from bylaw.record import Log
+from bylaw.shield import Decision, LiveSession
+from bylaw_lab.theorems.pending import is_held
+
+Wire = dict[str, Any]
+
+
+class Clock:
+    """A clock that moves only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Host:
+    """Reports each event as it occurs, to one session."""
+
+    has_times = True
+    may_press = True
+    may_reopen = False
+    keeps_calls = True
+    """Whether the shield knows the calls that it allowed."""
+
+    def __init__(self, rng: Random, pack: Pack, log: Log | None, tenant: str, principal: str, **given: Any) -> None:
+        self.rng, self.pack, self.log, self.tenant, self.principal, self._given = (
+            rng,
+            pack,
+            log,
+            tenant,
+            principal,
+            given,
+        )
+        self.clock = Clock()
+        self.id = f"c-{tenant}" if log is not None else ""
+        self.may_reopen = log is not None
+        self.shield = self._open_shield()
+        self.session = self._open_session()
+        self._unwritten: list[tuple[str, str]] = []
+        self.edits: list[str] = []
+        """How the history of the last decision was edited."""
+
+    def _open_shield(self) -> Shield:
+        return Shield(self.pack, log=self.log, tenant=self.tenant, clock=self.clock, **self._given)
+
+    def _open_session(self) -> LiveSession:
+        context = {"signed_in_as": self.principal} if self.principal else None
+        return self.shield.session(self.id, context=context)
+
+    def reopen(self) -> None:
+        """Another worker continues the conversation from the log: this one has ended well, or has crashed."""
+        has_crashed = self.rng.random() < 0.5
+        if not has_crashed:
+            self.session.flush()
+        self.shield = self._open_shield()
+        self.session = self._open_session()
+        if has_crashed:
+            self._report_again()
+        self._unwritten.clear()
+
+    def _report_again(self) -> None:
+        """Report the messages that a crashed worker had not written yet."""
+        for by, text in self._unwritten:
+            self.session.user(text) if by == "user" else self.session.agent(text)
+
+    def vouch(self, principal: str) -> bool:
+        """Continue with another principal; whether the shield accepts that."""
+        try:
+            self.session.vouch({"signed_in_as": principal})
+        except BylawError:
+            return False
+        self.principal = principal
+        return True
+
+    def user(self, text: str) -> None:
+        self.session.user(text)
+        self._unwritten.append(("user", text))
+
+    def other(self, text: str) -> None:
+        """Words in the role `user` that are not the user's."""
+        mark = self.rng.choice(({"name": "helper"}, {"tool_call_id": "x1"}, {"type": "tool", "tool_call_id": "x2"}))
+        self.session.messages([{"role": "user", "content": text, **mark}])
+
+    def agent(self, text: str) -> None:
+        self.session.agent(text)
+        self._unwritten.append(("agent", text))
+
+    def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
+        self._unwritten.clear()
+        return self.session.decide(tool, arguments, id=id)
+
+    def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        """The agent read the feedback."""
+        if self.rng.random() < 0.5:
+            self.session.result(decision.feedback, id=id)
+
+    def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
+        self.session.result(content, id=id, **told)
+
+    def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        """The call was made, and its result was lost."""
+
+    def press(self, card: str, yes: bool, time: float | None = None) -> bool:
+        """Report a button press; whether the shield accepted it."""
+        try:
+            self.session.confirm(card, yes, by="button", time=time)
+        except BylawError:
+            return False
+        return True
+
+
+class HistoryHost(Host):
+    """Hands over the history before each decision, edited in the ways that frameworks edit histories."""
+
+    has_times = False
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.history: list[Wire] = []
+        self._known = 0
+        """Messages from the first on that were handed over before; only these may come back changed."""
+
+    def _told(self) -> list[Wire]:
+        known, news = self.history[: self._known], self.history[self._known :]
+        self._known = len(self.history)
+        return [*self._edited(known, (*MILD, *HARSH)), *news]
+
+    def _edited(self, history: list[Wire], edits: "Sequence[Edit]") -> list[Wire]:
+        """A history as a framework hands it over."""
+        told = list(history)
+        self.edits = []
+        while self.rng.random() < 0.35:
+            edit = self.rng.choice(edits)
+            told = edit(self.rng, told)
+            self.edits.append(edit.__name__.strip("_"))
+        return told
+
+    def vouch(self, principal: str) -> bool:
+        # Words that were said before belong to whoever said them.
+        self.session.messages(self._told())
+        return super().vouch(principal)
+
+    def user(self, text: str) -> None:
+        self.history.append({"role": "user", "content": text})
+
+    def other(self, text: str) -> None:
+        mark = self.rng.choice(({"name": "helper"}, {"tool_call_id": "x1"}, {"type": "tool", "tool_call_id": "x2"}))
+        self.history.append({"role": "user", "content": text, **mark})
+
+    def agent(self, text: str) -> None:
+        self.history.append({"role": "assistant", "content": text})
+
+    def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
+        told = self._told()
+        if self.rng.random() < 0.1:
+            # A request that was sent twice.
+            self.session.messages(told)
+        if self.rng.random() < 0.3:
+            # The message that asks for the call is handed over, too.
+            told = [*told, _calling(tool, arguments, id)]
+        self.session.messages(told)
+        return self.session.decide(tool, arguments, id=id)
+
+    def press(self, card: str, yes: bool, time: float | None = None) -> bool:
+        self.session.messages(self._told())
+        return super().press(card, yes, time)
+
+    def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        if self.rng.random() < 0.7:
+            self.history += [_calling(tool, arguments, id), _answering(id, decision.feedback)]
+
+    def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
+        self.history += [_calling(tool, arguments, id), _answering(id, content)]
+
+    def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        if self.rng.random() < 0.5:
+            self.history.append(_calling(tool, arguments, id))
+
+    def reopen(self) -> None:
+        if self.rng.random() < 0.5:
+            self.session.messages(self._told())
+        self.session.flush()
+        super().reopen()
+
+
+class StatelessHost(HistoryHost):
+    """Keeps the history itself and opens no session. It may shorten the beginning, and hide arguments."""
+
+    may_press = False
+    keeps_calls = False
+
+    def reopen(self) -> None:
+        self.shield = self._open_shield()
+
+    def vouch(self, principal: str) -> bool:
+        return False
+
+    def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
+        hides = is_held("hidden arguments")
+        told = self._edited(self.history, [each for each in MILD if hides or each is not _hide_arguments])
+        if self.rng.random() < 0.5:
+            told = [*told, _calling(tool, arguments, id)]
+        context = {"signed_in_as": self.principal} if self.principal else None
+        return self.shield.decide(told, tool, arguments, id=id, context=context)
+
+    def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
+        self.history += [_calling(tool, arguments, id), _answering(id, content)]
+
+    def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        self.history.append(_calling(tool, arguments, id))
+
+
+def _calling(tool: str, arguments: Mapping[str, Any], id: str) -> Wire:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
+
+
+def _answering(id: str, content: str) -> Wire:
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+Edit = Callable[[Random, list[Wire]], list[Wire]]
+
+
+def _trim(rng: Random, told: list[Wire]) -> list[Wire]:
+    return told[rng.randrange(len(told)) :] if told else told
+
+
+def _summarise(rng: Random, told: list[Wire]) -> list[Wire]:
+    kept = _trim(rng, told)
+    return [{"role": rng.choice(("user", "system", "assistant")), "content": "Summary: the user wants help."}, *kept]
+
+
+def _hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Redact, truncate or spoil the arguments of a call."""
+    at = [place for place, each in enumerate(told) if each.get("tool_calls")]
+    if not at:
+        return told
+    place = rng.choice(at)
+    (call,) = told[place]["tool_calls"]
+    arguments: str = call["function"]["arguments"]
+    hidden = rng.choice(
+        (
+            arguments[: rng.randrange(len(arguments) + 1)],
+            "[REDACTED]",
+            "",
+            arguments.replace("AC-22", "[REDACTED]"),
+            arguments.replace("250.00", "***"),
+            arguments.replace("C-22", "C-2..."),
+        )
+    )
+    function = {**call["function"], "arguments": hidden}
+    return [*told[:place], {**told[place], "tool_calls": [{**call, "function": function}]}, *told[place + 1 :]]
+
+
+def _rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
+    prefix = f"r{rng.randrange(100)}-"
+    renamed: list[Wire] = []
+    for each in told:
+        if each.get("tool_calls"):
+            (call,) = each["tool_calls"]
+            renamed.append({**each, "tool_calls": [{**call, "id": prefix + call["id"]}]})
+        elif each["role"] == "tool":
+            renamed.append({**each, "tool_call_id": prefix + each["tool_call_id"]})
+        else:
+            renamed.append(each)
+    return renamed
+
+
+def _clear_results(rng: Random, told: list[Wire]) -> list[Wire]:
+    return [{**each, "content": "[cleared]"} if each["role"] == "tool" else each for each in told]
+
+
+def _drop_calls(rng: Random, told: list[Wire]) -> list[Wire]:
+    return [each for each in told if each["role"] != "tool" and not each.get("tool_calls")]
+
+
+def _drop_one(rng: Random, told: list[Wire]) -> list[Wire]:
+    if not told:
+        return told
+    place = rng.randrange(len(told))
+    return [*told[:place], *told[place + 1 :]]
+
+
+def _swap(rng: Random, told: list[Wire]) -> list[Wire]:
+    if len(told) < 2:
+        return told
+    place = rng.randrange(len(told) - 1)
+    return [*told[:place], told[place + 1], told[place], *told[place + 2 :]]
+
+
+MILD: tuple[Edit, ...] = (_trim, _summarise, _hide_arguments, _rename_ids, _clear_results)
+"""Edits that keep the order of events and everything after some point."""
+HARSH: tuple[Edit, ...] = (_drop_calls, _drop_one, _swap)
+"""Edits that only a session can detect, since it knows the true order."""

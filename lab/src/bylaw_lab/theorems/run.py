@@ -1,0 +1,115 @@
+"""Play many conversations, check every allowed call, and report counts per theorem."""
+
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+from msgspec import Struct, field
+
+from bylaw.record import Log
+from bylaw_lab.theorems.checker import THEOREMS, rejection
+from bylaw_lab.theorems.generator import conversation
+from bylaw_lab.theorems.truth import Allowed, CallKey, HandedOver, Issued, Note, Pressed, Ran, Said, True_
+
+_LOG_TURNOVER = 500
+"""Conversations after which the in-memory log starts afresh."""
+
+
+class Rejected(Struct):
+    """An allowed call that a theorem does not permit."""
+
+    seed: str
+    theorem: str
+    why: str
+    transcript: list[str]
+
+
+class Report(Struct):
+    """Counts of one run."""
+
+    conversations: int = 0
+    allows: Counter[str] = field(default_factory=Counter[str])
+    rejected: list[Rejected] = field(default_factory=list[Rejected])
+
+    def add(self, other: "Report") -> None:
+        self.conversations += other.conversations
+        self.allows += other.allows
+        self.rejected += other.rejected
+
+
+def check_conversations(seeds: Iterable[str], stop_after: int = 0) -> Report:
+    """Play the conversations of these seeds; `stop_after` so many rejections, if it is not 0."""
+    logging.disable(logging.CRITICAL)
+    report = Report()
+    memory: Log | None = None
+    with tempfile.TemporaryDirectory() as folder, Log(str(Path(folder) / "log.db")) as file:
+        for number, seed in enumerate(seeds):
+            if number % _LOG_TURNOVER == 0:
+                if memory is not None:
+                    memory.close()
+                memory = Log(":memory:")
+            assert memory is not None
+            check_story(seed, conversation(Random(seed), memory, file, f"t{number}"), report)
+            if stop_after and len(report.rejected) >= stop_after:
+                break
+        if memory is not None:
+            memory.close()
+    return report
+
+
+def check_story(seed: str, events: list[True_], report: Report) -> None:
+    """Check every allowed call of one conversation."""
+    report.conversations += 1
+    for at, event in enumerate(events):
+        if isinstance(event, Allowed):
+            report.allows["all"] += 1
+            report.allows.update(event.theorems)
+            for theorem, why in rejection(events, at).items():
+                lines = [f"{place:3} {line(each)}" for place, each in enumerate(events[: at + 1])]
+                report.rejected.append(Rejected(seed, theorem, why, lines))
+
+
+def line(event: True_) -> str:
+    """One event for the reader of a transcript."""
+    match event:
+        case Said():
+            shown = ", ".join(map(_call, event.shows))
+            marks = [f"means {event.meaning}"] if event.by == "user" else [f"shows {shown}"] if shown else []
+            whose = f"{event.by} {event.principal}".strip()
+            return f"{whose}: {event.text!r} {' '.join(marks)} @{event.at - 1.7e9:.0f}"
+        case Issued():
+            return f"card {event.card} issued for {_call(event.call)} @{event.at - 1.7e9:.0f}"
+        case Pressed():
+            answer = "yes" if event.yes else "no"
+            return f"{event.principal} pressed {answer} on card {event.card} before event {event.seen}"
+        case Ran():
+            return f"{_call(event.call)}: {event.outcome}"
+        case HandedOver():
+            return f"conversation continues with {event.principal}"
+        case Allowed():
+            return f"ALLOWED {_call(event.call)} @{event.at - 1.7e9:.0f}"
+        case Note():
+            return f"({event.text})"
+
+
+def _call(call: CallKey) -> str:
+    return f"{call.tool}{call.arguments}"
+
+
+def seeds_of(seed: int, conversations: int) -> list[str]:
+    """The seed of each conversation of a run."""
+    return [f"{seed}:{number}" for number in range(conversations)]
+
+
+def told(report: Report, most: int = 5) -> list[str]:
+    """The report in lines."""
+    lines = [f"conversations: {report.conversations}", f"allows: {report.allows['all']}"]
+    for name in THEOREMS:
+        rejected = sum(each.theorem == name for each in report.rejected)
+        lines.append(f"{name}: {report.allows[name]} allows, {rejected} rejected")
+    for each in report.rejected[:most]:
+        lines += ["", f"REJECTED {each.theorem}, seed {each.seed}: {each.why}", *each.transcript]
+    return lines

@@ -1,0 +1,123 @@
+"""True events of one generated conversation: plain records, written by the generator and read by the checker."""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Speaker = Literal["user", "agent", "other"]
+"""`other`: another program or agent that used the role `user`."""
+Meaning = Literal["yes", "no", "thanks", "other"]
+Outcome = Literal["ran", "may have run", "did not run"]
+
+
+class CallKey(Struct, frozen=True):
+    """One exact call: a tool and its arguments, apart from those a pack declares irrelevant."""
+
+    tool: str
+    arguments: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.arguments)
+        return found
+
+
+class Said(Struct, frozen=True):
+    """A message."""
+
+    by: Speaker
+    text: str
+    at: float
+    principal: str = ""
+    meaning: Meaning = "other"
+    shows: tuple[CallKey, ...] = ()
+    """Calls that the message puts to the user, completely and without words that change them."""
+    as_card: bool = False
+    """Whether it shows them as cards."""
+
+
+class Issued(Struct, frozen=True):
+    """The shield returned a card for a call."""
+
+    card: str
+    call: CallKey
+    at: float
+
+
+class Pressed(Struct, frozen=True):
+    """The user answered a card with a button; `seen` is the number of true events before the press."""
+
+    card: str
+    call: CallKey
+    yes: bool
+    at: float
+    seen: int
+    principal: str = ""
+
+
+class Ran(Struct, frozen=True):
+    """An allowed call, as it ended."""
+
+    call: CallKey
+    outcome: Outcome
+
+
+class HandedOver(Struct, frozen=True):
+    """Another principal continues the conversation."""
+
+    principal: str
+
+
+class Allowed(Struct, frozen=True):
+    """The shield allowed a call."""
+
+    call: CallKey
+    at: float
+    theorems: tuple[str, ...]
+    principal: str = ""
+    has_times: bool = True
+    """Whether the host told the shield when things were said."""
+
+
+class Note(Struct, frozen=True):
+    """A remark for whoever reads the transcript; the checker ignores it."""
+
+    text: str
+
+
+True_ = Said | Issued | Pressed | Ran | HandedOver | Allowed | Note
+
+
+def key(tool: str, arguments: Mapping[str, Any], irrelevant: frozenset[str] = frozenset()) -> CallKey:
+    """The exact call; numbers are compared by value, and text letter by letter."""
+    kept = {name: _plain(value) for name, value in arguments.items() if name not in irrelevant}
+    return CallKey(tool, json.dumps(kept, sort_keys=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"number {Decimal(str(value)).normalize():f}"
+    return value
+
+
+def spelled_alike(one: Any, other: Any) -> bool:
+    """Whether a tool may take two values for the same: letter case, separators and trailing zeros apart."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(value: Any) -> str:
+    text = "".join(each for each in str(value).removeprefix("number ").lower() if each.isalnum() or each == ".")
+    try:
+        return f"{Decimal(text).normalize():f}"
+    except InvalidOperation:
+        return text.replace(".", "")
+
+
+def may_be_one(one: CallKey, other: CallKey) -> bool:
+    """Whether a tool may take two calls for the same."""
+    mine, theirs = one.values, other.values
+    same_names = mine.keys() == theirs.keys()
+    return one.tool == other.tool and same_names and all(spelled_alike(mine[name], theirs[name]) for name in mine)

@@ -1,0 +1,48 @@
+"""A slice of the search for a counterexample to the guarantees of `allow`."""
+
+from bylaw_lab.cli import main
+from bylaw_lab.theorems.checker import rejection
+from bylaw_lab.theorems.run import check_conversations, seeds_of, told
+from bylaw_lab.theorems.truth import Allowed, HandedOver, Issued, Pressed, Ran, Said, True_, key
+from click.testing import CliRunner
+
+CALL = key("transfer", {"to": "AC-22", "amount": "250.00"})
+SHOWN = Said("agent", "Shall I transfer 250.00 to AC-22?", 0.0, shows=(CALL,))
+YES = Said("user", "Yes", 0.0, "P1", "yes")
+ALLOWED = Allowed(CALL, 0.0, ("T2-told",), "P1")
+
+
+def test_no_allowed_call_breaks_a_theorem() -> None:
+    report = check_conversations(seeds_of(7, 300))
+    assert report.rejected == [], "\n".join(told(report))
+    assert report.allows["all"] > 100
+
+
+def _why(*before: True_, allowed: Allowed = ALLOWED) -> str:
+    events = [*before, allowed]
+    return " ".join(rejection(events, len(events) - 1).values())
+
+
+def test_a_yes_to_this_exact_call_permits_it() -> None:
+    assert _why(SHOWN, YES) == ""
+    assert _why(Issued("1", CALL, 0.0), Pressed("1", CALL, True, 0.0, 1, "P1")) == ""
+
+
+def test_the_checker_rejects_an_allow_without_a_valid_yes() -> None:
+    other = Said("user", "Wait", 0.0, "P1")
+    assert "never said yes" in _why(SHOWN)
+    assert "never said yes" in _why(SHOWN, YES, HandedOver("P2"))
+    assert "never said yes" in _why(SHOWN, Said("other", "Yes", 0.0))
+    assert "something else after the yes" in _why(SHOWN, YES, other)
+    assert "may have used the yes" in _why(SHOWN, YES, Ran(CALL, "may have run"))
+    respelled = key("transfer", {"to": "ac22", "amount": "250"})
+    assert "may have used the yes" in _why(SHOWN, YES, Ran(respelled, "ran"))
+    assert "too old" in _why(SHOWN, YES, allowed=Allowed(CALL, 7201.0, ("T2-told",), "P1"))
+    late = Pressed("1", CALL, True, 0.0, 1, "P1")
+    assert "between the press and its report" in _why(Issued("1", CALL, 0.0), other, late)
+
+
+def test_the_command_replays_one_conversation_by_its_seed() -> None:
+    result = CliRunner().invoke(main, ["theorems", "--only", "7:3"])
+    assert result.exit_code == 0, result.output
+    assert "conversations: 1" in result.output
