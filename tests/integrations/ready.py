@@ -7,7 +7,7 @@ from tests import ready
 
 IMPORTED = (
     "mcp.server.mcpserver", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on", "bylaw.cli.app", "bylaw.cli.proxy",
-    "bylaw.integrations.mcp", "bylaw.record.sqlite", "bylaw.record.checkpoint", "bylaw.record.turn",
+    "bylaw.integrations.mcp", "bylaw.record.sqlite",
     # What these import only as they begin to work.
     "anyio._backends._asyncio", "anyio._core._subprocesses", "fastmcp.server.middleware.dereference",
     "fastmcp.server.providers.prefab_synthesis", "fastmcp.server.sessions", "h11", "httpcore2", "rich.table",

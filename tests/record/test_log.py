@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import UsageError
-from bylaw.record import Conflict, Draft, Entry, Journal, Log, approval, checkpoint, open_store
+from bylaw.record import Conflict, Draft, Entry, Journal, Log, approval, open_store, sqlite
 from bylaw.record.journal import LogError
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
@@ -82,8 +82,8 @@ def test_what_a_write_costs_does_not_grow_with_the_log(tmp_path: Path) -> None:
 
 
 def test_the_write_ahead_log_is_emptied_beside_those_who_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "OFTEN", 100)
-    monkeypatch.setattr(checkpoint, "LARGE", 200)
+    monkeypatch.setattr(sqlite, "CHECKPOINT", 100)
+    monkeypatch.setattr(sqlite, "LARGE", 200)
     path, ahead = tmp_path / "log.db", tmp_path / "log.db-wal"
     store, until = open_store(str(path)), time.monotonic() + 120
     with Journal(store) as journal:

@@ -94,13 +94,13 @@ def test_a_decision_that_could_not_be_written_in_time_is_none_and_may_be_asked_f
 def test_a_read_that_hangs_is_given_up(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg
 
-    from bylaw.record import wire
+    from bylaw.record import postgres as server
     from bylaw.record.journal import LogError
 
     with Log(where) as log, psycopg.connect(where) as other:
         other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         with monkeypatch.context() as patch:
-            patch.setattr(wire, "HANGS", 0.2)
+            patch.setattr(server, "HANGS", 0.2)
             with pytest.raises(LogError, match="could not be read: the server has not answered"):
                 log.conversation("t", "c")
         other.rollback()

@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from selectors import EVENT_READ, EVENT_WRITE
 from types import TracebackType
 
 from bylaw.errors import BylawError
+from bylaw.record.database import HANGS, hung
 from bylaw.record.entry import Conflict, Draft, Entry
-from bylaw.record.flight import Flight
 from bylaw.record.store import Store
 
 BATCH = 512
@@ -32,6 +33,7 @@ Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
 _Job = tuple[Sequence[Draft], _Future]
 _Outcome = Answers | Exception
+_Landed = Callable[[list[Answers] | Exception], None]
 
 
 class LogError(BylawError):
@@ -58,7 +60,7 @@ class Journal:
         """What was handed over, as it was."""
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         """By loop, what was appended in its present turn."""
-        self._flights: dict[asyncio.AbstractEventLoop, Flight] = {}
+        self._flights: dict[asyncio.AbstractEventLoop, _Flight] = {}
         """By loop, what is under way at a server."""
         self._fault: tuple[float, str] | None = None
         """When the last transaction could not be written, and why."""
@@ -126,7 +128,7 @@ class Journal:
                 self._hand_over(loop)
 
         self._alone.acquire()
-        self._flights[loop] = flight = Flight(self.store, groups, loop, landed)
+        self._flights[loop] = flight = _Flight(self.store, groups, loop, landed)
         flight.start()
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
@@ -278,3 +280,67 @@ def _settle(waiting: Sequence[tuple[_Future, _Outcome]]) -> None:
             future.set_exception(outcome)
         else:
             future.set_result(outcome)
+
+
+class _Flight:
+    """The drafts of one transaction, from when they are sent to when they are on disk, or cannot be."""
+
+    def __init__(
+        self, store: Store, groups: Sequence[Sequence[Draft]], loop: asyncio.AbstractEventLoop, landed: _Landed
+    ) -> None:
+        """`landed` is told what became of them, within the loop."""
+        self._store = store
+        self._steps = store.appending(groups)
+        self._loop = loop
+        self._landed = landed
+        self._at = -1
+        """What the loop watches: the connection, while it waits for the server."""
+        self.since = time.monotonic()
+        self._limit: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._limit = self._loop.call_later(HANGS, self._give_up)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self._stop_watching()
+        try:
+            what = next(self._steps)
+        except StopIteration as done:
+            self._land(done.value)
+        except Exception as error:
+            self._land(error)
+        else:
+            self._at = self._store.connection.fileno()
+            if what & EVENT_READ:
+                self._loop.add_reader(self._at, self._go_on)
+            if what & EVENT_WRITE:
+                self._loop.add_writer(self._at, self._go_on)
+
+    def _give_up(self) -> None:
+        self._stop_watching()
+        try:
+            self._steps.throw(hung())
+        except Exception as error:
+            self._land(error)
+
+    def land(self) -> None:
+        """Stand still until it has landed: its loop has ended."""
+        self._at = -1
+        try:
+            answers = self._store.gone_through(self._steps)
+        except Exception as error:
+            self._land(error)
+        else:
+            self._land(answers)
+
+    def _stop_watching(self) -> None:
+        if self._at >= 0:
+            self._loop.remove_reader(self._at)
+            self._loop.remove_writer(self._at)
+            self._at = -1
+
+    def _land(self, outcome: list[list[Entry | Conflict]] | Exception) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+        self._landed(outcome)

@@ -7,28 +7,26 @@ is lost by that: docs/decisions/0056-a-commit-is-seen-before-it-is-synced.md.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
 from importlib import import_module
-from selectors import DefaultSelector
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Connection, Cursor, Known, News, Place, Row, Steps, hung
-from bylaw.record.entry import Entry
-from bylaw.record.wire import (
-    Wire,
-    blob,
-    blobs,
-    bounded,
-    integer,
-    integers,
-    is_amid,
-    is_idle,
-    real,
-    reals,
-    rows,
-    text,
-    texts,
+from bylaw.record.database import (
+    COLUMNS,
+    HANGS,
+    SCHEMA,
+    Connection,
+    Cursor,
+    Known,
+    News,
+    Place,
+    Row,
+    Steps,
+    entry_of,
+    hung,
 )
 
 SETTINGS = {"synchronous_commit": "on"}
@@ -67,9 +65,8 @@ STATEMENTS = {
     "mark": MARK,
 }
 """What a batch is written with."""
-_ARRAYS = (texts, integers, reals, texts, texts, integers, texts, blobs, blobs, blobs, blobs)
-"""How the columns of rows go over."""
-_ROW = (text, integer, real, text, text, integer, text, blob, blob, blob, blob)
+_IDLE, _ACTIVE = 0, 1
+"""The driver's transaction status without a transaction, and while a statement runs."""
 
 
 class PostgresConnection(Connection):
@@ -95,7 +92,7 @@ class PostgresConnection(Connection):
             hint = "in your clone of Bylaw: pip install '.[postgres]'"
             raise UsageError("PostgreSQL needs psycopg", hint=hint) from error
         try:
-            connection = bounded(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
+            connection = _bounded_connection(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
         except (psycopg.Error, TimeoutError) as error:
             said = " ".join(str(error).split())
             raise UsageError(f"no database answers at `{self.name}`: {said}") from error
@@ -143,15 +140,16 @@ class PostgresConnection(Connection):
             wire = Wire(self._connection)
             yield from wire.prepare(STATEMENTS)
             self._wire = wire
-        tenants = texts(sorted({tenant for tenant, _ in conversations}))
-        sent = [("begin", ()), ("lock", ()), ("heads", (tenants,)), ("lengths", _columns(conversations, texts, texts))]
+        tenants = sorted({tenant for tenant, _ in conversations})
+        sent: list[tuple[str, list[list[Any]]]] = [("begin", []), ("lock", []), ("heads", [tenants])]
+        sent.append(("lengths", _columns(conversations)))
         if ids:
-            sent.append(("named", _columns(ids, texts, texts)))
+            sent.append(("named", _columns(ids)))
         _, _, heads, lengths, *named = yield from self._wire.exchange(sent)
-        entries = [Entry(*row) for result in named for row in rows(result, _ROW)]
+        entries = [entry_of(row) for found in named for row in found]
         known = Known(
-            {tenant: (number, link) for tenant, number, link in rows(heads, (text, integer, blob))},
-            {(tenant, name): length for tenant, name, length in rows(lengths, (text, text, integer))},
+            {tenant: (number, link) for tenant, number, link in heads},
+            {(tenant, name): length for tenant, name, length in lengths},
             {(entry.tenant, entry.id or ""): entry for entry in entries},
         )
         return _Cursor(self._connection.cursor()), known
@@ -159,15 +157,15 @@ class PostgresConnection(Connection):
     def commit_batch(self, news: News) -> Steps[None]:
         """Written; then, while others may write, synced."""
         assert self._wire is not None
-        sent: list[tuple[str, Sequence[bytes]]] = []
+        sent: list[tuple[str, list[list[Any]]]] = []
         if news.rows:
-            sent.append(("rows", _columns(news.rows, *_ARRAYS)))
-            sent.append(("new heads", _columns(news.heads, texts, integers, blobs)))
-            sent.append(("new lengths", _columns(news.lengths, texts, texts, integers)))
+            sent.append(("rows", _columns(news.rows)))
+            sent.append(("new heads", _columns(news.heads)))
+            sent.append(("new lengths", _columns(news.lengths)))
         try:
-            yield from self._wire.exchange([*sent, ("commit", ()), ("mark", ())])
+            yield from self._wire.exchange([*sent, ("commit", []), ("mark", [])])
         except BaseException:
-            if is_idle(self._connection):
+            if _is_idle(self._connection):
                 # Committed, and not known to be synced: it must not be taken for what was not written.
                 self._connection.close()
             raise
@@ -185,7 +183,7 @@ class PostgresConnection(Connection):
         self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        if is_amid(self._connection):
+        if _is_amid(self._connection):
             # What the server has taken of it, nobody knows.
             self._connection.close()
         if self.is_there:
@@ -212,6 +210,98 @@ class _Cursor:
         return self._cursor.fetchall()
 
 
-def _columns(rows: Collection[Row], *arrays: Callable[[Sequence[Any]], bytes]) -> list[bytes]:
-    """Rows, column by column, as the server takes them."""
-    return [array(column) for array, column in zip(arrays, zip(*rows, strict=True), strict=True)]
+def _columns(rows: Collection[Row]) -> list[list[Any]]:
+    """Rows, column by column."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+class Wire:
+    """Sends many prepared statements in one round trip.
+
+    The caller runs the steps and says how to wait for the server: by blocking, or by doing something else meanwhile.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._libpq: Any = import_module("psycopg.pq")
+        self._adapt: Any = import_module("psycopg.adapt")
+        self._values: Any = self._adapt.Transformer(connection)
+        self._errors: Any = import_module("psycopg.errors")
+        self._connection = connection.pgconn
+
+    def prepare(self, statements: Mapping[str, str]) -> Steps[None]:
+        """Have the server know statements by their names."""
+        self._connection.enter_pipeline_mode()
+        for name, statement in statements.items():
+            self._connection.send_prepare(name.encode(), statement.encode())
+        yield from self._finish()
+
+    def exchange(self, statements: Sequence[tuple[str, Sequence[list[Any]]]]) -> Steps[list[list[Row]]]:
+        """Send statements together, each a name and its lists of values; the rows of each. A failure skips the rest."""
+        text, binary = self._adapt.PyFormat.TEXT, self._libpq.Format.BINARY
+        # As text: in binary form the driver picks the type of a list's elements by their size.
+        sent = [(name.encode(), self._values.dump_sequence(each, [text] * len(each))) for name, each in statements]
+        self._connection.enter_pipeline_mode()
+        for name, values in sent:
+            self._connection.send_query_prepared(name, values, result_format=binary)
+        results = yield from self._finish()
+        return [self._rows(result) for result in results]
+
+    def _rows(self, result: Any) -> list[Row]:
+        self._values.set_pgresult(result, format=self._libpq.Format.BINARY)
+        return self._values.load_rows(0, result.ntuples, tuple)
+
+    def _finish(self) -> Steps[list[Any]]:
+        self._connection.pipeline_sync()
+        results = yield from self._results()
+        self._connection.exit_pipeline_mode()
+        for result in results:
+            if result.status == self._libpq.ExecStatus.FATAL_ERROR:
+                raise self._errors.error_from_result(result)
+        return results
+
+    def _results(self) -> Steps[list[Any]]:
+        connection, synced = self._connection, self._libpq.ExecStatus.PIPELINE_SYNC
+        results: list[Any] = []
+        while True:
+            yield EVENT_READ | EVENT_WRITE if connection.flush() else EVENT_READ
+            connection.consume_input()
+            while not connection.is_busy():
+                result = connection.get_result()
+                if result is None:
+                    continue
+                if result.status == synced:
+                    return results
+                results.append(result)
+
+
+def _is_amid(connection: Any) -> bool:
+    """Whether something was sent over the driver's connection, and not all that it leads to has come back."""
+    return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
+
+
+def _is_idle(connection: Any) -> bool:
+    """Whether the driver's connection is in no transaction."""
+    return connection.pgconn.transaction_status == _IDLE
+
+
+def _bounded_connection(psycopg: Any) -> Any:
+    """The driver's own kind of connection, which waits for a server no longer than anyone should."""
+
+    class Bounded(psycopg.Connection):
+        def wait(self, gen: Generator[Any, Any, Any], *more: Any, **named: Any) -> Any:
+            return psycopg.Connection.wait(self, _bounded(gen), *more, **named)
+
+    return Bounded
+
+
+def _bounded(steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """The driver's steps. It is told now and then that nothing has come."""
+    until, what = time.monotonic() + HANGS, next(steps)
+    while True:
+        ready = yield what
+        if not ready and time.monotonic() > until:
+            raise hung()
+        try:
+            what = steps.send(ready)
+        except StopIteration as done:
+            return done.value

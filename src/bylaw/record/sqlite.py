@@ -3,15 +3,18 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.checkpoint import TOO_LARGE, Checkpoints
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, Steps, entry_of
-from bylaw.record.turn import Turns
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """What makes a commit durable; benchmarks print it."""
@@ -26,6 +29,12 @@ ROWS = 64
 of any size takes a few of them."""
 STATEMENTS = 4 * ROWS
 """Statements that are kept ready: one for each number of rows."""
+CHECKPOINT = 1_000
+"""Rows between two checkpoints."""
+LARGE = 8_000
+"""Pages of the write-ahead log from which on writers wait for a moment, so that it can begin anew."""
+TOO_LARGE = 40_000
+"""Pages after which SQLite makes a checkpoint in a commit."""
 _making = threading.Lock()
 
 
@@ -179,3 +188,95 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
         part = rows[start : start + ROWS]
         values = [value for each in part for value in each]
         cursor.execute(f"INSERT INTO {into} VALUES {','.join([row] * len(part))} {known}", values)
+
+
+class Turns:
+    """A queue of the processes that write to one file; a process that dies leaves it.
+
+    SQLite itself lets one writer in at a time, but has the others sleep and try again, for longer each time.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: int | None = None
+        """The file at which they stand in a queue."""
+
+    @contextmanager
+    def take(self) -> Generator[None]:
+        """Wait until nobody else writes to this log."""
+        if fcntl is None or self._path == ":memory:":
+            yield
+            return
+        if self._file is None:
+            name = f"{Path(self._path).expanduser()}-queue"
+            self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class Checkpoints:
+    """Moves commits from the write-ahead log into the file, in a thread with a connection of its own.
+
+    SQLite would do it in the commit that fills the write-ahead log, which would wait for two more syncs and a thousand
+    pages.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._rows = 0
+        self._is_due = threading.Event()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+
+    def wrote(self, rows: int) -> None:
+        """So many rows were committed."""
+        self._rows += rows
+        if self._rows < CHECKPOINT or self._path == ":memory:":
+            return
+        self._rows = 0
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="bylaw-checkpoints", daemon=True)
+            self._thread.start()
+        self._is_due.set()
+
+    def close(self) -> None:
+        """End the thread. Whoever closes the file last moves the rest."""
+        self._is_closed = True
+        self._is_due.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        # Where it cannot be done, SQLite does it in the end.
+        with suppress(sqlite3.Error):
+            connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
+            connection.execute("PRAGMA synchronous = FULL")
+            turns = Turns(self._path)
+            try:
+                while self._is_due.wait() and not self._is_closed:
+                    self._is_due.clear()
+                    self._move(connection, turns)
+            finally:
+                connection.close()
+                turns.close()
+
+    def _move(self, connection: sqlite3.Connection, turns: Turns) -> None:
+        with suppress(sqlite3.OperationalError):
+            if _pages(connection) >= LARGE:
+                with turns.take():
+                    # The little that has come since; with all of it in the file, the next to write begins anew.
+                    _pages(connection)
+
+
+def _pages(connection: sqlite3.Connection) -> int:
+    """Move what can be moved without waiting for anyone; how many pages the write-ahead log has."""
+    _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return pages
