@@ -293,7 +293,7 @@ def test_done_counts_accepted_calls_with_those_arguments() -> None:
         Result(0, "ok"),
         Call("set_a", {"box_id": "1", "to": 3}, turn=2),
         Result(2, "Error: no"),
-        Call("set_a", {"box_id": "2"}, turn=3),
+        Call("set_a", {"box_id": "2", "to": 5}, turn=3),
         Call("look", {"box_id": "1"}, turn=4),
     ]
     seen, _ = judged(events)

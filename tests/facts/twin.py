@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNSEEN, Between, OneOf
 from bylaw.trace.event import Call, Event, Result
-from tests.facts.boxes import CHANGED
+from tests.facts.boxes import CHANGED, schema
 
 FRESH_FOR = 100
 ROUNDING = 1
@@ -307,4 +307,7 @@ def had(call: Call, name: str, value: Any) -> bool | None:
     """Whether a call had that argument."""
     if call.fault:
         return None
-    return same(call.arguments[name], value) if name in call.arguments else False
+    if name in call.arguments:
+        return same(call.arguments[name], value)
+    tool = schema().tools.get(call.tool)
+    return None if tool is not None and name in tool.required else False

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 from bylaw.consent.card import CardWords, card_text, digest, sentences_in, title_of
 from bylaw.consent.cards import Cards, Put, folded
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
-from bylaw.consent.spending import Writes, may_ask, may_be_done
+from bylaw.consent.spending import Writes, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.same_call import may_have_run
 from bylaw.trace.event import Call, Event
 
 _QUOTED = 50
@@ -161,7 +162,7 @@ class Consents:
         for write in reversed(self._ledger.writes):
             if write.step <= since:
                 return None
-            if write.step < call.step and may_be_done(write, call.step) and not write.call.fault:
+            if write.step < call.step and may_have_run(write, call.step) and not write.call.fault:
                 other = self._put(write, "told")
                 if own & {folded(self.card_text(write)), *other.sentences}:
                     return write.step

@@ -4,6 +4,7 @@ that may have put something to the user, who answered there: after one, nobody p
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -11,6 +12,7 @@ from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.leaf import leaves
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.same_call import could_be_same_call, is_readable, may_have_run
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
@@ -18,38 +20,46 @@ from bylaw.trace.event import Call
 
 
 class Writes:
-    """The writes of one conversation, by what they did; the ledger may grow while it is in use."""
+    """The writes of one conversation that a yes may have been used by; the ledger may grow while it is in use."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """By what one yes may be for, the writes that it may have been for."""
+        """By the terms that the user agrees to, the writes whose records are readable."""
+        self._unreadable: dict[str, list[CallRecord]] = {}
+        """By tool, all other writes."""
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """Of the calls after a step and before this one that did, as far as anybody can tell, what the user agreed
-        to, the first that surely used it up; else the first that may have.
+        """The call between a step and this one that used the yes to it, and whether that is certain.
 
-        Those are among them that differ only in what need not be told: a yes covers one of them. Where nothing but a
-        tool's own text says that it refused, it is among them, too: it may tell back what it was told.
+        A certain one comes first, then the earliest that may have used it. Calls that differ only in arguments that
+        need not be shown count as one call. A tool's own text that it refused is no proof of a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
             return None
         for write in writes[self._counted :]:
-            self._alike.setdefault(self._agreed(write), []).append(write)
+            if is_readable(write.call, write.tool):
+                self._alike.setdefault(self._agreed(write), []).append(write)
+            else:
+                self._unreadable.setdefault(write.call.tool, []).append(write)
         self._counted = len(writes)
-        made = self._alike.get(self._agreed(call), ())
-        first: CallRecord | None = None
-        for each in islice(made, bisect_right(made, since, key=_step), None):
-            if each.step >= call.step:
-                break
-            if may_be_done(each, call.step):
-                first = first or each
-                if each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call):
-                    return each, True
-        return (first, False) if first is not None else None
+        made = self._between(self._alike.get(self._agreed(call), ()), since, call)
+        for each in made:
+            is_certain = each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call)
+            if is_certain:
+                return each, True
+        ignored = frozenset(call.call.arguments.keys() - what_matters(call.call.arguments, self._terms).keys())
+        unreadable = self._between(self._unreadable.get(call.call.tool, ()), since, call)
+        made += [each for each in unreadable if could_be_same_call(each, call, ignored)]
+        return (min(made, key=_step), False) if made else None
+
+    def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
+        """Those of these writes after a step and before a call that may have run."""
+        later = islice(writes, bisect_right(writes, since, key=_step), None)
+        return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
     def _agreed(self, call: CallRecord) -> str:
         """The same for two calls of a tool that one yes may be for, however their values are written."""
@@ -59,11 +69,6 @@ class Writes:
 def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
     """Whether two calls of a tool are the same in everything, however their values are written."""
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
-
-
-def may_be_done(write: CallRecord, step: int) -> bool:
-    """Whether a write may have been carried out before a step."""
-    return write.counts_at(step) or not write.is_surely_refused()
 
 
 def _step(write: CallRecord) -> int:

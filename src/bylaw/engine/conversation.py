@@ -30,7 +30,6 @@ from bylaw.text.once import once
 from bylaw.trace.event import Call, Confirmation, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import TheUser
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
@@ -130,7 +129,6 @@ class Conversation(Turns):
         if self._held:
             self._script.begin_turn()
         self._script.events.append(Message("user", "", self._script.turn, handover=dict(context)))
-        self._script.user = TheUser()
         self._take()
         self._passed_to(context, len(self._script.events))
 

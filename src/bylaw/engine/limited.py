@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted, declares_refusal
+from bylaw.facts.same_call import is_readable
 from bylaw.pack import Pack
 from bylaw.rule.limit import Limit
 from bylaw.trace.event import Call, Message, Result
@@ -70,7 +71,9 @@ def limited_calls(
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                whose = limit.whose(call.arguments, trajectory.agent, context)
+                # Whom a call with a cut-off or redacted record counts for, nobody can tell.
+                is_told = not limit.per.startswith("call.") or is_readable(call, tool)
+                whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
                 approved = call.approved is not None and limit.policy in call.approved.policies
                 place = (trajectory.file, trajectory.position, step, takes_place, mark)

@@ -52,7 +52,7 @@ class Turns:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
         self.make()
         self._begin("user", time)
-        self._script.hear(text, whole=whole, is_told=False)
+        self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:

@@ -68,10 +68,6 @@ class CallRecord(Struct, eq=False):
         """Whether its answer has come before a step, or by now."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
-    def had(self, match: Mapping[str, Any]) -> bool | None:
-        """Whether the call had these arguments; None where a tool may have taken what it had for them."""
-        return None if self.call.fault and match else matches(self.call.arguments, match)
-
 
 def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecord:
     """The record of a call whose turn began at `start`."""

@@ -13,6 +13,7 @@ from bylaw.facts.claim import Claims
 from bylaw.facts.entity import Between, NoValue
 from bylaw.facts.missing_results import MissingResults
 from bylaw.facts.provenance import Provenance
+from bylaw.facts.same_call import had
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import ShownThings
 from bylaw.policy.pattern import Pattern
@@ -231,7 +232,7 @@ class Ledger(ShownThings):
             # A call of the same turn counts as done until its result comes, as it does for what it makes stale.
             is_pending = known_at is not None and made.start == at.start
             happened = made.accepted if is_known else True if is_pending else None
-            matches = made.had(match)
+            matches = had(made, match)
             if happened is False or matches is False:
                 continue
             if happened is None or matches is None:

@@ -152,7 +152,9 @@ def alike(value: Any) -> Any:
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
     """The same for one value; a conversation names the same few again and again."""
-    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS)).translate(JOINTS)
+    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS))
+    # A number below nought is none above it.
+    text = text if _NUMBER.fullmatch(text) else text.translate(JOINTS)
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return text
     try:

@@ -28,7 +28,7 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text, read_content
-from bylaw.trace.transcript import TheUser
+from bylaw.trace.transcript import is_users
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
@@ -279,7 +279,6 @@ def _first(messages: list[Any]) -> str:
 
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
-    user = TheUser()
     for message in messages:
         match message:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
@@ -293,7 +292,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                 elif role:
                     # Who said it is not known: it may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
-            case HumanMessage() | ChatMessage() if not user.is_named(message.name):
+            case HumanMessage() | ChatMessage() if not is_users(message.name):
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)

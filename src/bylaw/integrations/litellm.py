@@ -29,7 +29,7 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
-from bylaw.trace.transcript import TheUser
+from bylaw.trace.transcript import is_users
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""
@@ -207,12 +207,11 @@ def _beside(calls: Sequence[Any]) -> str:
 
 def _parts(messages: Sequence[Any]) -> list[Part]:
     parts: list[Part] = []
-    user = TheUser()
     for message in messages:
         plain = _plain(message)
         match plain["role"]:
             case "user":
-                is_theirs = user.is_named(plain.get("name"))
+                is_theirs = is_users(plain.get("name"))
                 parts.append(Heard(plain["content"] if is_theirs else "", whole=is_theirs and not plain.get("more")))
             case "assistant":
                 calls = [

@@ -10,7 +10,7 @@ from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
-from bylaw.trace.transcript import TheUser
+from bylaw.trace.transcript import is_users
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
@@ -81,7 +81,6 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
     if not isinstance(messages, list):
         raise UsageError(f"`{MESSAGES}` is not a list")
     said: list[Part] = []
-    user = TheUser()
     for place, message in enumerate(messages):
         text = _talk(message)
         if text is None:
@@ -92,7 +91,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
         key = str(message.get("id") or "")
         match message["role"]:
             case "user":
-                is_theirs = user.is_named(message.get("name"))
+                is_theirs = is_users(message.get("name"))
                 said.append(Heard(text if is_theirs else "", key, is_theirs and heard(message.get("content"))[1]))
             case "assistant":
                 said.append(Turn(text, (), key))

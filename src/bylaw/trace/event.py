@@ -75,8 +75,6 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     handover: dict[str, Any] | None = None
     """What the host vouches for from here on, where somebody else goes on with the conversation: nothing is said, and
     nothing that was said before is theirs."""
-    name: str = ""
-    """Which user spoke, where the source says."""
 
 
 @final

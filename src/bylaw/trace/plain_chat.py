@@ -41,13 +41,13 @@ class PlainMessage(Struct, forbid_unknown_fields=True, gc=False):
 def follow_plain(messages: Sequence[PlainMessage], transcript: Transcript) -> None:
     """What `readers.chat.follow` does with such messages: most of them are read here and now, without a call."""
     waiting, answered, returned, time = transcript.open, transcript.answered, transcript.returned, transcript.time
-    events, turn, user = transcript.events, transcript.turn, transcript.user
+    events, turn = transcript.events, transcript.turn
     add = events.append
     ids = [call.id for message in messages if message.tool_calls for call in message.tool_calls]
     # A copy of a message calls under the same ids.
     for message in messages if len(set(ids)) == len(ids) else told_once(messages):
         role, content = message.role, message.content
-        if role == "tool":
+        if role == "tool" or (role == "user" and message.tool_call_id):
             id = message.tool_call_id
             if id and content and len(waiting) == 1:
                 step, call = waiting.popitem()
@@ -68,12 +68,10 @@ def follow_plain(messages: Sequence[PlainMessage], transcript: Transcript) -> No
         if not content or content.isspace():
             if by == "user" and not message.tool_calls:
                 transcript.hear("", name=message.name or "")
-        elif by == "agent":
+        elif by == "agent" or not message.name:
             add(Message(by, content, turn, "", time))
-        elif (name := message.name or "") == user.name:
-            add(Message(by, content, turn, "", time, name=name))
         else:
-            transcript.hear(content, name=name)
+            transcript.hear(content, name=message.name)
         if message.tool_calls is None:
             continue
         for call in message.tool_calls:

@@ -3,26 +3,18 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
 from bylaw.trace.recorded_value import read_arguments, read_content
 
 
-class TheUser(Struct):
-    """Whom a conversation is with, where several speak as `user` and are told apart by their names: who spoke first.
+def is_users(name: str | None, tool_call_id: Any = None) -> bool:
+    """Whether a message of the role `user` is the user's own.
 
-    A yes of anybody else's is not theirs: another's in a chat room, or that of an agent that speaks as a user.
+    A `name` may be that of another person or of an agent, and a `tool_call_id` marks a tool's result.
     """
-
-    name: str | None = None
-
-    def is_named(self, name: str | None) -> bool:
-        """Whether what is said under a name, or without one, is theirs."""
-        if self.name is None:
-            self.name = name or ""
-        return (name or "") == self.name
+    return not (name or tool_call_id)
 
 
 class Transcript:
@@ -30,7 +22,7 @@ class Transcript:
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "events", "instructions", "open", "returned",
-        "tells_refusal", "time", "turn", "user",
+        "tells_refusal", "time", "turn",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,7 +46,6 @@ class Transcript:
         """Tools whose results came."""
         self.tells_refusal = False
         """Whether a result says that its call was refused, and nothing else does."""
-        self.user = TheUser()
 
     def begin_turn(self) -> None:
         """What follows is said and called at once, until the next turn begins."""
@@ -70,15 +61,12 @@ class Transcript:
         if text:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
-    def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "", is_told: bool = True) -> None:
-        """A message of the user's. Of one without words, or with a voice note, a picture or a file, something was said
-        that is not known; so it is where a source tells the words of several users, and these are not of the first.
-
-        Not `is_told` where it is no source but the host that says who spoke.
-        """
-        has_words = bool(text) and not text.isspace() and (self.user.is_named(name) or not is_told)
+    def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
+        """A message of the role `user`. Its words are not known if it has none, if it comes with a voice note, a
+        picture or a file (not `whole`), or if it is somebody else's."""
+        has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
-            self.events.append(Message("user", text, self.turn, agent, self.time, name=name))
+            self.events.append(Message("user", text, self.turn, agent, self.time))
         if not (has_words and whole):
             self.leave_out("user", agent)
 
@@ -161,10 +149,6 @@ class Transcript:
                         self.answered.add(call.id)
             else:
                 self.turn = event.turn
-                if isinstance(event, Message) and event.handover is not None:
-                    self.user = TheUser()
-                elif event.by == "user" and isinstance(event, Message) and event.text:
-                    self.user.is_named(event.name)
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:

@@ -21,7 +21,7 @@ from bylaw.trace.readers.parts import (
 )
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
 from bylaw.trace.told_once import told_once
-from bylaw.trace.transcript import TheUser, Transcript
+from bylaw.trace.transcript import Transcript
 
 Id = str | int | None
 T = TypeVar("T")
@@ -107,7 +107,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
         if message.type is not None and message.type in ITEMS and role != "tool":
             batch = _follow_item(transcript, message, batch, position)
-        elif role == "tool":
+        elif role == "tool" or (role == "user" and message.tool_call_id):
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant" or role == "user":
             by: Party = "agent" if role == "assistant" else "user"
@@ -185,7 +185,6 @@ def _hand_over(transcript: Transcript, message: ChatMessage, agent: str) -> None
     """Somebody else goes on. Who it is may be unreadable: what was said before is then not theirs either."""
     context = _told(message.handover, dict[str, Any]) or {}
     transcript.events.append(Message("user", "", transcript.turn, agent, transcript.time, handover=context))
-    transcript.user = TheUser()
 
 
 def _told(told: Any, type: type[T]) -> T | None:

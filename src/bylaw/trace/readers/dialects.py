@@ -185,7 +185,7 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
     elif "result" in given and may_tell(given["result"]):
         raise _unknown("result", place)
     made = _converted({name: value for name, value in fields.items() if name in _TOLD}, place)
-    if made.role == "tool":
+    if made.role == "tool" or (made.role == "user" and made.tool_call_id):
         return [made]
     made.content = _content(made.content, given, made.role)
     if is_more_said:
