@@ -3,9 +3,11 @@
 import random
 from collections.abc import Iterator, Sequence
 
+from bylaw.compile.lesson import Label, teach
 from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
 from bylaw.packs.clinic.simulator import simulate
+from bylaw.packs.clinic.simulator.generate import simulated
 from bylaw.rule.learning import LabelledAct, accuracy, learn
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import read_rule
@@ -121,6 +123,21 @@ def learning(*, teach: int = 2000, test: int = 1000) -> None:
     experiment("synthetic", names, 3, made[:teach], made[teach:])
     names, taught = clinic(1, teach)
     experiment("clinic", names, len(WRONG), taught, clinic(2, test)[1])
+    own_rules()
+
+
+def own_rules(*, conversations: int = 600) -> None:
+    """The clinic pack's own rules, with the simulator's judgement of each write as its label."""
+    made = list(simulated(5, conversations))
+    labels = {
+        each.trajectory.id: [Label(label.trajectory, label.safe, label.step) for label in each.labels]
+        for each in made
+        if each.labels
+    }
+    lesson = teach(load_pack("clinic"), [each.trajectory for each in made], labels)
+    before, after = lesson.accuracies(lesson.kept_back)
+    print(f"learning: clinic, the pack's own rules: {len(lesson.taught)} labelled writes; accuracy on the")
+    print(f"{len(lesson.kept_back)} held back: {before:.1%} with the pack's weights, {after:.1%} with learned ones")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
-from bylaw.cli.rules import draw, rules_command
+from bylaw.cli.rules import draw
 from bylaw.pack import load_pack
 from tests.command import bylaw
 
@@ -15,7 +14,7 @@ PACKS = ("clinic", "tau-airline/tau1", "tau-airline/tau2")
 
 
 def printed(*arguments: str) -> str:
-    return CliRunner().invoke(rules_command, arguments, catch_exceptions=False).output
+    return bylaw(Path.cwd(), "rules", *arguments).stdout
 
 
 @pytest.mark.parametrize("pack", PACKS)

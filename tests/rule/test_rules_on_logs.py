@@ -1,18 +1,22 @@
 """`bylaw rules learn`, `risk` and `clusters` on a small pack."""
 
 import json
+import shutil
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
-from bylaw.cli.rules import rules_command
 from bylaw.compile.lesson import Label, episodes, labelled
-from bylaw.errors import PackError, UsageError
+from bylaw.engine.session import Session
+from bylaw.errors import PackError
 from bylaw.pack import load_pack
+from bylaw.policy.folder import find_folder
+from bylaw.review.check import check
 from bylaw.trace import Call, Message, Trajectory
+from tests.command import bylaw
 
 FILES = {
     "pack.yaml": "{format: 1, name: till, document: policy.md}",
@@ -55,8 +59,8 @@ def till(tmp_path: Path) -> Path:
     return tmp_path / "till"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(rules_command, [str(each) for each in arguments], catch_exceptions=False)
+def run(*arguments: object) -> CompletedProcess[str]:
+    return bylaw(Path.cwd(), "rules", *arguments)
 
 
 def record(number: int, *, agreed: bool, greeted: bool, amount: int = 5) -> dict[str, Any]:
@@ -91,12 +95,13 @@ def logs(folder: Path) -> tuple[Path, Path]:
 
 def test_learned_weights_are_written_into_the_pack_and_loaded_with_it(till: Path, tmp_path: Path) -> None:
     talks, labels = logs(tmp_path)
-    done = run("learn", talks, "--pack", till, "--labels", labels)
-    assert done.exit_code == 0, done.output
-    assert "Learned from 32 examples, 24 of them safe (labels.jsonl)" in done.output
-    assert "learned from: 75.0% with the weights of the pack, 100.0% with these" in done.output
-    assert "8 kept back: 75.0% with the weights of the pack, 100.0% with these" in done.output
-    assert "No example speaks of: polite" in done.output
+    done = run("learn", talks, "--pack", till, "--labels", labels, "--out", till / "weights.yaml")
+    assert done.returncode == 0, done.stdout
+    assert "Learned from 32 examples, 24 of them safe (labels.jsonl)" in done.stdout
+    assert "learned from: 75.0% with the pack's weights, 100.0% with these" in done.stdout
+    assert "8 held back: 75.0% with the pack's weights, 100.0% with these" in done.stdout
+    assert "No example breaks: polite" in done.stdout
+    assert "No longer denies on its own: hello" in done.stdout
     written = yaml.safe_load((till / "weights.yaml").read_text())
     loaded = load_pack(till)
     assert {rule.name: rule.weight for rule in loaded.book.rules if not rule.hard} == written["weights"]
@@ -108,20 +113,86 @@ def test_learned_weights_are_written_into_the_pack_and_loaded_with_it(till: Path
 def test_the_papers_loss_and_a_share_of_false_alarms_can_be_asked_for(till: Path, tmp_path: Path) -> None:
     talks, labels = logs(tmp_path)
     given = ("learn", talks, "--pack", till, "--labels", labels, "--out", tmp_path / "w.yaml")
-    assert run(*given, "--loss", "paper").exit_code == 0
+    assert run(*given, "--loss", "paper").returncode == 0
     assert yaml.safe_load((tmp_path / "w.yaml").read_text())["eps"] == 0.0
-    assert run(*given, "--false-alarms", "0").exit_code == 0
+    assert run(*given, "--false-alarms", "0").returncode == 0
     assert yaml.safe_load((tmp_path / "w.yaml").read_text())["eps"] == pytest.approx(0.0, abs=1e-3), (
         "no safe call is held up by a weight"
     )
     assert not (till / "weights.yaml").exists()
 
 
-def test_without_labels_the_guards_give_them(till: Path, tmp_path: Path) -> None:
-    lines = [record(n, agreed=n % 2 == 0, greeted=False, amount=500 if n % 2 else 5) for n in range(20)]
-    done = run("learn", write_lines(tmp_path / "logs.jsonl", lines), "--pack", till)
-    assert "Learned from 16 examples, 8 of them safe (what the guards say)" in done.output
-    assert "100.0% with these" in done.output
+def test_verdicts_of_guards_are_no_labels(till: Path, tmp_path: Path) -> None:
+    talks, _ = logs(tmp_path)
+    ran = run("learn", talks, "--pack", till)
+    assert ran.returncode == 2
+    assert "Missing option '--labels'" in ran.stderr
+
+
+def test_weights_are_written_only_where_asked(till: Path, tmp_path: Path) -> None:
+    talks, labels = logs(tmp_path)
+    before = sorted(till.iterdir())
+    assert run("learn", talks, "--pack", till, "--labels", labels).returncode == 0
+    assert sorted(till.iterdir()) == before
+
+
+def test_weights_that_do_not_help_on_held_back_conversations_are_not_written(till: Path, tmp_path: Path) -> None:
+    talks, labels = logs(tmp_path)
+    lines = [json.loads(line) for line in labels.read_text().splitlines()]
+    for number, line in enumerate(lines):
+        if number % 5 != 4:
+            # Those who labelled what is learned from never heard of consent.
+            line["safe"] = True
+    write_lines(labels, lines)
+    target = tmp_path / "w.yaml"
+    ran = bylaw(tmp_path, "rules", "learn", talks, "--pack", till, "--labels", labels, "--out", target)
+    assert ran.returncode == 1
+    assert "Not written: accuracy on the 8 held-back examples does not rise (75.0% to 75.0%)" in ran.stdout
+    assert not target.exists()
+    few = write_lines(tmp_path / "few.jsonl", [json.loads(line) for line in talks.read_text().splitlines()[:4]])
+    write_lines(labels, lines[:4])
+    assert "no labelled conversation was held back" in run("learn", few, "--pack", till, "--labels", labels).stdout
+
+
+def test_a_label_teaches_nothing_about_a_rule_it_does_not_judge(till: Path, tmp_path: Path) -> None:
+    talks, labels = logs(tmp_path)
+    lines = [{**json.loads(line), "safe": True, "rules": ["hello"]} for line in labels.read_text().splitlines()]
+    write_lines(labels, lines)
+    target = till / "weights.yaml"
+    ran = run("learn", talks, "--pack", till, "--labels", labels, "--out", target)
+    assert "No example breaks: consent, polite" in ran.stdout
+    assert "No longer denies on its own: hello\n" in ran.stdout
+    book = load_pack(till).book
+    assert [rule.name for rule in book.disarmed] == ["hello"]
+
+
+def test_a_rule_without_a_learned_weight_still_denies_under_the_learned_margin(till: Path) -> None:
+    (till / "weights.yaml").write_text("weights: {hello: 0.1}\neps: -0.9\n")
+    assert [rule.name for rule in load_pack(till).book.disarmed] == ["hello"]
+
+
+def test_check_lists_every_rule_that_does_not_deny_on_its_own(till: Path) -> None:
+    (till / "weights.yaml").write_text("weights: {hello: 0.1, consent: 3, polite: 3, once: 0}\neps: -0.9\n")
+    found = check(load_pack(till))
+    assert found.disarmed == (("hello", 0.1),), "a hard rule denies whatever it weighs"
+    assert found.record()["disarmed"] == {"hello": 0.1}
+    shown = bylaw(till, "check", till).stdout
+    assert "1 rule no longer denies a call on its own\n  hello: weight 0.1" in shown
+
+
+def test_no_weight_lets_a_change_pass_that_nobody_agreed_to(tmp_path: Path) -> None:
+    """With the demo's logs and the guards' verdicts as labels, the clinic's consent rule used to weigh 0.12."""
+    pack = shutil.copytree(find_folder("clinic"), tmp_path / "clinic")
+    weights = {"confirm-before-change": 0.12, "one-change-at-a-time": 0.0, "say-transfer": 1.71}
+    (pack / "weights.yaml").write_text(yaml.safe_dump({"weights": weights, "eps": -0.34}))
+    loaded = load_pack(pack)
+    assert [rule.name for rule in loaded.book.disarmed] == ["one-change-at-a-time"]
+    call = Call("update_contact", {"patient_id": "P1001", "email": "new@example.org"}, turn=1)
+    session = Session(loaded)
+    session.observe(Message("user", "Hello, I am P1001.", turn=0))
+    weighed = session.weigh(call)
+    assert weighed is not None
+    assert (weighed.decision, weighed.veto) == ("deny", ("confirm-before-change",))
 
 
 @pytest.mark.parametrize(
@@ -131,14 +202,15 @@ def test_without_labels_the_guards_give_them(till: Path, tmp_path: Path) -> None
         ('{"trajectory": "c0", "safe": true, "stepp": 2}', "not a label"),
         ('{"trajectory": "nobody", "safe": true}', "no conversation `nobody`"),
         ('{"trajectory": "c0", "step": 1, "safe": true}', "step 1 of `c0` is not a call"),
+        ('{"trajectory": "c0", "safe": true, "rules": ["helo"]}', "`helo`, which is not a rule"),
         ("", "no call in these logs has a label"),
     ],
 )
 def test_labels_that_do_not_fit_are_told(till: Path, tmp_path: Path, labels: str, message: str) -> None:
     talks, file = logs(tmp_path)
     file.write_text(labels)
-    with pytest.raises(UsageError, match=message):
-        run("learn", talks, "--pack", till, "--labels", file)
+    ran = run("learn", talks, "--pack", till, "--labels", file)
+    assert (ran.returncode, message in ran.stderr) == (2, True)
     assert not (till / "weights.yaml").exists()
 
 
@@ -160,7 +232,7 @@ def test_a_label_of_a_whole_conversation_takes_each_rule_where_it_spoke_hardest(
 
 def test_risk_counts_what_a_rule_saw_and_leaves_out_what_nobody_knows(till: Path, tmp_path: Path) -> None:
     talks, _ = logs(tmp_path)
-    rows = {row.split()[0]: row.split()[1:] for row in run("risk", talks, "--pack", till).output.splitlines() if row}
+    rows = {row.split()[0]: row.split()[1:] for row in run("risk", talks, "--pack", till).stdout.splitlines() if row}
     assert rows["consent"] == ["40", "0", "25.0%", "25.0%", "0.0%"]
     assert rows["hello"] == ["40", "0", "35.0%", "35.0%", "0.0%"]
     assert rows["once"] == ["40", "0", "0.0%", "0.0%", "0.0%"]
@@ -177,6 +249,6 @@ def test_a_rule_for_each_value_sees_one_episode_for_each(till: Path) -> None:
 
 
 def test_clusters_name_every_state_predicate_and_every_action(till: Path) -> None:
-    printed = run("clusters", till).output
+    printed = run("clusters", till).stdout
     for name in ("agreed", "greeted", "polite", "pays", "consent", "hello", "once"):
         assert name in printed

@@ -136,6 +136,12 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review, and {are} not enforced"
         then = "`bylaw review` shows each check beside its sentence, to accept or reject"
         yield Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
+    if disarmed := report.disarmed:
+        title = _counted(
+            len(disarmed), "rule", "no longer denies a call on its own", "no longer deny a call on their own"
+        )
+        then = f"give `{disarmed[0][0]}` a higher weight, or `hard: true`, unless it is meant to be outvoted"
+        yield Section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
         # A guard without cases is told of already.

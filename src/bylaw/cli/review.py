@@ -22,7 +22,7 @@ from bylaw.pack import Pack
 from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.quote import is_named
-from bylaw.policy.reach import own_record, own_text
+from bylaw.policy.reach import own_record
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.noted import Noted, noted_of
 from bylaw.review.reading import NOBODY, WEIGHTS, loaded, signed_lines
@@ -177,11 +177,11 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
 
 
 def _weighed(pack: Pack) -> str:
-    """How right the rules are with their learned weights, in a line; empty where none were learned."""
-    from bylaw.compile.lesson import told_weights
+    """The accuracy of the rules with their learned weights, in a line; empty if none were learned."""
+    from bylaw.compile.lesson import describe_weights
 
-    has_record = (pack.root / WEIGHTS).is_file() and "learned" in own_record(pack.root, WEIGHTS)
-    return told_weights(own_text(pack.root, WEIGHTS)) if has_record else ""
+    learned = own_record(pack.root, WEIGHTS).get("learned") if (pack.root / WEIGHTS).is_file() else None
+    return describe_weights(learned) if learned else ""
 
 
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:

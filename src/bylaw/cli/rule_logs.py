@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import click
-import yaml
 from rich import box
 from rich.table import Table
 
@@ -13,10 +12,9 @@ from bylaw.cli.console import open_console
 from bylaw.cli.given import Count, File, PackOption
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import BylawError
 from bylaw.pack import load_pack
-from bylaw.policy.reach import READY
-from bylaw.rule.learning import Learned, Loss
+from bylaw.rule.learning import Loss
 from bylaw.text.visible import visible
 
 
@@ -25,32 +23,35 @@ def learn_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    labels: Annotated[File, "Which calls were safe, as JSON lines; by default the guards say."] = None,
-    out: Annotated[File, "Where to write the weights; by default weights.yaml in the pack."] = None,
+    labels: Annotated[Path, "--labels FILE", "Which calls a person found safe, as JSON lines."],
+    out: Annotated[File, "Where to write the weights if they help; a pack uses its weights.yaml."] = None,
     loss: Annotated[Loss, "Bylaw's own, or Eq. 6 of the ShieldAgent paper."] = "hinge",
     false_alarms: Annotated[
         float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be stopped."
     ] = None,
 ) -> int:
-    """Learn the weights of soft rules from recorded conversations."""
+    """Learn the weights of soft rules from labelled calls.
+
+    Held-back conversations must show that the weights help; otherwise nothing is written and the status is 1.
+    """
     loaded = load_pack(pack)
-    if out is None and loaded.root.resolve().is_relative_to(READY.resolve()):
-        raise UsageError(f"`{loaded.name}` comes with Bylaw and is not written to", hint="give --out FILE")
-    given = read_labels(labels) if labels is not None else None
+    given = read_labels(labels)
     faults: list[BylawError] = []
     with open_logs(logs) as opened:
         read = list(opened.readable(faults))
     status = opened.tell(faults)
     lesson = teach(loaded, read, given, loss=loss, false_alarms=false_alarms)
-    source = f"{labels.name}" if labels is not None else "what the guards say"
-    _tell(lesson, source)
-    target = out if out is not None else loaded.root / "weights.yaml"
-    _write(target, lesson.learned, {"labels": source, "loss": loss, "examples": len(lesson.taught)})
-    print(f"Wrote {visible(str(target))}")
+    _print(lesson, labels.name)
+    if lesson.fault:
+        print(f"Not written: {lesson.fault}")
+        return 1
+    if out is not None:
+        out.write_text(lesson.file(labels.name, loss), encoding="utf-8")
+        print(f"Wrote {visible(str(out))}")
     return status
 
 
-def _tell(lesson: Lesson, source: str) -> None:
+def _print(lesson: Lesson, source: str) -> None:
     console = open_console()
     taught, found = lesson.taught, lesson.learned
     safe = sum(each.safe for each in taught)
@@ -60,20 +61,16 @@ def _tell(lesson: Lesson, source: str) -> None:
         speaks = sum(each.leans[place] != 0 for each in taught)
         table.add_row(rule.name, str(speaks), f"{rule.weight:g}", f"{found.weights[rule.name]:.2f}")
     console.print(table)
-    for words, examples in (("learned from", taught), ("kept back", lesson.kept_back)):
+    for words, examples in (("learned from", taught), ("held back", lesson.kept_back)):
         if examples:
-            before, after = lesson.right(examples)
+            before, after = lesson.accuracies(examples)
             print(
-                f"Right about the {len(examples)} {words}: {before:.1%} with the weights of the pack,"
-                f" {after:.1%} with these"
+                f"Accuracy on the {len(examples)} {words}: {before:.1%} with the pack's weights, {after:.1%} with these"
             )
     if found.untouched:
-        print(f"No example speaks of: {visible(', '.join(found.untouched))}")
-
-
-def _write(path: Path, found: Learned, learned: dict[str, str | int]) -> None:
-    record = {"weights": found.weights, "eps": round(found.eps, 6), "learned": learned}
-    path.write_text(yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        print(f"No example breaks: {visible(', '.join(found.untouched))}")
+    if lesson.disarmed:
+        print(f"No longer denies on its own: {visible(', '.join(rule.name for rule in lesson.disarmed))}")
 
 
 @command("risk")

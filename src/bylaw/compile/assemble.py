@@ -60,7 +60,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     on_trial = {**files, "policies.yaml": _on_trial(drafts, work, source.document)}
     said = flagged(on_trial, source.trajectories)
     weighed = learn_weights(on_trial, source.trajectories, source.labels) if source.labels is not None else None
-    if weighed is not None:
+    if weighed is not None and weighed.weights:
         files["weights.yaml"] = weighed.weights
     files["compiled.yaml"] = packed(_record(source, work, drafts, said, weighed))
     if reading is not None and reading.is_made:

@@ -1,7 +1,7 @@
-"""What recorded conversations teach about a pack's rules: labelled calls for their weights, episodes for their risk.
+"""Weights of soft rules, learned from labelled calls (ShieldAgent, section 3.2.4), and episodes for their risk.
 
-The weights of soft rules (ShieldAgent, section 3.2.4) are learned without a model. They stand in `weights.yaml`, how
-right the rules are with and without them beside them.
+Verdicts of guards are no labels: they say nothing about consent or any other rule, so weights learned from them switch
+rules off.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,11 +13,9 @@ from msgspec import Struct, field
 
 from bylaw.compile.check import Question
 from bylaw.engine.conduct import binding_of
-from bylaw.engine.finished import verdicts
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.policy.yaml import read_yaml
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
@@ -28,10 +26,9 @@ from bylaw.rule.learning import (
     accuracy,
     learn,
     threshold_for,
-    threshold_of,
     worst_leans,
 )
-from bylaw.rule.rule import Rule
+from bylaw.rule.rule import Rule, threshold_of
 from bylaw.scan.written import dump
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
@@ -41,11 +38,13 @@ Acts = Sequence[tuple[Act, dict[str, bool | None]]]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
-    """A person's word on a call, or, without a step, on a whole conversation."""
+    """A person's judgement of a call or, without a step, of a whole conversation."""
 
     trajectory: str
     safe: bool
     step: int | None = None
+    rules: list[str] | None = None
+    """The rules that the person judged it by; by default all of them. It teaches nothing about any other rule."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
@@ -68,40 +67,51 @@ def soft_rules(pack: Pack) -> list[Rule]:
     return [rule for rule in pack.book.rules if not rule.hard]
 
 
-def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label] | None) -> list[LabelledAct]:
-    """What the soft rules say of the calls of a conversation that have a label.
+def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> list[LabelledAct]:
+    """What the soft rules say of each call or conversation that has a label; 0 for a rule its label does not judge.
 
-    Without `labels` the guards give them: unsafe where the audit says violation, safe where it says compliant.
+    Calls that a hard rule denies are left out: no weight changes what becomes of them.
     """
+    if not labels:
+        return []
+    names = [rule.name for rule in soft_rules(pack)]
     said = leans(pack, trajectory)
-    if labels is None:
-        judged = {call.made.step: call.determined for call in verdicts(pack, trajectory).calls}
-        named = {step: word == "compliant" for step, word in judged.items() if word in ("compliant", "violation")}
-        labels = [Label(trajectory.id, safe, step) for step, safe in named.items()]
+    found: list[LabelledAct] = []
     for label in labels:
         if label.step is not None and label.step not in said:
             raise UsageError(f"step {label.step} of `{trajectory.id}` is not a call of the agent")
-    steps = [LabelledAct(said[label.step], label.safe) for label in labels if label.step is not None]
-    wholes = [LabelledAct(worst_leans(said.values()), label.safe) for label in labels if label.step is None and said]
-    return steps + wholes
+        for name in label.rules or ():
+            if all(rule.name != name for rule in pack.book.rules):
+                raise UsageError(f"a label of `{trajectory.id}` names `{name}`, which is not a rule")
+        acts = list(said.values()) if label.step is None else [said[label.step]]
+        spoken = worst_leans([act for act in acts if act is not None])
+        if not spoken or None in acts:
+            continue
+        judged = names if label.rules is None else label.rules
+        own = (lean if name in judged else 0.0 for name, lean in zip(names, spoken, strict=True))
+        found.append(LabelledAct(tuple(own), label.safe))
+    return found
 
 
-def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...]]:
-    """By step, what each soft rule says of a call: -1 against it, 1 for it, 0 nothing, or nothing that is certain."""
+def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
+    """By step, what each soft rule says of a call: -1 against it, 1 for it, 0 nothing certain.
+
+    None for a call that a hard rule denies.
+    """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
-    found: dict[int, tuple[float, ...]] = {}
+    found: dict[int, tuple[float, ...] | None] = {}
     for step, event in enumerate(trajectory.events):
         weighed = session.weigh(event) if isinstance(event, Call) else None
         if weighed is not None:
             said: dict[str, float] = {state.name: LEANS.get(state.speech, 0.0) for state in weighed.rules}
-            found[step] = tuple(said[name] for name in names)
+            found[step] = None if weighed.veto else tuple(said[name] for name in names)
         session.observe(event)
     return found
 
 
 class Lesson(Struct, frozen=True):
-    """What labelled calls taught: weights for the soft rules, and how right the rules are with and without them."""
+    """Weights learned from labelled calls, and the accuracy of the rules with and without them."""
 
     learned: Learned
     taught: list[LabelledAct]
@@ -111,36 +121,74 @@ class Lesson(Struct, frozen=True):
     eps: float
     """The pack's own margin."""
 
-    def right(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """The share of examples that the rules are right about: with the pack's weights, and with the learned ones."""
+    def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
+        """The share of examples that the rules get right: with the pack's weights, and with the learned ones."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
+
+    @property
+    def fault(self) -> str:
+        """Why the weights must not be used; empty if held-back examples show that they help."""
+        if not self.kept_back:
+            return "no labelled conversation was held back (every fifth is), so nothing shows that these weights help"
+        before, after = self.accuracies(self.kept_back)
+        if after > before:
+            return ""
+        change = "falls" if after < before else "does not rise"
+        return f"accuracy on the {len(self.kept_back)} held-back examples {change} ({before:.1%} to {after:.1%})"
+
+    @property
+    def disarmed(self) -> list[Rule]:
+        """Rules that would no longer deny a call on their own."""
+        return [rule for rule in self.rules if -self.learned.weights[rule.name] >= self.learned.threshold]
+
+    def file(self, labels: str, loss: Loss = "hinge") -> str:
+        """`weights.yaml`."""
+        return dump(
+            {
+                "weights": self.learned.weights,
+                "eps": round(self.learned.eps, 6),
+                "learned": self.record(labels, loss),
+            }
+        )
+
+    def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
+        """The number of examples, and the accuracy on them with the pack's weights and with the learned ones."""
+        record: dict[str, Any] = {"labels": labels, "loss": loss}
+        for name, examples in (("examples", self.taught), ("kept_back", self.kept_back)):
+            record[name] = len(examples)
+            if examples:
+                before, after = self.accuracies(examples)
+                record[f"{name}_safe"] = sum(each.safe for each in examples)
+                record[f"{name}_right_without_weights"] = round(before, 4)
+                record[f"{name}_right_with_weights"] = round(after, 4)
+        if self.learned.untouched:
+            record["no_example_speaks_of"] = list(self.learned.untouched)
+        return record
 
 
 def teach(
     pack: Pack,
     trajectories: Iterable[Trajectory],
-    labels: Mapping[str, Sequence[Label]] | None,
+    labels: Mapping[str, Sequence[Label]],
     *,
     loss: Loss = "hinge",
     false_alarms: float | None = None,
 ) -> Lesson:
-    """Learn the weights of a pack's soft rules; without `labels` the guards say which calls were safe."""
+    """Learn the weights of a pack's soft rules."""
     rules = soft_rules(pack)
     if not rules:
-        raise UsageError(f"`{pack.name}` has no rule whose weight matters", hint="rules with `hard: true` have none")
-    by_talk: list[list[LabelledAct]] = []
-    unused = dict(labels) if labels is not None else {}
-    for trajectory in trajectories:
-        mine = labelled(pack, trajectory, None if labels is None else unused.pop(trajectory.id, ()))
-        by_talk += [mine] if mine else []
+        hint = "rules with `hard: true` and rules about consent have none"
+        raise UsageError(f"`{pack.name}` has no rule whose weight matters", hint=hint)
+    unused = dict(labels)
+    by_talk = [mine for each in trajectories if (mine := labelled(pack, each, unused.pop(each.id, ())))]
     if unused:
         raise UsageError(f"no conversation `{next(iter(unused))}` in these logs")
     kept_back = [example for mine in by_talk[4::5] for example in mine]
     taught = [example for number, mine in enumerate(by_talk) if number % 5 != 4 for example in mine]
     if not taught:
-        raise UsageError("no call in these logs has a label", hint="give --labels FILE, or logs with judged writes")
+        raise UsageError("no call in these logs has a label", hint="label calls of these conversations in --labels")
     found = learn(taught, [rule.name for rule in rules], loss=loss)
     if false_alarms is not None:
         limit = threshold_for(taught, list(found.weights.values()), false_alarms)
@@ -196,65 +244,51 @@ def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[di
 
 
 class Weighed(Struct, frozen=True):
-    """What the labels taught."""
+    """What the labels of a compile taught."""
 
     weights: str
-    """`weights.yaml`."""
+    """`weights.yaml`; empty if held-back examples do not show that the weights help."""
     record: dict[str, Any]
     """For `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """By policy what a reviewer has to look at: a rule that no longer stops a call."""
+    """By policy, a question to the reviewer about each rule that no longer denies a call on its own."""
 
 
 def learn_weights(
     files: Mapping[str, str], trajectories: Sequence[Trajectory], labels: Mapping[str, Sequence[Label]]
 ) -> Weighed | None:
-    """Weights for the rules of a pack that loads; None where no rule has a weight."""
+    """Weights for the rules of a pack that loads; None if no rule has a weight."""
     pack = Pack.from_files(files)
     if not soft_rules(pack):
         return None
     lesson = teach(pack, trajectories, labels)
-    record = _record(lesson)
-    weights = {"weights": lesson.learned.weights, "eps": round(lesson.learned.eps, 6), "learned": record}
+    if lesson.fault:
+        return Weighed("", lesson.record("given") | {"not_used": lesson.fault}, {})
     questions: dict[str, list[Question]] = {}
-    for place, rule in enumerate(lesson.rules):
-        if -lesson.learned.weights[rule.name] >= lesson.learned.threshold:
-            questions.setdefault(rule.policy, []).append(_question(lesson, place, rule))
-    return Weighed(dump(weights), record, questions)
+    for rule in lesson.disarmed:
+        questions.setdefault(rule.policy, []).append(_question(lesson, rule))
+    return Weighed(lesson.file("given"), lesson.record("given"), questions)
 
 
-def told_weights(weights: str) -> str:
-    """What `weights.yaml` says of itself, in a line."""
-    learned = read_yaml(weights, file="weights.yaml").data["learned"]
-    shares = [f"{learned.get(f'kept_back_right_{each}_weights', 0):.1%}" for each in ("with", "without")]
-    if not learned.get("kept_back"):
-        return f"weights: {learned['examples']} labelled calls, none kept back"
+def describe_weights(learned: Mapping[str, Any]) -> str:
+    """A lesson's record, in a line."""
+    examples, kept_back = learned.get("examples", 0), learned.get("kept_back")
+    if "not_used" in learned:
+        return f"weights: not used: {learned['not_used']}"
+    if not kept_back:
+        return f"weights: {examples} labelled calls, none held back"
+    with_weights, without = (learned.get(f"kept_back_right_{each}_weights", 0) for each in ("with", "without"))
     return (
-        f"weights: {learned['examples']} labelled calls; of {learned['kept_back']} kept back the rules are right about"
-        f" {shares[0]} with them and {shares[1]} without"
+        f"weights: {examples} labelled calls; of {kept_back} held back, the rules get {with_weights:.1%} right with"
+        f" them and {without:.1%} without"
     )
 
 
-def _record(lesson: Lesson) -> dict[str, Any]:
-    """How many examples, and the share that the rules are right about with weights of 1 and with the learned ones."""
-    record: dict[str, Any] = {"labels": "given", "loss": "hinge"}
-    for name, examples in (("examples", lesson.taught), ("kept_back", lesson.kept_back)):
-        record[name] = len(examples)
-        if examples:
-            before, after = lesson.right(examples)
-            record[f"{name}_safe"] = sum(each.safe for each in examples)
-            record[f"{name}_right_without_weights"] = round(before, 4)
-            record[f"{name}_right_with_weights"] = round(after, 4)
-    if lesson.learned.untouched:
-        record["no_example_speaks_of"] = list(lesson.learned.untouched)
-    return record
-
-
-def _question(lesson: Lesson, place: int, rule: Rule) -> Question:
-    against = [each for each in lesson.taught if each.leans[place] < 0]
+def _question(lesson: Lesson, rule: Rule) -> Question:
+    against = [each for each in lesson.taught if each.leans[lesson.rules.index(rule)] < 0]
     safe = sum(each.safe for each in against)
     text = (
-        f"weight {lesson.learned.weights[rule.name]:.2f}: where `{rule.name}` alone is broken, a shield lets the call"
-        f" pass; of {len(against)} labelled calls that break it, {safe} are labelled safe"
+        f"weight {lesson.learned.weights[rule.name]:.2f}: a call that breaks only `{rule.name}` is not denied; of"
+        f" {len(against)} labelled calls that break it, {safe} are labelled safe"
     )
-    return Question("a rule that its learned weight silences", text)
+    return Question("a rule that no longer denies on its own", text)

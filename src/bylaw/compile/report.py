@@ -6,11 +6,12 @@ from pathlib import Path
 
 from bylaw.compile.desk import Desk
 from bylaw.compile.guards import TOGETHER as GUARDS_TOGETHER
-from bylaw.compile.lesson import told_weights
+from bylaw.compile.lesson import describe_weights
 from bylaw.compile.pipeline import Source, Work, run
 from bylaw.compile.section import sections
 from bylaw.compile.sort import TOGETHER as SORTED_TOGETHER
 from bylaw.llm.meter import Price, estimate
+from bylaw.policy.yaml import read_yaml
 
 
 def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
@@ -39,7 +40,8 @@ def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: in
         f"{f'; {each.changed} changed' if each.changed else ''}{f', {each.refused} refused' if each.refused else ''}"
         for each in work.steps
     ]
-    lines += [told_weights(made["weights.yaml"])] if "weights.yaml" in made else []
+    learned = read_yaml(made["compiled.yaml"], file="compiled.yaml").data.get("weights")
+    lines += [describe_weights(learned)] if learned else []
     lines += [f"of the tools: {each}" for each in (work.things.misfits if work.things is not None else ())]
     lines += [f"left out: {each}" for each in dropped]
     lines += [f"unenforced: {check.policy}: {check.failed}" for check in failed]

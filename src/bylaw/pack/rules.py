@@ -20,7 +20,7 @@ from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.limit import Limit, Over
 from bylaw.rule.monitors import rulebook
-from bylaw.rule.rule import Rule, read_rule
+from bylaw.rule.rule import Rule, denying_weight, read_rule, threshold_of
 from bylaw.rule.table import table_of
 from bylaw.text.duration import read_duration
 
@@ -155,6 +155,11 @@ class Rules(Struct, frozen=True):
         return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
+    def disarmed(self) -> tuple[Rule, ...]:
+        """Rules too light to deny a call on their own."""
+        return tuple(rule for rule in self.rules if not rule.denies_alone(self.eps))
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """Predicates that speak of the action itself."""
         return tuple(name for name, predicate in self.predicates.items() if predicate.is_action)
@@ -234,11 +239,18 @@ class RulesReader:
         for name in weights.keys() - {rule.name for rule in found.rules}:
             place = self._learned_source.place("weights", name)
             self.faults.append(RuleError(f"`{name}` is not a rule", place=place, hint="learn the weights again"))
-        rules = tuple(replace(rule, weight=float(weights.get(rule.name, rule.weight))) for rule in found.rules)
         eps = found.eps if self._learned.eps is None else float(self._learned.eps)
-        return replace(found, rules=rules, eps=eps)
+        rules: list[Rule] = []
+        for rule in found.rules:
+            weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
+            if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
+                # Labels of other rules lowered `eps`; they say nothing about this rule.
+                weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
+            rules.append(weighed)
+        return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
+        """A rule; one about consent is hard, so that no weight allows a change that the user did not agree to."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:
@@ -269,7 +281,8 @@ class RulesReader:
             if atom not in predicates:
                 message, hint = f"rule `{name}` uses `{atom}`, which is not a predicate", meant(atom, predicates)
                 self._fault(message, "rules", index, hint=hint, lacks=f"predicate {atom}")
-        return rule
+        is_consent = any(atom in predicates and predicates[atom].consent for atom in atoms(rule.formula))
+        return replace(rule, hard=True) if is_consent and not physical else rule
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))

@@ -56,6 +56,8 @@ class CheckReport(Struct, frozen=True):
     change beside whatever their arguments name; none where there are no things that they could change."""
     unread: tuple[str, ...] = ()
     """Predicates for which no yes in words counts: no tool is `put_as` anything, and no model may settle it."""
+    disarmed: tuple[tuple[str, float], ...] = ()
+    """Rules whose weight is too light to deny a call on their own, with the weight."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -105,6 +107,7 @@ class CheckReport(Struct, frozen=True):
             "lost": [{"place": each.place, "message": each.message, "hint": each.hint} for each in self.lost],
             "unsaid": {tool: list(kinds) for tool, kinds in self.unsaid},
             "unread": list(self.unread),
+            "disarmed": dict(self.disarmed),
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
@@ -155,4 +158,5 @@ def check(pack: Pack) -> CheckReport:
         ()
         if any(tool.put_as for tool in pack.schema.tools.values())
         else tuple(each.name for each in words if not each.model_settles),
+        tuple((rule.name, rule.weight) for rule in pack.book.disarmed),
     )

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from bylaw.errors import CircuitError
+from bylaw.rule.rule import denying_weight
 
 Loss = Literal["hinge", "paper"]
 
@@ -64,11 +65,10 @@ def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], thresho
     A rule that is broken only along with others, or never, gets little or no weight: the loss has no use for it. That
     proves nothing, so it is raised where no fewer examples are right for it.
     """
-    enough = max(1.0 - threshold, 1.0)
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
         if weight <= max(-threshold, 0.0) and not is_alone:
-            raised = [*theta[:place], enough, *theta[place + 1 :]]
+            raised = [*theta[:place], denying_weight(threshold), *theta[place + 1 :]]
             if accuracy(examples, raised, threshold) >= accuracy(examples, theta, threshold):
                 theta[:] = raised
 
@@ -129,11 +129,6 @@ def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold:
 def z(example: LabelledAct, theta: Sequence[float]) -> float:
     """The weighted sum of what the rules say."""
     return math.fsum(lean * weight for lean, weight in zip(example.leans, theta, strict=True))
-
-
-def threshold_of(eps: float) -> float:
-    """The threshold that a margin stands for."""
-    return 2 * math.atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
 def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:

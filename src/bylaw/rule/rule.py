@@ -1,5 +1,7 @@
 """A rule: a formula over predicates, with the policy it comes from and how much it weighs."""
 
+from math import atanh, tanh
+
 from msgspec import Struct
 
 from bylaw.rule.formula import Formula, show_name
@@ -25,6 +27,20 @@ class Rule(Struct, frozen=True):
     def text(self) -> str:
         """The rule in the surface language."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
+
+    def denies_alone(self, eps: float) -> bool:
+        """Whether a call that breaks only this rule is denied when a call must reach the margin `eps`."""
+        return self.hard or tanh(-self.weight / 2) < eps
+
+
+def threshold_of(eps: float) -> float:
+    """The weighted sum that gives the margin `eps`."""
+    return 2 * atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
+
+
+def denying_weight(threshold: float) -> float:
+    """A weight that denies a call on its own, at distance 1 from the threshold."""
+    return max(1.0 - threshold, 1.0)
 
 
 def read_rule(

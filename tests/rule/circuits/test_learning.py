@@ -15,10 +15,10 @@ from bylaw.rule.learning import (
     learn,
     minimise,
     threshold_for,
-    threshold_of,
     worst_leans,
     z,
 )
+from bylaw.rule.rule import threshold_of
 
 
 def random_examples(rng: random.Random, count: int, size: int) -> list[LabelledAct]:
