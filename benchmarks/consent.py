@@ -27,7 +27,7 @@ PAGE = """# Consent: what code, readers and models make of recorded talks
 
 <!-- Written by benchmarks/consent.py --page; do not edit by hand. -->
 
-[Code reads no prose](../decisions/0707-code-reads-no-prose-for-consent.md): a yes counts to a card, or to a sentence in
+Code reads no prose: a yes counts to a card, or to a sentence in
 which the pack has its agents ask. The agents below had neither, so none of their agreed writes is found, and most of
 all writes are open. What is counted here is what code still says by structure alone, and whether it is right.
 

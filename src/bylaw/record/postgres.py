@@ -3,7 +3,7 @@
 A batch of any size takes two round trips, since all other writers wait until it ends: one in which the transaction
 begins and all is read, and one in which all is written and committed. They do not wait for the disk: a batch is
 committed before it is synced, and whose it was are told after the sync, as is whoever reads it meanwhile. Why nothing
-is lost by that: docs/decisions/0056-a-commit-is-seen-before-it-is-synced.md.
+is lost by that: docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md.
 """
 
 import re
