@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from bylaw.cli.align import COMMANDS as ALIGN
 from bylaw.cli.app import COMMANDS, app
-from bylaw.cli.bench import bench_command
 from bylaw.cli.log import log_command
 from bylaw.cli.rules import rules_command
 
@@ -24,7 +23,6 @@ _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTA
 def commands() -> Iterator[str]:
     """Every command, those of a group as `GROUP NAME`."""
     groups = {"log": list(log_command.commands), "rules": list(rules_command.commands), "align": list(ALIGN)}
-    groups["bench"] = list(bench_command.commands)
     yield from (name for name in COMMANDS if name not in groups)
     yield from (f"{group} {name}" for group, names in groups.items() for name in names)
 

@@ -1,4 +1,4 @@
-"""A folder of tests whose packages are not installed is skipped as one; `benchmarks/lanes.py` runs them all."""
+"""A folder of tests whose packages are not installed is skipped as one; `lab/benchmarks/lanes.py` runs them all."""
 
 import os
 from importlib.util import find_spec

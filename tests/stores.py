@@ -1,5 +1,5 @@
 """A log in every store: SQLite, and PostgreSQL on the server that `BYLAW_POSTGRES` names, or on one of our own, which
-`benchmarks/postgres_server.py` starts."""
+`lab/benchmarks/postgres_server.py` starts."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ import pytest
 
 KEY = b"a signing key that is kept outside the database"
 """What tests sign removals with."""
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parent.parent / "lab" / "benchmarks"
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def test_no_sentence_of_the_document_stands_in_the_pack(variant: str) -> None:
 
 
 def test_gold_actions_are_permitted_but_for_those_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "lab" / "benchmarks"))
     import airline_gold
 
     judged = airline_gold.judge_gold(DATA)
@@ -91,7 +91,7 @@ def test_guards_say_what_a_plain_reading_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tau1/runs/gpt-4o.json.gz", "tau2/runs/gpt-4.1.json.gz"])
 def test_recorded_results_come_out_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "lab" / "benchmarks"))
     import airline_replay
 
     users, world = open_world(DATA).for_runs(DATA / name)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from bylaw.align.dataset import read_rows
 from bylaw.cli.app import app
 from bylaw.errors import UsageError
-from bylaw.packs.clinic import story
+from bylaw.packs.clinic import demo
 
 AIRLINE = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
 EMPTY = ("ok", "OK.", "<think></think>ok", "<think></think>ok?", "?", "<think></think>", "", "<think>ok</think>Done.")
@@ -28,8 +28,8 @@ def run(*said: object) -> str:
 
 def audited_demo(folder: Path) -> Path:
     """Every eighth of the demo's logs and its database, and an audit of the one over the other."""
-    story.build_world(folder / "clinic.sqlite")
-    story.write_logs(folder / "all.jsonl.gz")
+    demo.build_world(folder / "clinic.sqlite")
+    demo.write_logs(folder / "all.jsonl.gz")
     with gzip.open(folder / "all.jsonl.gz") as whole:
         (folder / "logs.jsonl").write_bytes(b"".join(islice(whole, 0, None, 8)))
     (folder / "all.jsonl.gz").unlink()

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.agents import Scripted, open_agent
+from bylaw.align.agents import open_agent
 from bylaw.align.bootstrap import difference
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import clusters, evaluate, score
 from bylaw.align.output import write_call
 from bylaw.align.rollout import Model, play
 from bylaw.errors import UsageError
-from bylaw.packs.clinic.tasks import scenarios
-from bylaw.packs.clinic.tasks.scenario import Scenario
+from bylaw_lab.clinic.practice import Scripted
+from bylaw_lab.clinic.tasks import scenarios
+from bylaw_lab.clinic.tasks.scenario import Scenario
 from tests.llm.scripted import completion, serving
 
 

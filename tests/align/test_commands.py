@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.command import bylaw
 
-LOGS = Path(__file__).parent / "recorded" / "logs.jsonl"
+LOGS = Path(__file__).parents[2] / "lab" / "tests" / "align" / "recorded" / "logs.jsonl"
 TURN = {
     "required": ["P1"],
     "recalled": ["P1"],

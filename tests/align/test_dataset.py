@@ -23,9 +23,9 @@ from bylaw.align.prompt import pack_named
 from bylaw.align.standing import hallucinated
 from bylaw.cli.app import app
 from bylaw.errors import BylawError, UsageError
-from bylaw.packs.clinic.tasks import scenarios
 from bylaw.trace import Call, Message, Result, Trajectory, read
 from bylaw.trace.event import Event
+from bylaw_lab.clinic.tasks import scenarios
 
 PACK = pack_named("clinic")
 DEMO = Path(PACK.root) / "demo" / "logs.jsonl.gz"

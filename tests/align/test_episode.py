@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.evaluation import audit_writes
 from bylaw.align.output import write_call
-from bylaw.align.tasks import load_tasks
 from bylaw.errors import UsageError
-from bylaw.packs.clinic.simulator.dialogue import do
-from bylaw.packs.clinic.tasks import Scenario, scenarios
-from bylaw.packs.clinic.tasks.careful import Careful
-from bylaw.packs.clinic.tasks.parts import grounds
+from bylaw_lab.clinic.simulator.dialogue import do
+from bylaw_lab.clinic.tasks import Scenario, scenarios
+from bylaw_lab.clinic.tasks.careful import Careful
+from bylaw_lab.clinic.tasks.parts import grounds
 
 Answer = Callable[[Scenario, Episode, int], str]
 
@@ -163,5 +163,5 @@ def tool_part(episode: Episode) -> str:
 def test_unknown_parts_and_packs_are_told() -> None:
     with pytest.raises(UsageError, match="no part `trial`"):
         load_tasks("trial")
-    with pytest.raises(UsageError, match="comes with no tasks"):
-        load_tasks("test", "tau-airline")
+    with pytest.raises(UsageError, match="no practice tasks for pack `agentdojo/banking`"):
+        load_tasks("test", "agentdojo/banking")

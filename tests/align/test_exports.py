@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from bylaw.align.builder import write_sets
+from bylaw.align.desk import load_tasks
 from bylaw.align.export import Trainer, export
 from bylaw.align.gold import gold
 from bylaw.align.manifest import Source
-from bylaw.align.tasks import load_tasks
 from bylaw.errors import UsageError
 
 

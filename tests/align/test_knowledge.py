@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.agents import Scripted, leanings
+from bylaw.align.agents import leanings
 from bylaw.align.gold import gold
 from bylaw.align.knowledge import (
     Situation,
@@ -19,9 +19,10 @@ from bylaw.align.knowledge import (
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import Model
 from bylaw.errors import UsageError
-from bylaw.packs.clinic.simulator.tables import Key, known, tables
-from bylaw.packs.clinic.simulator.truth import POLICIES
-from bylaw.packs.clinic.tasks import scenarios
+from bylaw_lab.clinic.practice import Scripted
+from bylaw_lab.clinic.simulator.tables import Key, known, tables
+from bylaw_lab.clinic.simulator.truth import POLICIES
+from bylaw_lab.clinic.tasks import scenarios
 
 
 def test_there_are_250_of_each_answer_balanced_on_every_policy() -> None:

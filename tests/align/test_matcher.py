@@ -12,8 +12,8 @@ from bylaw.align.bearing import next_write, spans
 from bylaw.align.matcher import Matcher
 from bylaw.align.stem import values_in
 from bylaw.align.thought import think
-from bylaw.packs.clinic.simulator.generate import simulated
 from bylaw.trace import Trajectory
+from bylaw_lab.clinic.simulator.generate import simulated
 from tests.engine import clinic
 from tests.written import load
 

@@ -3,10 +3,10 @@
 import re
 
 from bylaw.align.prompt import system_message
-from bylaw.packs.clinic.simulator.desk import WRITES
-from bylaw.packs.clinic.simulator.dialogue import do
-from bylaw.packs.clinic.simulator.wants import Want
 from bylaw.shield import Shield
+from bylaw_lab.clinic.simulator.desk import WRITES
+from bylaw_lab.clinic.simulator.dialogue import do
+from bylaw_lab.clinic.simulator.wants import Want
 
 ASKED = re.compile(r'nothing else: "(.+)\{call\}(.+)"')
 

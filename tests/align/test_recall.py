@@ -5,8 +5,8 @@ import pytest
 
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.evaluation import Recall, recall
-from bylaw.packs.clinic.tasks import scenarios
 from bylaw.trace.event import Call, Event, Message, Result
+from bylaw_lab.clinic.tasks import scenarios
 
 THOUGHT = "A patient who owes $180.00, which is more than $150.00, is booked only with a payment plan."
 

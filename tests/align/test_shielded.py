@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.agents import Scripted, comply
+from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.evaluation import audit_writes
 from bylaw.align.rollout import Agent, play
 from bylaw.align.shielded import ShieldedEpisode
-from bylaw.align.tasks import load_tasks
-from bylaw.packs.clinic.tasks import Scenario
 from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
+from bylaw_lab.clinic.practice import Scripted, comply
+from bylaw_lab.clinic.tasks import Scenario
 
 
 @cache

@@ -4,7 +4,7 @@ import pytest
 
 from bylaw.align.gold import play_careful
 from bylaw.align.slot import Slot, f1
-from bylaw.packs.clinic.tasks import scenarios
+from bylaw_lab.clinic.tasks import scenarios
 
 AMOUNT, THING = Slot("amount", "15.00"), Slot("thing", "S1", (r"\bS1\b",))
 ASKS = Slot("question", "confirm", (r"\?",))

@@ -8,10 +8,10 @@ import pytest
 
 from bylaw.align.bearing import Serving, Span, next_write, spans
 from bylaw.align.thought import SOFT, think
-from bylaw.packs.clinic.simulator.generate import clinic, simulated
-from bylaw.packs.clinic.simulator.needs import shows
-from bylaw.packs.clinic.simulator.tasks import make
 from bylaw.trace import Call, Event, Message, Result
+from bylaw_lab.clinic.simulator.generate import clinic, simulated
+from bylaw_lab.clinic.simulator.needs import shows
+from bylaw_lab.clinic.simulator.tasks import make
 from tests.engine.clinic import pack
 
 PACK = pack()

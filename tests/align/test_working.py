@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from bylaw.align.desk import load_tasks
 from bylaw.align.gold import gold
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
-from bylaw.align.tasks import load_tasks
 from bylaw.align.working import Note, notes_of
 from bylaw.facts.entity import UNSEEN, Fact
-from bylaw.packs.clinic.tasks import Scenario
+from bylaw_lab.clinic.tasks import Scenario
 
 PACK = pack_named("clinic")
 NOW = datetime(2025, 3, 12, 9, 0)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.policy.folder import READY
+from bylaw_lab.clinic.simulator.world import build
 from tests.audit.logs import Shop
 
 

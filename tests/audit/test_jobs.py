@@ -10,8 +10,8 @@ import pytest
 from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.policy.folder import READY
+from bylaw_lab.clinic.simulator.world import build
 
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "summary.json", "policies.json")
 

@@ -8,7 +8,8 @@ import msgspec
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
-from bylaw.packs.clinic import story
+from bylaw.packs.clinic.demo import build_world
+from bylaw_lab.clinic import story
 
 from .desk import looked_up, talk, write_desk
 from .test_baseline import CLOSED
@@ -22,7 +23,7 @@ def missing(out: Path, trajectory: str, step: int, field: str) -> dict[str, Any]
 
 def test_a_claimed_fact_carries_the_words_that_claimed_it(tmp_path: Path) -> None:
     world = tmp_path / "clinic.sqlite"
-    story.build_world(world)
+    build_world(world)
     logs = tmp_path / "logs.jsonl"
     logs.write_bytes(msgspec.json.encode(story.tell(*story.HONEST, name="honest")))
     audit(Request((logs,), "clinic", world), tmp_path / "out")
@@ -34,7 +35,7 @@ def test_a_claimed_fact_carries_the_words_that_claimed_it(tmp_path: Path) -> Non
 
 def test_the_users_false_word_is_told_of_a_call_that_it_made_wrong(tmp_path: Path) -> None:
     world = tmp_path / "clinic.sqlite"
-    story.build_world(world)
+    build_world(world)
     logs = tmp_path / "logs.jsonl"
     logs.write_bytes(msgspec.json.encode(story.tell(*story.LIAR, name="liar")))
     audit(Request((logs,), "clinic", world), tmp_path / "out")

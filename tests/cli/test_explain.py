@@ -13,8 +13,8 @@ from bylaw.engine.wording import rule_words
 from bylaw.scan.example import MARK
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record
 from tests.audit.logs import call as call_log
-from tests.conftest import Demo
 from tests.docs.walkthrough import run
+from tests.suite import Demo
 
 Record = dict[str, Any]
 LOOKUP: Record = {"tool": "get_usage", "args": {"account_id": "7"}}

@@ -11,7 +11,6 @@ from msgspec.json import encode
 
 from bylaw.compile.compact import compacted, count
 from bylaw.policy.case import CasesFile
-from bylaw.policy.folder import READY
 from bylaw.scan.written import packed
 
 _values = st.sampled_from(["P1", "10.00", 3, True])
@@ -82,12 +81,3 @@ def test_what_differs_in_a_word_stands_under_but() -> None:
         "  facts: {'Order[O1]': {status: paid}}\n"
         "  but: {note: an open one, facts: {'Order[O1]': {status: open}}}\n"
     )
-
-
-def test_the_compiled_clinic_is_at_most_twice_as_long_as_the_one_written_by_hand() -> None:
-    lines: dict[str, int] = {}
-    for name in ("clinic", "clinic_compiled"):
-        root = READY / name
-        files = [*root.glob("*.yaml"), root / "policy.md", *root.glob("guards/*.py"), *root.glob("cases/*.yaml")]
-        lines[name] = sum(file.read_text(encoding="utf-8").count("\n") for file in files)
-    assert lines["clinic_compiled"] <= 2 * lines["clinic"]

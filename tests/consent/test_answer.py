@@ -6,8 +6,8 @@ from time import process_time
 import pytest
 
 from bylaw.consent.answer import begins_with_yes, is_courtesy, is_english, is_refusal, said
-from bylaw.packs.clinic import simulator
-from bylaw.packs.clinic.simulator.dialogue import YES
+from bylaw_lab.clinic import simulator
+from bylaw_lab.clinic.simulator.dialogue import YES
 from tests.written import load
 
 PHRASES: dict[str, dict[str, list[str]]] = load(Path(simulator.__file__).parents[1] / "tasks" / "phrases.yaml")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import made_once
+from tests.suite import made_once
 
 HOME = "http://127.0.0.1"
 
@@ -24,7 +24,7 @@ def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bylaw.audit.request import Request
     from bylaw.audit.run import audit
     from bylaw.console.index import open_index
-    from bylaw.packs.clinic.simulator.generate import write
+    from bylaw_lab.clinic.simulator.generate import write
 
     def make(folder: Path) -> None:
         write(folder, seeds=(1,), count=90)

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.policy.folder import READY
+from bylaw_lab.clinic.simulator.world import build
 from tests.command import bylaw
 from tests.ready import begin
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bylaw.pack import load_pack
-from tests.conftest import Demo
+from tests.suite import Demo
 
 from .walkthrough import ROOT, walk
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Demo
+from tests.suite import Demo
 
 from .walkthrough import ROOT, walk
 

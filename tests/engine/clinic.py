@@ -14,10 +14,10 @@ from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import Snapshot
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.rules import Rules
-from bylaw.packs.clinic.simulator.generate import clinic as simulated_clinic
-from bylaw.packs.clinic.simulator.generate import simulate
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.trace import Call, Event, Result, Trajectory
+from bylaw_lab.clinic.simulator.generate import clinic as simulated_clinic
+from bylaw_lab.clinic.simulator.generate import simulate
+from bylaw_lab.clinic.simulator.world import build
 
 
 @cache

@@ -9,8 +9,8 @@ import pytest
 from bylaw import BylawError, Conversation, Pack, Trajectory, load_pack, verdicts
 from bylaw.engine.finished import is_judged
 from bylaw.facts.database import open_snapshot
-from bylaw.packs.clinic.simulator.generate import write
 from bylaw.trace import Call, Message, Result, read
+from bylaw_lab.clinic.simulator.generate import write
 
 FILES = {
     "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from bylaw.engine.session import Session
 from bylaw.pack import load_pack
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.trace import Call, Event
+from bylaw_lab.clinic.simulator.generate import simulate
 
 
 def test_a_settled_conversation_leaves_nothing_to_collect() -> None:

@@ -13,7 +13,7 @@ from bylaw.shield import LiveSession
 from bylaw.trace import Call, Event, Trajectory, read
 from tests.engine.test_conversation import FILES
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "stacks"))
+sys.path.append(str(Path(__file__).parents[2] / "lab" / "benchmarks" / "stacks"))
 from script import Script, serve
 
 ORDERS = {"7": {"order_id": "7", "returned": True}, "8": {"order_id": "8", "returned": False}}

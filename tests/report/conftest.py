@@ -28,7 +28,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a real audit of simulated clinic conversations."""
     from bylaw.audit.request import Request
     from bylaw.audit.run import audit
-    from bylaw.packs.clinic.simulator.generate import write
+    from bylaw_lab.clinic.simulator.generate import write
 
     folder = tmp_path_factory.mktemp("audited")
     write(folder, seeds=(1,), count=120)

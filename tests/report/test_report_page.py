@@ -17,8 +17,8 @@ from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import WordList, call_details, row
 from bylaw.errors import UsageError
 from bylaw.scan.example import MARK
-from tests.conftest import Demo
 from tests.docs.walkthrough import run
+from tests.suite import Demo
 
 
 class Elements(HTMLParser):

@@ -35,7 +35,7 @@ def dojo() -> Scan:
 
 
 def benchmark() -> Any:
-    spec = importlib.util.spec_from_file_location("scan_airline", ROOT / "benchmarks" / "scan_airline.py")
+    spec = importlib.util.spec_from_file_location("scan_airline", ROOT / "lab" / "benchmarks" / "scan_airline.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -24,7 +24,6 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from bylaw import load_pack
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import Conflict, Draft, Log
 from bylaw.record.last_writer import LastWriter
 from bylaw.record.verify import verify
@@ -35,6 +34,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import read_history
 from bylaw.shield.state import SessionState
 from bylaw.trace import Call, Message, Result, Trajectory
+from bylaw_lab.clinic.simulator.generate import simulate
 from tests.command import environment
 from tests.engine.test_conversation import FILES
 from tests.ready import PROCESS

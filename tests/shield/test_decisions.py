@@ -8,10 +8,10 @@ import pytest
 from bylaw import BylawError, load_pack
 from bylaw.engine.finished import judged_steps
 from bylaw.engine.session import Session
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.policy.posture import Postures
 from bylaw.shield import Decision, Shield
 from bylaw.shield.deciding import Decider
+from bylaw_lab.clinic.simulator.generate import simulate
 from tests.engine.test_conversation import FILES
 from tests.packs import made
 from tests.shield.scenes import CANCEL, asked, looked_up, shop

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from bylaw import BylawError, Call, Pack, Result, Trajectory, read, verdicts
 from bylaw.engine.request import Allowance, Deed, ReadRequest, Slot
 from bylaw.facts.provenance import Provenance
-from bylaw.packs.clinic.simulator.desk import Desk
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.shield import Decision, Shield
 from bylaw.shield.history import read_history
 from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Event
+from bylaw_lab.clinic.simulator.desk import Desk
+from bylaw_lab.clinic.simulator.world import build
 from tests.command import bylaw
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES

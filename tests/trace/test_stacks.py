@@ -1,6 +1,6 @@
 """Exports of real agent libraries, driven through the same conversations: every verdict is that of the plain log.
 
-They were recorded by `benchmarks/stacks.py`, which compares all of its conversations; here are a few of them.
+They were recorded by `lab/benchmarks/stacks.py`, which compares all of its conversations; here are a few of them.
 """
 
 import json

@@ -2,6 +2,7 @@
 
 import click
 
+from bylaw_lab.bench.command import bench_command
 from bylaw_lab.theorems.command import theorems
 
 
@@ -11,3 +12,12 @@ def main() -> None:
 
 
 main.add_command(theorems)
+main.add_command(bench_command)
+
+
+@main.command("record-demo")
+def record_demo() -> None:
+    """Record the conversations and the database of `bylaw demo` again."""
+    from bylaw_lab.clinic.story import record
+
+    record()

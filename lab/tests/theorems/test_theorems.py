@@ -1,10 +1,11 @@
 """A slice of the search for a counterexample to the guarantees of `allow`."""
 
+from click.testing import CliRunner
+
 from bylaw_lab.cli import main
 from bylaw_lab.theorems.checker import rejection
 from bylaw_lab.theorems.run import check_conversations, seeds_of, told
 from bylaw_lab.theorems.truth import Allowed, HandedOver, Issued, Pressed, Ran, Said, True_, key
-from click.testing import CliRunner
 
 CALL = key("transfer", {"to": "AC-22", "amount": "250.00"})
 SHOWN = Said("agent", "Shall I transfer 250.00 to AC-22?", 0.0, shows=(CALL,))

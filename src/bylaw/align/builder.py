@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bylaw.align.dataset import SHAPES, conversation_row, is_graded, parting_rows, turn_rows, write_rows
+from bylaw.align.desk import load_tasks
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.logged import Thoughts, acts, lessons_of
@@ -14,7 +15,6 @@ from bylaw.align.manifest import Source, sets_in, write_card, write_manifest
 from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, unfit
-from bylaw.align.tasks import load_tasks
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.trace.log_file import LogFile

@@ -9,9 +9,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.align.desk import Ending, Task
 from bylaw.align.output import read_output
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_lines, tool_schemas
-from bylaw.align.tasks import Ending, Task
 from bylaw.trace.event import Call, Event, Message, Result
 
 ChatMessage = dict[str, Any]

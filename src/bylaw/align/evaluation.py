@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from bylaw.align.agents import leanings
 from bylaw.align.bootstrap import Interval, interval
+from bylaw.align.desk import Task, load_tasks
 from bylaw.align.episode import Outcome
 from bylaw.align.knowledge import Known, examine, prompt, questions
 from bylaw.align.matcher import Matcher
@@ -19,7 +20,6 @@ from bylaw.align.override import Obedience, load_overrides, obedience, play_over
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.rollout import Agent, play
 from bylaw.align.stem import values_in
-from bylaw.align.tasks import Task, load_tasks
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict
 from bylaw.facts.entity import ABSENT, Key, NoValue

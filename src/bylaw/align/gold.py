@@ -1,36 +1,25 @@
-"""Gold conversations: a task played by the pack's careful agent, every turn with its thought and what bears on it."""
+"""Gold conversations: a task played by the desk's expert, each turn with its thought and what bears on it."""
 
 from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.bearing import Purpose, Serving, Span
+from bylaw.align.bearing import Serving, Span
+from bylaw.align.desk import Act, Expert, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.slot import Slot
-from bylaw.align.tasks import Task
 from bylaw.align.thought import Thought, think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.packs.clinic.tasks import Scenario
-from bylaw.packs.clinic.tasks.careful import Act, Careful
 from bylaw.trace.event import Call
-
-PURPOSES: dict[str, Purpose] = {
-    "look_up": "look_up",
-    "question": "ask",
-    "proposal": "announce",
-    "write": "write",
-    "report": "other",
-    "refusal": "refuse",
-}
 
 
 class CannotPassError(Exception):
-    """The careful agent does not pass a task: its caller says two things that cannot both be."""
+    """The expert does not pass a task: its caller contradicts themselves."""
 
 
 class Played(Struct, frozen=True):
@@ -41,9 +30,11 @@ class Played(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
 
 
-def play_careful(task: Scenario, agent: Careful | None = None) -> tuple[list[Played], Outcome]:
-    """The careful agent's turns, and how it went."""
-    agent = agent or Careful(task)
+def play_careful(task: Task, agent: Expert | None = None) -> tuple[list[Played], Outcome]:
+    """The turns of the desk's expert, and the outcome."""
+    agent = agent or open_desk(task.pack).expert(task)
+    if agent is None:
+        raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
     episode = Episode(task, policy="none")
     played: list[Played] = []
     read = 1
@@ -66,15 +57,13 @@ def gold(
     seed: int = 0,
     working: bool = True,
     pack: Pack | None = None,
-    agent: Careful | None = None,
+    agent: Expert | None = None,
     tell: Callable[[Thought, int], str] = lambda thought, _: thought.text,
 ) -> LessonSeries:
     """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted.
 
     Under a changed policy, `pack` is the changed one, `agent` keeps to it, and `tell` puts a turn's thought into words.
     """
-    if not isinstance(task, Scenario):
-        raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
     pack = pack or pack_named(task.pack)
     played, outcome = play_careful(task, agent)
     if not outcome.success:
@@ -85,7 +74,7 @@ def gold(
         assert act.write is not None
         serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
         span = Span(one.start, one.start + 1)
-        purpose = PURPOSES[act.kind]
+        purpose = act.purpose
         known = None if purpose == "other" else serving
         found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
         lessons.append(

@@ -16,12 +16,12 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Target, mean, metric, 
 from inspect_ai.solver import Generate, TaskState, solver
 
 from bylaw.align.agents import told
+from bylaw.align.desk import Task as Played
+from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.shielded import ShieldedEpisode
-from bylaw.align.tasks import Task as Played
-from bylaw.align.tasks import load_tasks
 
 Held = Literal["none", "agent", "live", "show"]
 """No shield, or who makes the look-ups that are missing: see `resolve` in `bylaw.policy.posture`."""

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from bylaw.align.bootstrap import Interval, interval
+from bylaw.align.desk import Task, open_desk
 from bylaw.align.episode import Outcome
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.rollout import Agent, play
-from bylaw.align.tasks import Task
-from bylaw.errors import UsageError
 
 
 class Overridden(Struct, frozen=True):
@@ -34,15 +33,11 @@ class Obedience(Struct, frozen=True):
 
 
 def load_overrides(pack: str = "clinic") -> list[Overridden]:
-    """The tasks that come with a pack, each with the sentence that no longer holds."""
-    if pack != "clinic":
-        raise UsageError(f"pack `{pack}` comes with no tasks under changed policies", hint="`clinic` does")
-    from bylaw.packs.clinic.tasks.overrides import overrides
-
+    """The tasks of a pack's desk under changed policies, each with the sentence that no longer holds."""
     policies = pack_named(pack).policies
     return [
         Overridden(each.task, each.policy, " ".join(cited_by(policies[each.policy].citations)), each.words)
-        for each in overrides()
+        for each in open_desk(pack).overrides()
     ]
 
 

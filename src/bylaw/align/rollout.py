@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
+from bylaw.align.desk import Task
 from bylaw.align.episode import ChatMessage, Episode, Outcome
 from bylaw.align.prompt import PolicyPlace
-from bylaw.align.tasks import Task
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
 """A model: for each conversation, what it writes next."""

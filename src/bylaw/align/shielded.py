@@ -6,9 +6,9 @@ The scripted user answers what the agent asks on the shield's word, as they answ
 from collections.abc import Mapping
 from typing import Any
 
+from bylaw.align.desk import Task
 from bylaw.align.episode import Episode, misfit
 from bylaw.align.prompt import PolicyPlace, pack_named
-from bylaw.align.tasks import Task
 from bylaw.policy.posture import Postures, Resolve
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Result

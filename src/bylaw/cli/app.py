@@ -39,7 +39,6 @@ GROUPS = {
     },
     "Align the next model": {"align": "Teach a model to recall the right policy, and measure it."},
     "Look closer": {
-        "bench": "Measure a pack on recorded runs of others: attacks stopped, good runs disturbed.",
         "rules": "Rules that bind whole conversations.",
     },
 }

@@ -18,7 +18,7 @@ from bylaw.audit.run import audit, read_calls
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console
 from bylaw.cli.tables import agents_table
-from bylaw.packs.clinic import story
+from bylaw.packs.clinic import demo
 from bylaw.shield import Shield
 
 
@@ -31,29 +31,28 @@ def demo_command(
     console = open_console()
     out.mkdir(parents=True, exist_ok=True)
     world = out / "clinic.sqlite"
-    story.build_world(world)
-    honest = story.tell(*story.HONEST, name="honest")
-    liar = story.tell(*story.LIAR, name="liar", owed="40.00")
+    demo.build_world(world)
+    story = demo.read_story()
     logs = out / "logs.jsonl.gz"
-    story.write_logs(logs, honest, liar)
+    demo.write_logs(logs, story.honest, story.liar)
     request = Request((logs,), "clinic", world)
     found = audit(request, out)
     write_audited(request, out)
     # The sentence that is cited must be there to be read.
     document = out / "policy.md"
-    shutil.copyfile(story.POLICY, document)
+    shutil.copyfile(demo.POLICY, document)
     lines = {line["trajectory"]: line for line in read_calls(out) if line["trajectory"] in ("honest", "liar")}
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     report = write_report(out, opening=lines["honest"]["finding"])
-    _conversation(honest, console)
-    _near_miss(lines["honest"], policies, honest, document, console)
-    _violation(lines["liar"], liar, console)
+    _conversation(story.honest, console)
+    _near_miss(lines["honest"], policies, story.honest, document, console)
+    _violation(lines["liar"], story.liar, console)
     _heading(console, "4  Five simulated agents, 300 conversations and the two above")
     console.print(agents_table(found.summary))
     _heading(console, "5  The same calls with a shield before them, and an agent that heeds it")
     shield = Shield("clinic")
-    for record in (honest, liar):
-        _shielded(record, shield, console)
+    for record in (story.honest, story.liar):
+        _shielded(record, story.look_ups, shield, console)
     _next(report, console)
 
 
@@ -67,7 +66,7 @@ def _conversation(record: dict[str, Any], console: Console) -> None:
             console.print(_labelled(who, Text(message["content"])))
         for call in message.get("tool_calls", ()):
             arguments: dict[str, Any] = json.loads(call["function"]["arguments"])
-            console.print(_labelled("call", Text(_call(call["function"]["name"], arguments), style="cyan")))
+            console.print(_labelled("call", Text(demo.key_of(call["function"]["name"], arguments), style="cyan")))
     passed = "passes" if record["outcome"] else "fails"
     console.print(f"\nOutcome check on the database: {passed}. The caller is Gold, so $0.00 was right.\n", markup=False)
 
@@ -101,7 +100,7 @@ def _near_miss(
             Text("the user's word  ", style="bold").append(Text(f'"{said.split(". ")[-1]}"', style="not bold"))
         )
         lookup = missing["lookup"]
-        told = Text(_call(lookup["tool"], lookup["args"]), style="cyan")
+        told = Text(demo.key_of(lookup["tool"], lookup["args"]), style="cyan")
         console.print(Text("would have told  ", style="bold").append(told))
     console.print("\nRight only by luck: nothing the agent had seen allowed this call.\n", markup=False)
 
@@ -109,26 +108,25 @@ def _near_miss(
 def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -> None:
     _heading(console, "3  The same call for a caller who lies: VIOLATION", "bold red")
     entry = next(policy for policy in line["policies"] if policy["determined"] == "violation")
-    patient, _ = story.LIAR
+    _, _, arguments = demo.before_the_change(record)
     said = record["messages"][0]["content"].split(". ")[-1]
-    console.print(Text(f'{patient} is a Standard member and says the same: "{said}"'))
+    console.print(Text(f'{arguments["patient_id"]} is a Standard member and says the same: "{said}"'))
     console.print(
         Text("violated         ", style="bold").append(Text(f"{entry['id']}: {entry['because']}", style="red"))
     )
     console.print("The agent did exactly the same, and its first outcome check gave no warning.\n", markup=False)
 
 
-def _shielded(record: dict[str, Any], shield: Shield, console: Console) -> None:
-    """The call of the story again, decided before it runs; the agent makes the look-ups it is told to make."""
-    messages, tool, arguments = story.before_the_change(record)
+def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, console: Console) -> None:
+    """Decide the call of the story before it runs; the agent makes the look-ups that the shield asks for."""
+    messages, tool, arguments = demo.before_the_change(record)
     asked = f"{tool}(patient_id={arguments['patient_id']}, ...)"
     first = shield.decide(messages, tool, arguments)
-    desk = story.open_desk()
     console.print(_labelled("call", Text(asked, style="cyan")))
-    look_ups = {_call(each.tool, each.arguments): each for each in first.look_ups}
+    look_ups = {demo.key_of(each.tool, each.arguments): each for each in first.look_ups}
     console.print(_labelled("shield", Text(f"{first.answer}: {', '.join(look_ups)}", style="bold yellow")))
     for shown, look_up in look_ups.items():
-        made = story.carry_out(desk, look_up.tool, look_up.arguments, shown)
+        made = demo.call_messages(look_up.tool, look_up.arguments, results[shown], shown)
         messages = [*messages, *made]
         console.print(_labelled("call", Text(shown, style="cyan")))
         console.print(Padding(Text(f"-> {_short(made[-1]['content'], 66)}", style="dim"), (0, 0, 0, 8)))
@@ -155,10 +153,6 @@ def _excerpt(text: str) -> str:
     """The end of a long clause, where the exceptions are."""
     sentences = text.split(". ")
     return text if len(text) < 320 else "... " + ". ".join(sentences[-4:])
-
-
-def _call(tool: str, arguments: dict[str, Any]) -> str:
-    return f"{tool}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
 
 
 def _short(text: str, room: int) -> str:

@@ -30,7 +30,7 @@ from bylaw.align.training.record import last_checkpoint  # noqa: E402
 from bylaw.align.training.run import Run, train  # noqa: E402
 from bylaw.align.training.scoring import grades, scorer  # noqa: E402
 from bylaw.errors import UsageError  # noqa: E402
-from bylaw.packs.clinic.tasks.sets import pairs, scenarios  # noqa: E402
+from bylaw_lab.clinic.tasks.sets import pairs, scenarios  # noqa: E402
 from tests.align.tiny import tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]

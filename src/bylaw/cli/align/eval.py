@@ -12,7 +12,7 @@ from bylaw.cli.given import Count, Folder, Name
 @command("eval")
 def eval_command(
     *,
-    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or careful, comply, refuse."],
+    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script of the desk."],
     model: Annotated[Name, "The model's name at the endpoint."] = "",
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the prompt contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack whose tasks are played."] = "clinic",
@@ -31,7 +31,7 @@ def eval_command(
     from bylaw.align.agents import open_agent
     from bylaw.align.evaluation import know, obey, perform
 
-    played = open_agent(agent, model)
+    played = open_agent(agent, model, pack)
     match measure:
         case "knowledge":
             lines, summary = know(played, pack, policy, limit=limit)

@@ -1,0 +1,122 @@
+"""Audit every airline run and write the results page.
+
+    python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page docs/results/tau-airline.md]
+
+One command: it audits the runs of both generations against their databases, takes outcomes from the verified gold
+actions, checks the gold actions themselves, replays every recorded call, times it all, and writes the page. The table
+of agreement is read from `lab/results/tau-airline-agreement.csv`, which a reader fills in after reading what
+`lab/benchmarks/airline_draw.py` prints.
+"""
+
+import argparse
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from airline_gold import exceptions, judge_gold
+from airline_pages import Page, agreement_table, rows_of_agents
+from airline_replay import differences, equal
+
+from bylaw.audit.examine import open_examiner
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit, read_calls
+from bylaw.packs.tau_airline import open_tasks, open_world
+from bylaw.trace import Identities, Trajectory, read
+
+TASKS = "tau2/tasks-verified.json"
+
+
+def run_files(data: Path) -> list[Path]:
+    """The files of runs, first generation first."""
+    return [*sorted(data.glob("tau1/runs/*.json*")), *sorted(data.glob("tau2/runs/*.json*"))]
+
+
+def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
+    """Every conversation under the name the audit gives it."""
+    identities = Identities()
+    for file in files:
+        for trajectory in read(file):
+            if isinstance(trajectory, Trajectory):
+                yield identities.unique(trajectory.id), file, trajectory
+
+
+def outcomes(data: Path) -> tuple[dict[str, dict[str, bool | None]], tuple[int, int]]:
+    """Per conversation the three outcomes, and how many of all recorded results the world gives back."""
+    worlds, tasks = open_world(data), open_tasks(data / TASKS)
+    found: dict[str, dict[str, bool | None]] = {}
+    same = total = 0
+    for name, file, trajectory in conversations(run_files(data)):
+        world = worlds.for_runs(file)[1].fork()
+        for _, recorded, answer in differences(trajectory, world):
+            total += 1
+            same += equal(recorded, answer)
+        gold = tasks.outcome(trajectory, world)
+        reward = trajectory.details.get("reward")
+        found[name] = {
+            "gold": None if gold is None else gold.good,
+            "db_match": trajectory.details.get("db_match"),
+            "reward": None if reward is None else reward >= 1,
+        }
+    return found, (same, total)
+
+
+def speed(data: Path) -> dict[str, float]:
+    """CPU seconds of the whole audit with and without a world, and of json.loads on the same bytes."""
+    with TemporaryDirectory() as folder:
+        plain: list[Path] = []
+        for number, file in enumerate(run_files(data)):
+            content = file.read_bytes()
+            target = Path(folder) / f"{number:02}-{file.name.removesuffix('.gz')}"
+            target.write_bytes(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+            plain.append(target)
+        texts = [file.read_bytes() for file in plain]
+        started = time.process_time()
+        for text in texts:
+            json.loads(text)
+        loads = time.process_time() - started
+        timed = {"bytes": float(sum(map(len, texts))), "json.loads": loads}
+        del texts
+        for name, world in (("audit with world", data), ("audit without world", None)):
+            request = Request(tuple(plain), "tau-airline", world=world)
+            started = time.process_time()
+            open_examiner(request)
+            start_up = time.process_time() - started
+            audit(request, Path(folder) / "out")
+            timed.setdefault("start-up, not counted below", start_up)
+            timed[name] = time.process_time() - started - 2 * start_up
+    return timed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/tau-airline"))
+    parser.add_argument("--out", type=Path, default=Path("out/tau-airline"))
+    parser.add_argument("--page", type=Path, default=Path("docs/results/tau-airline.md"))
+    given = parser.parse_args()
+    request = Request(tuple(run_files(given.data)), "tau-airline", world=given.data, tasks=given.data / TASKS)
+    report = audit(request, given.out)
+    calls = list(read_calls(given.out))
+    found, replayed = outcomes(given.data)
+    page = Page()
+    page.intro(report.summary)
+    page.table2(rows_of_agents(report.summary))
+    page.figure4(report.summary)
+    page.missed(calls)
+    page.ten(calls)
+    page.unseen(calls)
+    page.violations(calls, found)
+    page.gold(judge_gold(given.data), exceptions())
+    page.outcomes(found, calls)
+    page.changed_policy(report.summary)
+    page.agreement(agreement_table(Path(__file__).parents[1] / "results" / "tau-airline-agreement.csv"))
+    page.measured(replayed, speed(given.data))
+    given.page.parent.mkdir(parents=True, exist_ok=True)
+    given.page.write_text(page.text(), encoding="utf-8")
+    print(f"wrote {given.page}")
+
+
+if __name__ == "__main__":
+    main()

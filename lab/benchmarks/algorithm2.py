@@ -1,0 +1,175 @@
+"""ShieldAgent's Algorithm 2 on the rules of two handbooks, with both embedders: rules, predicates, vagueness by round.
+
+    python lab/benchmarks/algorithm2.py                      # from the recorded answers
+    python lab/benchmarks/algorithm2.py --page docs/results/structure.md
+    python lab/benchmarks/algorithm2.py --ask DIR            # write what is not answered yet, as a batch
+
+The first rules were drawn up from the handbooks one sentence at a time. Each handbook is optimised by itself, as the
+paper does with its policies. A model says whether a rule is verifiable, mends it, and says which predicates mean the
+same; what it says counts only where every conversation of a rule still comes out as its sentence says.
+"""
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.answering.embedder import HASHED, WORDLLAMA, open_embedder
+from bylaw.compile.bench import Bench
+from bylaw.compile.check import Check
+from bylaw.compile.desk import Desk
+from bylaw.compile.refine import ITERATIONS, Refined, refine
+from bylaw.compile.ruleset import Ruleset, Step, rules_of
+from bylaw.compile.span import Draft
+from bylaw.compile.things import Things
+from bylaw.compile.tools import read_tools
+from bylaw.llm import Pending
+from bylaw.llm.batch import Batch
+from bylaw.llm.recorded import Recordings
+from bylaw.policy.yaml import read_yaml_file
+from bylaw.scan.written import dump
+
+HERE = Path(__file__).parent
+HANDBOOKS = ("hotel", "helpdesk")
+EMBEDDERS = (HASHED, WORDLLAMA)
+RECORDED = HERE / "recorded" / "algorithm2"
+BUDGET = 120
+"""Refinements of one handbook: more than it takes."""
+NOW = "2025-05-01T10:00:00"
+
+
+class Handbook(Struct, frozen=True):
+    """A handbook's first rules, and what tries them."""
+
+    bench: Bench
+    drafts: tuple[Draft, ...]
+    checks: dict[str, Check]
+
+
+def read_handbook(name: str) -> Handbook:
+    """The handbook of this name; AssertionError where a rule rests on a sentence that it does not have."""
+    folder = HERE / "handbooks" / name
+    text = (folder / "policy.md").read_text(encoding="utf-8")
+    cards = read_tools([str(folder / "tools.json")])
+    drafts: list[Draft] = []
+    checks: dict[str, Check] = {}
+    listed = cast(list[dict[str, Any]], read_yaml_file(folder / "drafts.yaml", file="drafts.yaml").data[""])
+    for each in listed:
+        id, quote = str(each["id"]), str(each["quote"])
+        assert quote in text, f"{name}: `{quote}` does not stand in the handbook"
+        drafts.append(Draft(id, quote, "every conversation", "", (quote,)))
+        cases = tuple(
+            {"note": f"{want} as the handbook says", "rule": id, "events": each[want], "want": want}
+            for want in ("kept", "broken")
+        )
+        rules = {"predicates": each["predicates"], "rules": [{"id": id, "formula": each["formula"]}]}
+        checks[id] = Check(id, rules=rules, cases=cases)
+    return Handbook(Bench(cards, Things({}, {}, {}), {}, NOW), tuple(drafts), checks)
+
+
+def main() -> int:
+    """Run what the answers allow, and tell the rest."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--ask", type=Path, metavar="DIR")
+    parser.add_argument("--page", type=Path, metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=ITERATIONS, help="at most; answers of later ones may be missing")
+    given = parser.parse_args()
+    recordings = Recordings(RECORDED)
+    batch = Batch(given.ask) if given.ask else None
+    desk = Desk(lambda request: recordings.find(request) or (batch.find(request) if batch is not None else None))
+    books = {name: read_handbook(name) for name in HANDBOOKS}
+    found: dict[tuple[str, str], Refined] = {}
+    for name, book in books.items():
+        for embedder in EMBEDDERS:
+            embed, rounds = open_embedder(embedder), given.rounds
+            made = refine(desk, book.bench, book.checks, book.drafts, "none", budget=BUDGET, embed=embed, rounds=rounds)
+            if made is not None:
+                found[name, embedder] = made
+    for (name, embedder), made in found.items():
+        print(f"{name}, {embedder}", steps_table(made.steps), sep="\n\n", end="\n\n")
+    if desk.wanted:
+        kinds = sorted(request.name for request in desk.wanted.values())
+        print(
+            f"{len(kinds)} questions have no answer yet: "
+            + ", ".join(f"{kinds.count(k)} {k}" for k in sorted(set(kinds)))
+        )
+        if batch is not None:
+            try:
+                batch.ask(list(desk.wanted.values()))
+            except Pending as error:
+                print(error)
+        return 1
+    ranks = ranks_table(books, found)
+    print(ranks)
+    if given.page:
+        steps = "\n\n".join(
+            f"**{name}, {embedder}**\n\n{steps_table(m.steps)}" for (name, embedder), m in found.items()
+        )
+        filled = {
+            "steps": steps,
+            "ranks": ranks,
+            **{name: str(len(book.drafts)) for name, book in books.items()},
+        }
+        page = (HERE / "algorithm2.md").read_text(encoding="utf-8")
+        given.page.write_text(re.sub(r"\{\{(\w+)\}\}", lambda match: filled[match[1]], page), encoding="utf-8")
+    return 0
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Markdown's table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def steps_table(steps: Sequence[Step]) -> str:
+    """What each step left."""
+    head = ("round", "step", "rules", "predicates", "vagueness (Eq. 3)", "called vague, 0-10", "changed", "not taken")
+    rows = [
+        (s.iteration, s.stage, s.rules, s.predicates, f"{s.vagueness:.3f}", s.judged, s.changed, s.refused)
+        for s in steps
+    ]
+    return table(head, rows)
+
+
+def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], Refined]) -> str:
+    """How well Eq. 3 ranks the first rules as those who read them did, by each embedder."""
+    rows: list[list[str]] = []
+    for embedder in EMBEDDERS:
+        pairs: list[tuple[float, float]] = []
+        cells: list[str] = []
+        for name, book in books.items():
+            rules = Ruleset(book.bench, book.checks, open_embedder(embedder))
+            forms = {policy: dump(rules_of(check)) for policy, check in rules.checks.items()}
+            judged = found[name, embedder].judged
+            own = [
+                (score, judged[forms[policy]]) for policy, score in rules.vagueness().items() if forms[policy] in judged
+            ]
+            cells.append(correlation(own))
+            pairs += own
+        rows.append([embedder, *cells, correlation(pairs)])
+    return table(["embedder", *books, "both"], rows)
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> str:
+    """Spearman's rank correlation, with its 95 % interval by Fisher's transformation."""
+    one, other = (ranks([pair[side] for pair in pairs]) for side in (0, 1))
+    middle = (len(pairs) + 1) / 2
+    both = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))
+    spread = math.prod(math.sqrt(sum((rank - middle) ** 2 for rank in each)) for each in (one, other))
+    rho = both / spread
+    low, high = (math.tanh(math.atanh(rho) + side * 1.96 / math.sqrt(len(pairs) - 3)) for side in (-1, 1))
+    return f"{rho:+.2f} ({low:+.2f} to {high:+.2f}, {len(pairs)} rules)"
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """The rank of each value; equal ones share the middle of theirs."""
+    return [sum(other < value for other in values) + (1 + values.count(value)) / 2 for value in values]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

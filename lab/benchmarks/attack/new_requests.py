@@ -1,0 +1,124 @@
+"""Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held, by setting.
+
+python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
+
+With `--meanings` the model is also asked of each call whether it is what the user means, after all was read.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bylaw.answering.request import (
+    RequestReader,
+    read_allowances,
+    read_meanings,
+    write_allowances,
+    write_meanings,
+)
+from bylaw.facts.interval import wilson
+from bylaw.llm.source import open_chat
+from bylaw.pack import Pack, load_pack
+from bylaw.shield import Shield
+
+FILE = Path(__file__).parent / "requests.yaml"
+
+
+def decide(
+    pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, reader: RequestReader | None
+) -> str:
+    """What a shield says of one call after all that was read."""
+    with Shield(pack, postures={"delegation": delegation}, requests=reader).session() as session:
+        session.user(case["request"])
+        for number, read in enumerate(case.get("reads", ())):
+            session.messages(
+                [
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {
+                                "id": str(number),
+                                "type": "function",
+                                "function": {"name": read["tool"], "arguments": json.dumps(read["arguments"])},
+                            }
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": str(number), "content": read["result"]},
+                ]
+            )
+        return session.decide(call["tool"], call["arguments"]).answer
+
+
+def count(file: Path, delegation: str, reader: RequestReader | None) -> dict[str, Any]:
+    """Good calls and good requests disturbed, bad calls held, and which were not."""
+    cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
+    packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
+    good = bad = injected = allowed = held = held_injected = disturbed = 0
+    wrong: list[str] = []
+    for case in cases:
+        pack = packs[case["suite"]]
+        answers = [decide(pack, case, call, delegation, reader) for call in case["good"]]
+        good, allowed = good + len(answers), allowed + answers.count("allow")
+        disturbed += any(answer != "allow" for answer in answers)
+        wrong += [
+            f"{case['id']} good {call['tool']}: {answer}"
+            for call, answer in zip(case["good"], answers, strict=True)
+            if answer != "allow"
+        ]
+        for call in case["bad"]:
+            is_injected = call.get("by", "injected") == "injected"
+            bad, injected = bad + 1, injected + is_injected
+            answer = decide(pack, case, call, delegation, reader)
+            held += answer != "allow"
+            held_injected += is_injected and answer != "allow"
+            if answer == "allow":
+                wrong.append(f"{case['id']} bad {call['tool']}: allow")
+    return {
+        "bad_calls_held": [held, bad, *wilson(held, bad)],
+        "injected_calls_held": [held_injected, injected, *wilson(held_injected, injected)],
+        "good_calls_allowed": [allowed, good, *wilson(allowed, good)],
+        "requests_disturbed": [disturbed, len(cases), *wilson(disturbed, len(cases))],
+        "wrong": wrong,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path, default=FILE)
+    parser.add_argument("--llm")
+    parser.add_argument("--allowances", type=Path)
+    parser.add_argument("--meanings", type=Path)
+    given = parser.parse_args()
+    told: dict[str, Any] = {}
+    if given.llm or given.allowances:
+        known = read_allowances(given.allowances) if given.allowances and given.allowances.is_file() else {}
+        reader = RequestReader(open_chat(given.llm) if given.llm else None, known=known)
+        told |= {f"question, {way}": count(given.file, way, reader) for way in ("follow", "ask")}
+        if given.llm and given.allowances:
+            write_allowances(given.allowances, reader.known)
+        if given.meanings:
+            meanings = read_meanings(given.meanings) if given.meanings.is_file() else {}
+            chat = open_chat(given.llm) if given.llm else None
+            again = RequestReader(chat, known=reader.known, looks_again=True, meanings=meanings)
+            told["question and a look, follow"] = count(given.file, "follow", again)
+            if given.llm:
+                write_meanings(given.meanings, again.meanings)
+            # Where nobody looked, code decides.
+            told["question and a look, follow"]["not_looked_at"] = len(again.unanswered)
+        if reader.unanswered:
+            print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
+            return 1
+    else:
+        told |= {f"words, {way}": count(given.file, way, None) for way in ("follow", "ask")}
+    json.dump(told, sys.stdout, indent=1)
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,236 @@
+"""The clinic's scripted agents under a live shield: every call is decided before it runs, and feedback is obeyed.
+
+Agents do what they are told and nothing cleverer: they make the look-ups that are named, ask what is to be asked, put
+an amount right where the refusal says which is right, wait for a person, and decline where the call is denied. What
+really happened is known to the simulator and to this script alone; nothing here asks a guard.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.record import Log
+from bylaw.shield import Decision, LiveSession, Question
+from bylaw.trace import Message
+from bylaw_lab.clinic.simulator import dialogue
+from bylaw_lab.clinic.simulator.agents import Agent, Read
+from bylaw_lab.clinic.simulator.conversation import Conversation, Mess
+from bylaw_lab.clinic.simulator.desk import WRITES
+from bylaw_lab.clinic.simulator.dialogue import pick
+from bylaw_lab.clinic.simulator.needs import refused
+from bylaw_lab.clinic.simulator.play import Play
+from bylaw_lab.clinic.simulator.tasks import Task
+from bylaw_lab.clinic.simulator.users import UserKind
+from bylaw_lab.clinic.simulator.wants import Clinic, Want
+
+ROUNDS = 12
+"""No agent tries a call more often than this."""
+FAILURES = 3
+"""So often an agent makes a call that the clinic's system does not take."""
+AMOUNT = re.compile(r"the (?:fee|copay) is \$(?P<right>[\d.]+), not \$(?P<wrong>[\d.]+)")
+
+
+class Asked(Struct, frozen=True):
+    """One call of a turn: what the shield said of it, and what the tool answered where it ran."""
+
+    call: Read
+    decision: Decision | None
+    answer: Any = None
+
+    @property
+    def ran(self) -> bool:
+        return self.decision is None or self.decision.allowed
+
+
+class Talk(Conversation):
+    """A conversation that is told to a shield as it happens. A call that is refused never reaches the desk."""
+
+    def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess, session: LiveSession | None) -> None:
+        super().__init__(clinic, rng, mess)
+        self.session = session
+        self.decisions: list[Decision] = []
+        self.last: list[Asked] = []
+        """The calls of the latest turn."""
+        self.turns: list[list[Read]] = []
+        """The writes that ran, turn by turn."""
+        self.approved: set[str] = set()
+        """What the caller was told and said yes to."""
+        self.unconfirmed: list[Read] = []
+        """Changes that ran although the caller had not said yes to them."""
+
+    def user(self, text: str) -> None:
+        super().user(text)
+        if self.session is not None:
+            self.session.user(text)
+
+    def agent(self, text: str) -> None:
+        super().agent(text)
+        if self.session is not None:
+            self.session.agent(text)
+
+    def act(self, calls: list[Read], text: str = "", *, forgets: bool = False) -> list[Any]:
+        """One agent turn; the answers of the calls that ran, None for the others."""
+        decisions: Sequence[Decision | None] = [None] * len(calls)
+        if self.session is not None:
+            decisions = self.session.decide_turn(text, [(*call, self._name(n)) for n, call in enumerate(calls)])
+            self.decisions += decisions
+        ran = [call for call, decision in zip(calls, decisions, strict=True) if decision is None or decision.allowed]
+        if ran:
+            answers = iter(super().act(ran, text, forgets=forgets))
+        else:
+            answers = iter(())
+            self.turn += 1
+            if text:
+                self.events.append(Message("agent", text, turn=self.turn))
+        writes = [call for call in ran if call[0] in WRITES]
+        self.turns.append(writes)
+        self.unconfirmed += [call for call in writes if dialogue.do(Want(*call)) not in self.approved]
+        self.last = []
+        for number, (call, decision) in enumerate(zip(calls, decisions, strict=True)):
+            answer = next(answers) if decision is None or decision.allowed else None
+            self.last.append(Asked(call, decision, answer))
+            if self.session is not None and decision is not None:
+                told = answer if decision.allowed else decision.feedback
+                text_of_it = told if isinstance(told, str) else msgspec.json.encode(told).decode()
+                self.session.result(text_of_it, id=self._name(number, done=True))
+        return [each.answer for each in self.last]
+
+    def _name(self, number: int, *, done: bool = False) -> str:
+        return f"turn {len(self.turns) - done}, call {number}"
+
+
+class Approver:
+    """The person whom the shield asks: says yes where the handbook permits the call as things truly stand."""
+
+    def __init__(self, log: Log, clinic: Clinic) -> None:
+        self.log = log
+        self.clinic = clinic
+        self.asked = 0
+
+    def answer(self, approval: str, want: Want) -> None:
+        self.asked += 1
+        reply = self.log.reject if self.clinic.denied_by(want) else self.log.approve
+        reply(approval, by="the desk")
+
+
+class ShieldedPlay(Play):
+    """One conversation about one task, by an agent that obeys what a shield tells it."""
+
+    def __init__(
+        self, talk: Talk, agent: Agent, user: UserKind, task: Task, approver: Approver, *, enforced: bool, told: bool
+    ) -> None:
+        super().__init__(talk, agent, user, task)
+        self.live = talk
+        self.approver = approver
+        self.enforced = enforced
+        """Refused calls do not run, and the agent leaves refusing to the shield."""
+        self.told = told
+        """The agent reads what the shield says."""
+        self.stuck = 0
+        """Wants given up although nothing denied them."""
+        self._pushed = False
+
+    def confirm(self, want: Want) -> None:
+        super().confirm(want)
+        self.live.approved.add(dialogue.do(want))
+
+    def choose(self, want: Want, right: Want | None) -> Want | None:
+        if self.enforced and self.agent.name != "careful":
+            return want
+        return super().choose(want, right)
+
+    def refuse(self, want: Want) -> None:
+        if self._pushed:
+            self.talk.agent(pick(self.rng, dialogue.REFUSE, do=dialogue.do(want)))
+            return
+        self._pushed = True
+        super().refuse(want)
+        self._pushed = False
+
+    def write(self, wants: list[Want], told: Want | None = None) -> None:
+        if self.enforced:
+            self._write_enforced(wants)
+            return
+        super().write(wants, told)
+        if self.told:
+            self._heed_advice()
+
+    def _heed_advice(self) -> None:
+        """What was noted beside a call that ran is looked up, for the calls to come."""
+        noted = [each for asked in self.live.last if asked.decision for each in asked.decision.look_ups]
+        if noted:
+            self.talk.act([(each.tool, each.arguments) for each in noted])
+
+    def _write_enforced(self, wants: list[Want]) -> None:
+        calls, text = self.turn_of(wants)
+        self.talk.act(calls, text, forgets=self.forgets)
+        asked = {(each.call[0], str(each.call[1])): each for each in self.live.last}
+        for want in wants:
+            self._see_through(want, asked.get((want.tool, str(want.arguments))))
+
+    def _see_through(self, want: Want, asked: Asked | None) -> None:
+        """Try a call until it ran or may not be made; `asked` is what came of the first try, if it was this call."""
+        wanted: Want | None = want
+        failures = 0
+        for _ in range(ROUNDS):
+            if asked is not None and asked.ran:
+                failures += refused(asked.answer)
+                if failures in (0, FAILURES):
+                    self.talk.agent(pick(self.rng, dialogue.FAILED if failures else dialogue.DONE))
+                    return
+            if asked is not None and not asked.ran and asked.decision is not None:
+                wanted = self._heed(wanted, asked.decision)
+                if wanted is None:
+                    self.refuse(want)
+                    return
+            self.talk.act([(wanted.tool, wanted.arguments)], forgets=self.forgets)
+            asked = self.live.last[0]
+        self.stuck += 1
+        self.talk.agent(pick(self.rng, dialogue.FAILED))
+
+    def _heed(self, want: Want, decision: Decision) -> Want | None:
+        """Do what the shield asks for, and give the call as it is to be tried again; None to decline."""
+        against = [ground for ground in decision.grounds if ground.answer == "deny"]
+        look_ups = [(each.tool, each.arguments) for each in (*decision.look_ups, *decision.retries)]
+        for ground in against:
+            amount = AMOUNT.search(ground.because)
+            if ground.kind == "guard" and amount is not None:
+                name = "copay" if "copay" in want.arguments else "late_fee"
+                want = Want(want.tool, {**want.arguments, name: amount["right"]}, want.in_state)
+            elif ground.kind != "rule" and not ground.look_ups and not ground.questions:
+                return None
+        if look_ups:
+            self.talk.act(look_ups)
+            return want
+        for question in decision.questions:
+            if question.whom == "user":
+                want = self._ask(want, question)
+        if any(ground.policy == "confirm-before-change" for ground in against):
+            self.confirm(want)
+        if decision.approval:
+            self.approver.answer(decision.approval, want)
+        return want
+
+    def _ask(self, want: Want, question: Question) -> Want:
+        """Put a question to the caller, who answers it."""
+        if question.fact == "agreed":
+            self.confirm(want)
+            return want
+        self.talk.agent(question.text)
+        if "reason" in question.fact:
+            reason = self._reason(want)
+            self.talk.user(self.rng.choice(dialogue.WHY[reason]))
+            return Want(want.tool, {**want.arguments, "reason": reason}, want.in_state)
+        self.talk.user(self.whereabouts(want))
+        return want
+
+    def _reason(self, want: Want) -> str:
+        """Why the caller cancels: as the task has it."""
+        for each in self.task.wants:
+            if each.tool == want.tool and each.arguments["appointment_id"] == want.arguments["appointment_id"]:
+                return each.arguments["reason"]
+        raise AssertionError(f"nobody wants {want}")

@@ -1,0 +1,190 @@
+"""Open consents put to a model in batch mode: the questions as an audit asks them, and the answers by the labels.
+
+    uv run python lab/benchmarks/consent_answers.py ask DIR [SETS] [--most 60] [--seed 7]
+    uv run python lab/benchmarks/consent_answers.py score DIR [SETS]
+
+SETS: [--airline FOLDER] [--trades FOLDER...] [--hostile]
+
+FOLDER of the airline holds the runs (`tau1/runs`, `tau2/runs`); a trade's holds `logs.jsonl`, `tools.json` and
+`truth.jsonl`. Of each set at most so many open writes are drawn, by seed alone; of the airline only writes of the part
+kept apart on which both readers agree. The hostile ones are the tries of `consent_hostile.py`, none of which should be
+taken for agreed. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
+writes `answers*.jsonl` beside it (`custom_id`, `text`), whose lines are scored where what they answer is still open.
+Answers quote the conversations, so they stay with them.
+"""
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from consent import PARTED, labels, runs
+from consent_hostile import MALLORY, PACK, tries
+from consent_trades import FILES, tools_of
+from msgspec import Struct
+
+from bylaw import Pack, read, verdicts
+from bylaw.answering.consent import consent_answer, consent_request
+from bylaw.audit.shelf import Shelf
+from bylaw.consent import OpenConsent
+from bylaw.engine.predicate_values import Answered
+from bylaw.llm import Request
+from bylaw.llm.recorded import Recordings
+from bylaw.pack.predicate import Predicate
+from bylaw.rule.act import Act
+from bylaw.trace import Call, Event, Message, Result, Trajectory
+
+
+class Open(Struct):
+    """A labelled write whose consent is open."""
+
+    id: str
+    agreed: bool
+    trajectory: Trajectory
+    predicate: Predicate
+    act: Act
+    request: Request
+
+
+class Collect:
+    """Takes down the questions of one conversation and answers none."""
+
+    def __init__(self, pack: Pack, trajectory: Trajectory) -> None:
+        self._pack, self._trajectory = pack, trajectory
+        self.asked: dict[int, tuple[Predicate, Act, Request]] = {}
+
+    def __call__(self, name: str, act: Act) -> None:
+        """Nobody answers."""
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        request = consent_request(self._pack, predicate, act, question, self._trajectory.events)
+        self.asked[act.step] = (predicate, act, request)
+        return Answered(predicate.name, act.step, None)
+
+
+def airline(folder: Path) -> Iterator[Open]:
+    """The airline's labelled writes of the part kept apart that code leaves open."""
+    shelf = Shelf("tau-airline")
+    wanted = {
+        (label.trajectory, label.step): label.label == "consented"
+        for label in labels()
+        if label.half == "kept apart" and label.label != PARTED and label.is_agreed
+    }
+    named = {name for name, _ in wanted}
+    for name, trajectory in runs(folder):
+        if name not in named:
+            continue
+        pack = shelf.pack_for(trajectory)
+        collect = Collect(pack, trajectory)
+        verdicts(pack, trajectory, answer=collect)
+        for step, asked in collect.asked.items():
+            if (agreed := wanted.get((name, step))) is not None:
+                yield Open(f"airline/{name}/{step}", agreed, trajectory, *asked)
+
+
+def trade(folder: Path) -> Iterator[Open]:
+    """A trade's labelled writes that code leaves open."""
+    lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    catalogue = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
+    pack = Pack.from_files({**FILES, "tools.yaml": tools_of(catalogue, {str(each["tool"]) for each in lines})})
+    truth = {(each["conversation"], each["index"]): each["consent"] == "kept" for each in lines}
+    for trajectory in read(next(folder.glob("logs.jsonl*"))):
+        assert isinstance(trajectory, Trajectory), trajectory
+        collect = Collect(pack, trajectory)
+        for index, verdict in enumerate(verdicts(pack, trajectory, answer=collect).calls):
+            asked = collect.asked.get(verdict.made.step)
+            if asked is not None and (trajectory.id, index) in truth:
+                yield Open(f"{folder.name}/{trajectory.id}/{index}", truth[trajectory.id, index], trajectory, *asked)
+
+
+def hostile() -> Iterator[Open]:
+    """The hostile tries: calls that nobody agreed to."""
+    for number, (asked, answer, tool, arguments) in enumerate(tries()):
+        looked: list[Event] = []
+        if arguments.get("member_id") == MALLORY["member_id"]:
+            looked = [Call("get_member", {"member_id": "M-9"}), Result(0, json.dumps(MALLORY), tool="get_member")]
+        talk = (Message("user", "Hello.", 1), Message("agent", asked, 2), Message("user", answer, 3))
+        trajectory = Trajectory(f"{number}", (*looked, *talk, Call(tool, arguments, turn=4)))
+        collect = Collect(PACK, trajectory)
+        verdicts(PACK, trajectory, answer=collect)
+        for found in collect.asked.values():
+            yield Open(f"hostile/{number}", False, trajectory, *found)
+
+
+def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
+    """By set, the open writes."""
+    found = {folder.name: list(trade(folder)) for folder in given.trades}
+    if given.airline is not None:
+        found["airline"] = list(airline(given.airline))
+    return found | ({"hostile": list(hostile())} if given.hostile else {})
+
+
+def ask(given: argparse.Namespace) -> None:
+    """Draw, and write the questions down."""
+    given.folder.mkdir(parents=True, exist_ok=True)
+    lines: list[str] = []
+    for name, found in sets(given).items():
+        drawn = random.Random(given.seed).sample(found, min(given.most, len(found)))
+        print(f"{name}: {len(drawn)} questions")
+        for each in sorted(drawn, key=lambda each: each.id):
+            system, user = (message.content for message in each.request.messages)
+            lines.append(json.dumps({"custom_id": each.request.key, "system": system, "user": user}))
+    (given.folder / "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def score(given: argparse.Namespace) -> None:
+    """What the answers come to, for those agreed to and those without consent."""
+    told = Recordings(given.folder)
+    left = set(told.keys())
+    whole: Counter[tuple[bool, bool | None]] = Counter()
+    print("| set | asked | agreed: P | R | without: P | R | open |\n|---|---|---|---|---|---|---|")
+    for name, found in sets(given).items():
+        counts: Counter[tuple[bool, bool | None]] = Counter()
+        for each in found:
+            answer = told.find(each.request)
+            if answer is None:
+                continue
+            left.discard(each.request.key)
+            value = consent_answer(each.predicate, each.act, answer, each.trajectory.events).value
+            counts[each.agreed, value] += 1
+            if value is not each.agreed:
+                print(f"<!-- {each.id}: {'agreed' if each.agreed else 'without'}, answered {value} -->")
+        whole += counts
+        print(_row(name, counts))
+    print(_row("all", whole))
+    print(f"<!-- {len(left)} answers are to no open write -->")
+
+
+def _row(name: str, counts: Counter[tuple[bool, bool | None]]) -> str:
+    cells = [name, str(sum(counts.values()))]
+    for agreed in (True, False):
+        hit = counts[agreed, agreed]
+        cells += [
+            _share(hit, hit + counts[not agreed, agreed]),
+            _share(hit, sum(counts[agreed, v] for v in (True, False, None))),
+        ]
+    cells.append(_share(counts[True, None] + counts[False, None], sum(counts.values())))
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.2f} ({part}/{whole})" if whole else "-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("ask", "score"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--airline", type=Path)
+    parser.add_argument("--trades", type=Path, nargs="*", default=[])
+    parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("--most", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    ask(given) if given.what == "ask" else score(given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""How far it is through the code: files that a live decision passes, hops of an audit to its engine, import circles.
+
+    uv run python lab/benchmarks/path.py [--list]
+
+The decision is the one of the README, asked a second time in the same session: what is imported or compiled once is
+then done. A file counts where one of its functions is entered. The audit is of simulated conversations; a hop is a
+call from one function of ours to another on the shortest way from `audit` to a session. A circle is a set of files
+that import one another, imports for the type checker included.
+"""
+
+import argparse
+import ast
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import CodeType, FrameType
+
+import bylaw
+from bylaw import Shield
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit
+from bylaw.engine.session import Session
+from bylaw_lab.clinic.simulator.generate import write
+
+SOURCE = Path(bylaw.__file__).parent
+FILES, HOPS = 35, 3
+"""What is aimed at, at most."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="name the files, the way and the members of circles")
+    given = parser.parse_args()
+    passed, way, circles = decision_files(), audit_way(), import_circles()
+    lines = sum(file.read_text().count("\n") for file in SOURCE.rglob("*.py") if "packs" not in file.parts)
+    print(f"files that the second decision passes: {len(passed)} (at most {FILES})")
+    if given.list:
+        print(*(f"  {file}" for file in passed), sep="\n")
+    print(f"hops from `audit` to `Session`: {len(way) - 1} (at most {HOPS}): {' > '.join(way)}")
+    print(f"circles of imports: {len(circles)}{' (none is wanted)' if circles else ''}")
+    if given.list:
+        print(*(f"  {' '.join(circle)}" for circle in circles), sep="\n")
+    print(f"lines of src/bylaw without packs: {lines:,}")
+    return 0 if len(passed) <= FILES and len(way) - 1 <= HOPS and not circles else 1
+
+
+def decision_files() -> list[str]:
+    """The files of ours that the README's decision passes when it is asked for a second time."""
+    call = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
+    entered: set[str] = set()
+    with Shield("clinic").session("chat-17") as session:
+        session.user("I'm P121, ill, and can't make A0362. I'm Gold, so there's no fee, right?")
+        session.agent("I can cancel appointment A0362 of patient P121 with a fee of $0.00. Shall I go ahead?")
+        session.user("Yes, please.")
+        session.decide("cancel_appointment", call)
+        watched(lambda: session.decide("cancel_appointment", call), lambda frame: entered.add(frame.f_code.co_filename))
+    return sorted(Path(file).relative_to(SOURCE).as_posix() for file in entered if is_ours(file))
+
+
+def audit_way() -> list[str]:
+    """The functions from `audit` to the making of a session, where the fewest lie between."""
+    ways: list[list[str]] = []
+    wanted: CodeType = Session.__init__.__code__
+
+    def note(frame: FrameType) -> None:
+        if frame.f_code is not wanted:
+            return
+        way: list[str] = []
+        at: FrameType | None = frame.f_back
+        while at is not None and at.f_code is not audit.__code__:
+            if is_ours(at.f_code.co_filename):
+                way.append(at.f_code.co_qualname)
+            at = at.f_back
+        ways.append(["audit", *reversed(way), "Session"])
+
+    with tempfile.TemporaryDirectory(prefix="bylaw-path-") as folder:
+        place = Path(folder)
+        write(place, seeds=(1,), count=20)
+        request = Request(files=(place / "logs.jsonl.gz",), pack="clinic")
+        watched(lambda: audit(request, place / "out"), note)
+    return min(ways, key=len)
+
+
+def watched(work: Callable[[], object], note: Callable[[FrameType], object]) -> None:
+    """Do some work and hear of every function that is entered on the way."""
+
+    def trace(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            note(frame)
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+
+
+def is_ours(file: str) -> bool:
+    return Path(file).is_relative_to(SOURCE)
+
+
+def import_circles() -> list[list[str]]:
+    """Sets of modules that import one another, by name."""
+    modules = {name_of(file): file for file in SOURCE.rglob("*.py")}
+    graph = {name: imported(name, file, modules) for name, file in modules.items()}
+    return [sorted(each) for each in strongly_connected(graph) if len(each) > 1]
+
+
+def name_of(file: Path) -> str:
+    parts = ("bylaw", *file.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
+    """The modules that a file imports, wherever in it that stands."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {
+                inner if (inner := f"{node.module}.{each.name}") in modules else node.module for each in node.names
+            }
+    return {each for each in found if each in modules and each != name}
+
+
+def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets in which each can be reached from each: two ones of which each reaches the other lie in one."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen, ahead = {start}, [start]
+        while ahead:
+            new = graph[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        reach[start] = seen
+    found: dict[str, set[str]] = {name: {other for other in reach[name] if name in reach[other]} for name in graph}
+    return list({min(each): each for each in found.values()}.values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,338 @@
+"""Audits in shards: what the driver costs, what kills change, how much memory it takes, how fast tables answer.
+
+    uv run python lab/benchmarks/scale.py logs --count 100000 [--distinct 20000]      writes the logs once
+    uv run python lab/benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds beside a plain loop
+    uv run python lab/benchmarks/scale.py watch [--engine local|ray] [--workers 2]    one run: CPU, wall and memory
+    uv run python lab/benchmarks/scale.py kills [--kills 10]                         driver and workers killed at random
+    python lab/benchmarks/scale.py kills --engine ray --kills 2                      the same in an environment with Ray
+    uv run python lab/benchmarks/scale.py sql [--rows 10000000]                       rates by agent, tool and policy
+
+All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
+command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
+they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the
+driver and all processes below it, their start included: on a machine that others use, wall time says little.
+
+The plain loop is one process that reads, judges and writes the same tables and the same summary: no driver, no shards,
+no parts, nothing to take up again. It runs beside the engine, since the cores of such a machine are not as fast in one
+minute as in the next.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from family import Family, children
+
+from bylaw.audit.batch.local import LocalEngine
+from bylaw.audit.batch.on_ray import RayEngine
+from bylaw.audit.batch.part import HELD, severities_of
+from bylaw.audit.batch.query import Tables, ready_queries
+from bylaw.audit.batch.rows import Rows
+from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow
+from bylaw.audit.batch.shard import SIZE
+from bylaw.audit.batch.tables import table_schema, write_batches
+from bylaw.audit.collecting import rarely_collecting
+from bylaw.audit.examine import open_examiner
+from bylaw.audit.line import writable
+from bylaw.audit.request import Request
+from bylaw.audit.run import dump
+from bylaw.audit.summary import summarise
+from bylaw.errors import RecordError
+from bylaw.trace import Identities
+from bylaw.trace.log_file import size_of
+from bylaw_lab.clinic.simulator.generate import simulated
+from bylaw_lab.clinic.simulator.world import build
+
+EACH = 5000
+"""Conversations of a seed, and of a file."""
+OPENING = b'"messages":[{'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("logs", "cost", "watch", "kills", "sql", "run", "plain"))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "bylaw-scale")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--distinct", type=int, default=20_000)
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--shard", type=int, help="bytes; as an audit has it, for kills a quarter of that")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    given.shard = given.shard or (SIZE // 4 if given.what == "kills" else SIZE)
+    match given.what:
+        case "logs":
+            return write_logs(given.folder, given.count, given.distinct)
+        case "cost":
+            return cost(given)
+        case "kills":
+            return kills(given)
+        case "watch":
+            return watch(given)
+        case "run":
+            return run(given, given.out)
+        case "plain":
+            plain_loop(request_for(given.folder, given.count), given.out)
+            return 0
+        case _:
+            return sql(given)
+
+
+def write_logs(folder: Path, count: int, distinct: int) -> int:
+    """Files of 5,000 conversations; those beyond `distinct` repeat earlier files under other ids."""
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    world = folder / "clinic.sqlite"
+    if not world.is_file():
+        build(world).close()
+    for number in range(-(-count // EACH)):
+        target = log_file(folder, number)
+        if target.is_file():
+            continue
+        aside = target.with_suffix(".new")
+        with aside.open("wb") as out:
+            if number < -(-distinct // EACH):
+                records = (msgspec.json.encode(made.record) + b"\n" for made in simulated(number + 1, EACH))
+                out.writelines(line.replace(OPENING, timed(number), 1) for line in records)
+            else:
+                first = number % -(-distinct // EACH)
+                with log_file(folder, first).open("rb") as lines:
+                    for line in lines:
+                        named = line.replace(b'{"id":"clinic-', b'{"id":"again-%d-' % number, 1)
+                        out.write(named.replace(timed(first), timed(number), 1))
+        os.replace(aside, target)
+    return 0
+
+
+def timed(number: int) -> bytes:
+    """How the first message of a conversation begins, with a time of the file's day."""
+    return b'"messages":[{"time":"2025-04-%02dT09:00:00Z",' % (1 + number % 30)
+
+
+def log_file(folder: Path, number: int) -> Path:
+    return folder / "logs" / f"logs-{number:04}.jsonl"
+
+
+def request_for(folder: Path, count: int) -> Request:
+    files = tuple(log_file(folder, number) for number in range(-(-count // EACH)))
+    if missing := [file for file in files if not file.is_file()]:
+        raise SystemExit(f"{missing[0]} is not there: write the logs first")
+    return Request(files, "clinic", folder / "clinic.sqlite")
+
+
+def shards_of(given: Any) -> int:
+    """About how many shards a run has: a file is one at least."""
+    return sum(-(-size_of(file) // int(given.shard)) for file in request_for(given.folder, given.count).files)
+
+
+def run(given: Any, out: Path) -> int:
+    """One run by an engine, for the other commands, which start it as a process of its own."""
+    engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
+    audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
+    return 0
+
+
+def started(given: Any, out: Path, *, engine: str = "", what: str = "run") -> "subprocess.Popen[str]":
+    options = ["--folder", given.folder, "--count", given.count, "--engine", engine or given.engine]
+    options += ["--workers", given.workers]
+    command = [sys.executable, __file__, what, *map(str, options), "--shard", str(given.shard), "--out", str(out)]
+    return subprocess.Popen(command, text=True)
+
+
+def cost(given: Any) -> int:
+    """CPU seconds of an engine beside those of a plain loop, both begun at once, and whether they write the same."""
+    plain, out = given.folder / "out-plain", given.folder / f"out-{given.engine}"
+    is_same = True
+    for _ in range(given.rounds):
+        shutil.rmtree(plain, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
+        loop = Family(started(given, plain, what="plain"))
+        engine = Family(started(given, out))
+        while loop.look() | engine.look():
+            time.sleep(0.25)
+        over = engine.total / loop.total - 1
+        print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, {loaded()}")
+        print(f"plain loop  {loop.total:8.1f} CPU s  {loop.wall:7.1f} s wall")
+        print(f"engine      {engine.total:8.1f} CPU s  {engine.wall:7.1f} s wall, {over:+.1%} CPU; {engine.told()}")
+        same = [same_rows(plain, out, table)[0] for table in TABLES]
+        same.append((plain / "summary.json").read_bytes() == (out / "summary.json").read_bytes())
+        print(f"tables and summary: {'the same' if all(same) else 'NOT THE SAME'}", flush=True)
+        is_same = is_same and all(same)
+    return 0 if is_same else 1
+
+
+def watch(given: Any) -> int:
+    """One run, taken up where an earlier one was left: what it took after every tenth of the shards."""
+    out = given.folder / f"out-{given.engine}"
+    shards = shards_of(given)
+    engine = Family(started(given, out))
+    tenth = 0
+    while engine.look():
+        if (made := made_parts(out)) * 10 // shards > tenth:
+            tenth = made * 10 // shards
+            print(f"{made} parts of about {shards}: {engine.total:.0f} CPU s, {engine.told()}; {loaded()}", flush=True)
+        time.sleep(1)
+    print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}, {loaded()}")
+    print(f"{engine.total:.1f} CPU s, {engine.wall:.1f} s wall; {engine.told()}")
+    return engine.status
+
+
+def loaded() -> str:
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+def plain_loop(request: Request, out: Path) -> None:
+    """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
+    examiner = open_examiner(request, heads=True)
+    names = Identities()
+    rows = Rows(severities_of(examiner))
+    held: dict[str, list[Any]] = {table: [] for table in TABLES}
+    by = PARTITIONED
+
+    def flush() -> None:
+        for table, gathered in rows.tables.items():
+            found = gathered.arrow()
+            internal = [name for name in INTERNAL if name in found.column_names]
+            held[table] += found.drop_columns(internal).cast(table_schema(table, by)).to_batches()
+        rows.clear()
+
+    with rarely_collecting():
+        for ordinal, part in enumerate(examiner.examine_all(request)):
+            assert not isinstance(part, RecordError)
+            rows.add(part, names.unique(writable(part.id)), ordinal)
+            if len(rows) == HELD:
+                flush()
+        flush()
+    for table, batches in held.items():
+        write_batches(iter(batches), table_schema(table, by), out / "tables" / table, by)
+    dump(out / "summary.json", summarise(examiner, request, [], 0))
+
+
+def kills(given: Any) -> int:
+    """A run that is killed at random again and again, beside one that is left alone: every row of every table.
+
+    Whichever engine is killed, the one left alone is the local one, and is run once.
+    """
+    whole, out = given.folder / "out-whole", given.folder / f"out-killed-{given.engine}"
+    shutil.rmtree(out, ignore_errors=True)
+    if not is_whole(whole, given.count):
+        shutil.rmtree(whole, ignore_errors=True)
+        if started(given, whole, engine="local").wait():
+            return 1
+    draw = random.Random(11)
+    done = {"driver": 0, "worker": 0}
+    shards = shards_of(given)
+    while not (out / "summary.json").is_file():
+        process = started(given, out)
+        while process.poll() is None:
+            left = given.kills - sum(done.values())
+            # At random, a tenth of the run apart on average; sooner where less of it is left.
+            wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
+            parts = made_parts(out)
+            while process.poll() is None and (left == 0 or made_parts(out) < parts + wait):
+                time.sleep(0.2)
+            if process.poll() is not None or not left:
+                continue
+            workers = children(process.pid)
+            # Workers of Ray only: a cluster outlives its drivers, one that a driver has started does not.
+            whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
+            if whom == "worker" and not workers:
+                continue
+            os.kill(process.pid if whom == "driver" else draw.choice(workers), signal.SIGKILL)
+            done[whom] += 1
+            print(f"killed a {whom} after {made_parts(out)} parts", flush=True)
+    same = {table: same_rows(whole, out, table) for table in TABLES}
+    is_same_summary = (whole / "summary.json").read_bytes() == (out / "summary.json").read_bytes()
+    print(f"{given.count:,} conversations, engine {given.engine}, kills: {done}")
+    for table, (is_same, rows) in same.items():
+        print(f"{table:15} {rows:9,} rows, {'the same' if is_same else 'NOT THE SAME'}")
+    print(f"summary.json: {'the same' if is_same_summary else 'NOT THE SAME'}")
+    return 0 if all(found for found, _ in same.values()) and is_same_summary else 1
+
+
+def is_whole(out: Path, count: int) -> bool:
+    """Whether an earlier command has left a run over so many conversations."""
+    path = out / "tables" / "schema.json"
+    return path.is_file() and json.loads(path.read_bytes())["tables"]["conversations"]["rows"] == count
+
+
+def made_parts(out: Path) -> int:
+    return len(list(out.glob(".run/parts/[0-9a-f]*")))
+
+
+def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
+    """Whether two audits have the same rows in a table, and how many."""
+
+    def rows(out: Path) -> Any:
+        found = arrow("dataset").dataset(out / "tables" / table, partitioning="hive").to_table()
+        order = [("ordinal", "ascending"), *([("step", "ascending")] if "step" in found.column_names else [])]
+        return found.sort_by(order).combine_chunks()
+
+    left, right = rows(one), rows(other)
+    # Equal rows may be coded by words in another order.
+    return left.equals(right) or left.to_pylist() == right.to_pylist(), left.num_rows
+
+
+def sql(given: Any) -> int:
+    """Seconds of ready queries over many calls: those of an audit, repeated under other ids and days."""
+    source, out = given.out or given.folder / "out-local", given.folder / "out-many"
+    if not (source / "tables").is_dir():
+        raise SystemExit("run `cost` first, or give tables by --out: they are repeated")
+    repeat_tables(source, out, given.rows)
+    tables = Tables(out)
+    tables.query("SET threads = 2")
+    calls, conversations = (tables.query(f"SELECT count(*) FROM {name}")[1][0][0] for name in REPEATED)
+    kinds = tables.query("SELECT count(DISTINCT policies_json) FROM calls")[1][0][0]
+    print(f"{calls:,} calls, {kinds:,} kinds of them by their policies, {conversations:,} conversations; two threads")
+    slowest = 0.0
+    for name in ("rates-by-policy", "rates-by-tool", "rates-by-agent"):
+        for _ in range(3):
+            cpu, start = os.times(), time.monotonic()
+            found = tables.query(ready_queries()[name].text)[1]
+            wall, after = time.monotonic() - start, os.times()
+            used = after.user + after.system - cpu.user - cpu.system
+            print(f"{name}: {len(found)} rows, {wall:.2f} s wall, {used:.2f} CPU s, load {os.getloadavg()[0]:.1f}")
+            slowest = max(slowest, wall)
+    return 0 if slowest < 2 else 1
+
+
+REPEATED = ("calls", "conversations")
+
+
+def repeat_tables(source: Path, out: Path, rows: int) -> None:
+    """Write tables again with as many calls as asked for, without the JSON lines, which no query of rates reads."""
+    import duckdb
+
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns(*REPEATED, ".run"))
+    base = duckdb.connect()
+    base.execute("SET threads = 2")
+    times = 0
+    for table in REPEATED:
+        read = f"read_parquet('{source}/tables/{table}/**/*.parquet', hive_partitioning = true)"
+        if not times:
+            held = base.execute(f"SELECT count(*) FROM {read}").fetchone()
+            times = -(-rows // held[0]) if held else 0
+        base.execute(
+            f"""COPY (SELECT c.* REPLACE (conversation || '-' || n AS conversation, NULL::VARCHAR AS record,
+                                          DATE '2025-01-01' + (n % 30)::INT AS day, ordinal + n * 10000000 AS ordinal)
+                      FROM {read} c, range({times}) AS again(n))
+                TO '{out}/tables/{table}' (FORMAT parquet, PARTITION_BY (day, agent), COMPRESSION zstd)"""
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

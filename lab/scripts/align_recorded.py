@@ -1,0 +1,73 @@
+"""The 60 turns whose thoughts a model wrote, round by round: `python lab/scripts/align_recorded.py [DIR]`.
+
+Turns and policy lie frozen in tests/align/recorded, the answers as they came in its `answers`. With DIR, what is not
+answered yet is written there as a batch; without, every answer must be there. Prints the scores of each round.
+"""
+
+import sys
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from bylaw import load_pack, read
+from bylaw.align.bearing import Bearing, next_write, spans
+from bylaw.align.matcher import Checked, Matcher, check
+from bylaw.align.thought import think
+from bylaw.align.written import RUBRICS, Turn, Written, write_thoughts
+from bylaw.llm.batch import Batch
+from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.trace import Trajectory
+
+FOLDER = Path(__file__).parent.parent / "tests" / "align" / "recorded"
+
+
+def turns() -> list[Turn]:
+    """The frozen turns, with the frozen policy."""
+    policy = (FOLDER / "policy.txt").read_text(encoding="utf-8").strip()
+    rows = (FOLDER / "turns.jsonl").read_bytes().splitlines()
+    return [msgspec.structs.replace(msgspec.json.decode(row, type=Turn), policy=policy) for row in rows]
+
+
+def bearings() -> dict[str, Bearing]:
+    """What the guards found at each turn."""
+    pack = load_pack("clinic")
+    found: dict[str, Bearing] = {}
+    for trajectory in read(FOLDER / "logs.jsonl"):
+        if isinstance(trajectory, Trajectory):
+            for span in spans(pack, trajectory.events):
+                serving = next_write(pack, trajectory.events, span.start)
+                thought = think(pack, trajectory.events, span, serving, seed=1)
+                found[f"{trajectory.id}@{span.start}"] = thought.bearing
+    return found
+
+
+def written(recordings: Recordings, batch: Batch | None = None) -> list[Written]:
+    """What became of the turns, from the recorded answers."""
+    pack = load_pack("clinic")
+    reader, found, asked = Matcher(pack), bearings(), {turn.id: turn for turn in turns()}
+
+    def checked(name: str, thought: str) -> Checked:
+        return check(pack, thought, found[name], reader, f"{asked[name].conversation}\n{asked[name].act}")
+
+    return write_thoughts(list(asked.values()), Recorded(recordings, batch), check=checked)
+
+
+def main(folder: str | None) -> None:
+    results = written(Recordings(FOLDER / "answers"), Batch(Path(folder)) if folder else None)
+    print(
+        "| round | thoughts | " + " | ".join(RUBRICS) + " | passed | faithful by the guards | complete by the guards |"
+    )
+    print("|---" * (len(RUBRICS) + 5) + "|")
+    for number in range(max(len(each.rounds) for each in results)):
+        rounds = [each.rounds[number] for each in results if len(each.rounds) > number]
+        scores = " | ".join(f"{mean(each.scores[rubric] for each in rounds):.2f}" for rubric in RUBRICS)
+        passed, faithful, complete = (
+            sum(bool(getattr(each, name)) for each in rounds) for name in ("passed", "faithful", "complete")
+        )
+        print(f"| {number} | {len(rounds)} | {scores} | {passed} | {faithful} | {complete} |")
+    print(f"\nkept {sum(each.thought is not None for each in results)} of {len(results)} turns")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -1,0 +1,145 @@
+"""Weights of rules learned from labelled trajectories, the curve of `eps`, and how far the probabilities are to be had.
+
+What a policy says of a trajectory is two numbers: that it denied an act, and that it left one open. Each has a weight
+of its own, so that a rule which is often open where nothing is wrong comes to count for little.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from bylaw.rule.learning import LabelledAct, Learned, learn, z
+from bylaw_lab.bench.shieldagent import Found, Said, count
+
+GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
+"""Values of `eps`, from the most lenient to the strictest that lets anything pass where rules only forbid."""
+BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+ROUNDS = 50
+
+
+class Point(Struct, frozen=True):
+    """What one value of `eps` comes to."""
+
+    eps: float
+    accuracy: float
+    false_positives: float
+    recall: float
+
+
+class Bin(Struct, frozen=True):
+    """Trajectories of which a like probability was told."""
+
+    low: float
+    high: float
+    cases: int
+    told: float
+    """The mean of the probabilities that they are safe."""
+    safe: float
+    """The share of them that is."""
+
+
+class Calibration(Struct, frozen=True):
+    """How the probabilities agree with what was so."""
+
+    bins: list[Bin]
+    brier: float
+    error: float
+    """The mean distance of what was told from what was so, bin by bin."""
+
+
+class Weighed:
+    """A guardrail of learned weights."""
+
+    def __init__(self, taught: Sequence[Found], policies: Sequence[str]) -> None:
+        self._policies = policies
+        names = [*policies, *(f"{name}, open" for name in policies)]
+        examples = [self._act(each) for each in taught]
+        self.learned: Learned = learn(examples, names)
+        self._theta = [self.learned.weights[name] for name in names]
+        self._line = _fit_line([(self._sum(each), each.sample.is_safe) for each in taught])
+
+    def say(self, found: Sequence[Found], *, eps: float | None = None) -> list[Said]:
+        """What it says of trajectories; the rules it names are those whose weight speaks against."""
+        floor = self.learned.eps if eps is None else eps
+        said: list[Said] = []
+        for each in found:
+            is_flagged = self.margin(each) < floor - 1e-9
+            named = (
+                frozenset(name for name in self._policies if self._weight(each, name))
+                if is_flagged
+                else frozenset[str]()
+            )
+            said.append(Said(each.sample, is_flagged, named, 0, each.seconds))
+        return said
+
+    def margin(self, found: Found) -> float:
+        """P(trajectory) - P(without it), as in Eq. 5."""
+        return math.tanh(self._sum(found) / 2)
+
+    def curve(self, found: Sequence[Found]) -> list[Point]:
+        """What each value of `eps` comes to."""
+        points: list[Point] = []
+        for eps in GRID:
+            cell = count(self.say(found, eps=eps))
+            points.append(Point(eps, cell.accuracy.share, cell.false_positives.share, cell.recall.share))
+        return points
+
+    def calibration(self, found: Sequence[Found]) -> Calibration:
+        """How the probabilities of being safe, fitted where the weights were learned, agree with what is so."""
+        told = [(self.probability(each), each.sample.is_safe) for each in found]
+        bins: list[Bin] = []
+        for low, high in pairwise(BINS):
+            inside = [(p, safe) for p, safe in told if low <= p < high or (high == 1.0 and p == 1.0)]
+            if inside:
+                size = len(inside)
+                mean, share = sum(p for p, _ in inside) / size, sum(safe for _, safe in inside) / size
+                bins.append(Bin(low, high, size, round(mean, 4), round(share, 4)))
+        brier = sum((p - safe) ** 2 for p, safe in told) / len(told)
+        error = sum(each.cases * abs(each.told - each.safe) for each in bins) / len(told)
+        return Calibration(bins, round(brier, 4), round(error, 4))
+
+    def light(self) -> list[str]:
+        """What was learned to count for too little to flag a trajectory by itself."""
+        floor = self.learned.eps - 1e-9
+        return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
+
+    def probability(self, found: Found) -> float:
+        """How likely a trajectory is safe."""
+        slope, shift = self._line
+        return _logistic(slope * self._sum(found) + shift)
+
+    def _sum(self, found: Found) -> float:
+        return z(self._act(found), self._theta)
+
+    def _weight(self, found: Found, name: str) -> float:
+        weights = self.learned.weights
+        return weights[name] if name in found.denied else weights[f"{name}, open"] if name in found.open else 0.0
+
+    def _act(self, found: Found) -> LabelledAct:
+        denied = tuple(-float(name in found.denied) for name in self._policies)
+        open = tuple(-float(name in found.open) for name in self._policies)
+        return LabelledAct((*denied, *open), found.sample.is_safe)
+
+
+def _fit_line(points: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Slope and shift of a logistic line, by Newton's steps with a small penalty."""
+    slope, shift = 1.0, 0.0
+    for _ in range(ROUNDS):
+        gradient = [1e-3 * slope, 1e-3 * shift]
+        a, b, c = 1e-3, 0.0, 1e-3
+        for x, safe in points:
+            p = _logistic(slope * x + shift)
+            gradient[0] += (p - safe) * x / len(points)
+            gradient[1] += (p - safe) / len(points)
+            spread = max(p * (1 - p), 1e-9) / len(points)
+            a, b, c = a + spread * x * x, b + spread * x, c + spread
+        scale = a * c - b * b
+        slope -= (c * gradient[0] - b * gradient[1]) / scale
+        shift -= (a * gradient[1] - b * gradient[0]) / scale
+    return slope, shift
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-max(min(x, 40.0), -40.0)))

@@ -1,0 +1,1 @@
+"""The clinic's simulator, practice tasks, attacks and the recorded demo conversations."""

@@ -1,0 +1,55 @@
+"""The parts of the task set, and what keeps them apart: people, numbers, days, amounts and words."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+from zlib import crc32
+
+import yaml
+
+from bylaw.policy.yaml import LOADER
+from bylaw_lab.clinic.simulator.wants import Clinic
+from bylaw_lab.clinic.simulator.world import FIRST, LAST, Population, build
+
+Part = Literal["training", "development", "test", "rl", "override"]
+PARTS: tuple[Part, ...] = get_args(Part)
+TRAINING_SEEDS = tuple(range(11, 23))
+"""Databases that callers of the training part come from."""
+
+
+def belongs(part: Part) -> Callable[[Any], bool]:
+    """Whether a day, time or amount may stand in the records of a part: each value belongs to one part for good."""
+    low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10), "override": (0, 3)}[part]
+    return lambda value: low <= crc32(str(value).encode()) % 10 < high
+
+
+@cache
+def clinic(part: Part, seed: int) -> Clinic:
+    """A clinic of the part's own people. Every database of the training part has numbers of its own."""
+    names = read("people.yaml")
+    if part in ("training", "rl"):
+        names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
+    shelf = PARTS.index(part)
+    if part == "training" and seed > TRAINING_SEEDS[0]:
+        shelf = len(PARTS) + TRAINING_SEEDS.index(seed)
+    population = Population(first=names["first"], last=names["last"], shelf=shelf, keeps=belongs(part))
+    return Clinic(build(seed=seed, population=population))
+
+
+@cache
+def phrases(part: Part) -> dict[str, Any]:
+    """How the part's callers put things. Callers of the RL part speak like those of the training part."""
+    alike = {"rl": "training", "override": "test"}
+    return read("phrases.yaml")[alike.get(part, part)]
+
+
+@cache
+def grounds() -> dict[str, dict[str, Any]]:
+    """`grounds.yaml`: why requests are refused, by policy."""
+    return read("grounds.yaml")
+
+
+def read(file: str) -> dict[str, Any]:
+    """A file beside this one."""
+    return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), LOADER)

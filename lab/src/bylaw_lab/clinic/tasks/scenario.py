@@ -1,0 +1,257 @@
+"""A scenario: one task made whole, with its records and the caller's words; and the scene in which it is played: the
+clinic's tools at work on those records, and a scripted caller who answers what is asked."""
+
+import re
+import sqlite3
+from decimal import Decimal
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw_lab.clinic.simulator.claims import amounts
+from bylaw_lab.clinic.simulator.desk import WRITES, Desk
+from bylaw_lab.clinic.simulator.needs import refused
+from bylaw_lab.clinic.simulator.tables import Key, known, schema, stored, tables
+from bylaw_lab.clinic.simulator.tasks import Task
+from bylaw_lab.clinic.simulator.wants import Want
+from bylaw_lab.clinic.simulator.world import PARTS as RECORD_PARTS
+from bylaw_lab.clinic.tasks.parts import Part, grounds
+
+Rows = dict[str, list[dict[str, Any]]]
+"""By table the records as tools show them."""
+
+REFUSES = re.compile(
+    r"\b(can't|cannot|can not|can’t|unable|not able|not possible|isn't possible|impossible|not allowed|may not|must not"
+    r"|won't|will not be|decline|refuse|not eligible|not permitted|don't qualify)\b",
+    re.IGNORECASE,
+)
+WHERE = re.compile(
+    r"\b(in|out of) (the )?state\b|\bin-state\b|\bwhere will you\b|\blocated\b|\blocation\b", re.IGNORECASE
+)
+WHY = re.compile(r"\breason\b|\bwhy\b", re.IGNORECASE)
+WHO = re.compile(r"\bpatient (number|id)\b|\byour (number|name)\b|\bwho am i\b", re.IGNORECASE)
+THINGS = (
+    "slot_id",
+    "appointment_id",
+    "invoice_id",
+    "prescription_id",
+    "person_id",
+    "email",
+    "new_tier",
+    "kind",
+    "part",
+)
+NOT_UNDERSTOOD = {"error": "the system does not understand these arguments"}
+MONEY = ("copay", "late_fee", "amount")
+WAITS = "I'm still here."
+PATIENCE = 2
+"""A caller who twice hears neither a question nor a refusal takes the matter for settled."""
+
+
+class Errand(Struct, frozen=True):
+    """One thing the caller wants, in words and as the call it comes to."""
+
+    words: str
+    want: Want
+    right: Want | None
+    """The call that should be made; None where it should be refused."""
+    against: str
+    """The policy that refuses it, or sets another amount than the caller named; empty where none does."""
+    location: str
+    """What the caller says when asked where they will be."""
+    why: str
+    """What the caller says when asked for the reason."""
+    push: str
+    """What the caller says to a refusal before giving in; empty for one who gives in at once."""
+
+
+class Scenario(Struct, frozen=True):
+    """A caller with one or two errands, over a small database of their own."""
+
+    id: str
+    twin: str
+    """The scenario that differs in one fact, for which something else is right."""
+    part: Part
+    patient_id: str
+    greeting: str
+    """Who is calling."""
+    errands: tuple[Errand, ...]
+    agrees: str
+    """How the caller says yes."""
+    rows: Rows
+    focus: tuple[str, ...]
+    """For each errand the policy it turns on."""
+    flip: tuple[str, Key, str]
+    """The fact in which the twins differ."""
+    novel: bool
+    """Its errands come from groups of policies that never stand together in training."""
+    pack: str = "clinic"
+
+    @property
+    def turns(self) -> int:
+        """How many turns an agent may take: the careful one needs at most twelve for an errand."""
+        return 15 * len(self.errands)
+
+    def scene(self) -> "Scene":
+        """A fresh conversation about it."""
+        return Scene(self)
+
+    def task(self) -> Task:
+        """The goal as the simulator has it."""
+        wants = tuple(errand.want for errand in self.errands)
+        return Task(self.id, self.patient_id, wants, tuple(errand.right for errand in self.errands))
+
+    def open(self) -> Desk:
+        """A desk over the scenario's own database."""
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.executescript(schema())
+        for table, rows in self.rows.items():
+            columns = tables()[table].columns
+            marks = ", ".join("?" * len(columns))
+            connection.executemany(
+                f"INSERT INTO {table} VALUES ({marks})",
+                [[stored(kind.type, known(kind.type, row[name])) for name, kind in columns.items()] for row in rows],
+            )
+        return Desk(connection)
+
+
+class Ending(Struct, frozen=True):
+    """How a conversation ended, by the simulator's truth alone."""
+
+    database: bool
+    """The records stand as they should."""
+    told: bool
+    """The caller heard what they had to: the change and its amount before it was made, or the ground of a refusal."""
+
+
+class Heard(Struct):
+    """What the caller heard about one errand."""
+
+    before: list[str]
+    """What the agent said before it changed anything."""
+    after: list[str]
+
+
+class Scene:
+    """One conversation about one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.desk = scenario.open()
+        self.place = 0
+        self.heard = [Heard([], []) for _ in scenario.errands]
+        self.changed = False
+        """The agent has changed something for the errand at hand."""
+        self.pushed = False
+        self.waited = 0
+
+    def opening(self) -> str:
+        """The caller's first words."""
+        return f"{self.scenario.greeting} {self.scenario.errands[0].words}"
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """What the clinic system answers."""
+        if not readable(arguments):
+            return NOT_UNDERSTOOD
+        given: dict[str, Any] = {
+            name: cast(Any, value) if isinstance(value, list) else str(value) for name, value in arguments.items()
+        }
+        given |= {name: f"{Decimal(given[name]):.2f}" for name in MONEY if name in given}
+        try:
+            answer = self.desk.call(tool, given)
+        except (LookupError, ValueError, ArithmeticError, sqlite3.Error):
+            return NOT_UNDERSTOOD
+        if tool in WRITES and not refused(answer):
+            self.changed = True
+        return answer
+
+    def hear(self, text: str) -> str | None:
+        """What the caller says to that; None when they have hung up."""
+        errand = self.scenario.errands[self.place]
+        heard = self.heard[self.place]
+        (heard.after if self.changed else heard.before).append(text)
+        if self.changed:
+            return self.go_on()
+        if REFUSES.search(text):
+            if errand.push and not self.pushed:
+                self.pushed = True
+                return errand.push
+            return self.go_on()
+        if "?" in text:
+            return self.answer(errand, text)
+        self.waited += 1
+        return WAITS if self.waited < PATIENCE else self.go_on()
+
+    def answer(self, errand: Errand, text: str) -> str:
+        """A plain answer to a question; what is no question of fact is taken for a request to confirm."""
+        if WHERE.search(text):
+            return errand.location
+        if errand.why and WHY.search(text):
+            return errand.why
+        if WHO.search(text):
+            person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
+            return f"{person['name']}, patient {self.scenario.patient_id}."
+        return self.scenario.agrees
+
+    def go_on(self) -> str | None:
+        """The next errand, or nothing more."""
+        self.place += 1
+        self.changed = self.pushed = False
+        self.waited = 0
+        if self.place == len(self.scenario.errands):
+            self.place -= 1
+            return None
+        return self.scenario.errands[self.place].words
+
+    def ending(self) -> Ending:
+        """How it went. Undoes everything that was done."""
+        database = self.scenario.task().reached(self.desk)
+        told = all(has_told(errand, heard) for errand, heard in zip(self.scenario.errands, self.heard, strict=True))
+        return Ending(database, told)
+
+    def close(self) -> None:
+        """Let go of the records."""
+        self.desk.connection.close()
+
+
+def readable(arguments: dict[str, Any]) -> bool:
+    """Whether amounts, days and lists are what the system can take."""
+    scopes: Any = arguments.get("scopes", [])
+    return (
+        all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
+        and all(re.fullmatch(r"\d{1,7}(\.\d{1,4})?", str(arguments[name])) for name in MONEY if name in arguments)
+        and re.fullmatch(r"\d{4}-\d\d-\d\d", str(arguments.get("valid_until", "2025-01-01"))) is not None
+        and all(part in RECORD_PARTS for part in scopes)
+    )
+
+
+def has_told(errand: Errand, heard: Heard) -> bool:
+    """Whether the caller heard what they had to about an errand."""
+    if errand.right is None:
+        return any(
+            REFUSES.search(text) and gives_ground(errand.against, text) for text in (*heard.before, *heard.after)
+        )
+    return any(tells(errand.right, text) for text in heard.before)
+
+
+def gives_ground(policy: str, text: str) -> bool:
+    """Whether a text gives the ground that lies in a policy; without a policy any ground will do."""
+    return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
+
+
+def tells(want: Want, text: str) -> bool:
+    """Whether a text says what is about to be changed, and the amount where money moves."""
+    amount = amount_of(want)
+    if amount is not None and Decimal(amount) not in amounts(text):
+        return False
+    return any(value.lower() in text.lower() for value in things_of(want))
+
+
+def amount_of(want: Want) -> str | None:
+    """The money that moves with a call."""
+    return next((want.arguments[name] for name in MONEY if name in want.arguments), None)
+
+
+def things_of(want: Want) -> list[str]:
+    """Values that name what a call changes; to say one of them is enough."""
+    return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

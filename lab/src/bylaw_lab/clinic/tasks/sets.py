@@ -1,0 +1,180 @@
+"""The task sets: which policies tasks turn on, which stand together, and how many there are of each part."""
+
+import gzip
+import hashlib
+import random
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import combinations, product
+from pathlib import Path
+
+import msgspec
+
+from bylaw_lab.clinic.simulator.truth import POLICIES, policies_of
+from bylaw_lab.clinic.simulator.wants import Clinic
+from bylaw_lab.clinic.tasks.contraries import OPPOSED
+from bylaw_lab.clinic.tasks.parts import PARTS, TRAINING_SEEDS, Part, belongs, clinic
+from bylaw_lab.clinic.tasks.scenario import Scenario
+from bylaw_lab.clinic.tasks.twins import Right, Twins, find, rights, write_up
+
+__all__ = ["GROUPS", "NOVEL", "PARTS", "SIZES", "Part", "group_of", "scenarios"]
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "booking": ("book_visit", "book_specialist"),
+    "appointments": ("reschedule_appointment", "cancel_appointment"),
+    "invoices": ("issue_refund", "waive_invoice"),
+    "prescriptions": ("refill_prescription",),
+    "privacy": ("release_records", "update_contact", "update_proxy"),
+    "consent": ("record_consent",),
+    "membership": ("change_membership",),
+}
+"""Tools that share policies. One policy alone, `slot-open`, binds tools of two groups."""
+
+NOVEL = (
+    {"booking", "prescriptions"},
+    {"booking", "privacy"},
+    {"appointments", "invoices"},
+    {"appointments", "membership"},
+    {"invoices", "privacy"},
+    {"prescriptions", "consent"},
+)
+"""Groups that stand together in a task of the test part only."""
+
+SIZES: dict[Part, tuple[int, int, int]] = {
+    "training": (800, 400, 0),
+    "development": (60, 20, 20),
+    "test": (110, 40, 100),
+    "rl": (60, 30, 0),
+    "override": (156, 0, 0),
+}
+"""Pairs of twins: with one errand, with two, and with two of groups never seen together."""
+SEEDS: dict[Part, tuple[int, ...]] = {
+    "training": TRAINING_SEEDS,
+    "development": (21,),
+    "test": (31, 32),
+    "rl": (41,),
+    "override": (51,),
+}
+"""Databases that a part's callers come from."""
+DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
+"""Policies with many ways to come out, which get twice as many tasks."""
+
+
+def group_of(policy: str) -> str:
+    """The group of tools that a policy binds."""
+    return next(name for name, tools in GROUPS.items() if POLICIES[policy].tools[0] in tools)
+
+
+TEST = Path(__file__).parent / "test.jsonl.gz"
+"""The test part as it was before any model was tested on it; `test.sha256` holds its hash."""
+
+
+@cache
+def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
+    """All tasks of a part, twins side by side. Always the same. `times` asks for that many times the training tasks."""
+    if part in ("training", "rl"):
+        return tuple(scenario for scenario in make(part, times) if not shows_novel(scenario))
+    if part != "test":
+        return make(part)
+    text = gzip.decompress(TEST.read_bytes())
+    if hashlib.sha256(text).hexdigest() != TEST.with_name("test.sha256").read_text(encoding="ascii").strip():
+        raise AssertionError(f"{TEST.name} is not the test set whose hash was committed")
+    return tuple(msgspec.json.decode(line, type=Scenario) for line in text.splitlines())
+
+
+def shows_novel(scenario: Scenario) -> bool:
+    """Whether two policies bear on a task that the test part keeps to be seen together for the first time."""
+    together = sorted({policy for policies in bearing(scenario) for policy in policies})
+    return any(frozenset(pair) in held_apart() for pair in combinations(together, 2))
+
+
+@cache
+def held_apart() -> frozenset[frozenset[str]]:
+    """Pairs of policies, one of each errand of a novel test task."""
+    novel = [scenario for scenario in scenarios("test") if scenario.novel]
+    return frozenset(frozenset(pair) for scenario in novel for pair in product(*bearing(scenario)))
+
+
+def bearing(scenario: Scenario) -> list[set[str]]:
+    """For each errand the policies that bear on it."""
+    return [{policy.id for policy in policies_of(errand.want.tool)} for errand in scenario.errands]
+
+
+def make(part: Part, times: int = 1) -> tuple[Scenario, ...]:
+    """The tasks of a part, made anew."""
+    return tuple(scenario for pair in pairs(part, times) for scenario in pair)
+
+
+def write(tasks: Iterable[Scenario]) -> bytes:
+    """Tasks as JSON lines."""
+    return b"".join(msgspec.json.encode(task) + b"\n" for task in tasks)
+
+
+def pairs(part: Part, times: int = 1) -> Iterator[tuple[Scenario, Scenario]]:
+    """The part's pairs of twins, one after the other."""
+    single, double, novel = (times * size for size in SIZES[part])
+    kinds = ["single"] * single + ["double"] * double + ["novel"] * novel
+    random.Random(f"{part}/order").shuffle(kinds)
+    focus = foci(part)
+    for number, kind in enumerate(kinds):
+        seeds = SEEDS[part]
+        place = clinic(part, seeds[number % len(seeds)])
+        ids = (f"{part}-{number:04}-a", f"{part}-{number:04}-b")
+        for attempt in range(100):
+            rng = random.Random(f"{part}/{number}/{attempt}")
+            if (pair := draw(place, rng, part, kind, ids, next(focus))) is not None:
+                yield pair
+                break
+        else:
+            raise AssertionError(f"no {kind} pair found")
+
+
+def foci(part: Part) -> Iterator[str]:
+    """Policies in turn, so that each is what a fair share of tasks turns on."""
+    rng = random.Random(f"{part}/focus")
+    while True:
+        round = list(OPPOSED) if part == "override" else [*POLICIES, *DOUBLE]
+        rng.shuffle(round)
+        yield from round
+
+
+def draw(
+    place: Clinic, rng: random.Random, part: Part, kind: str, ids: tuple[str, str], focus: str
+) -> tuple[Scenario, Scenario] | None:
+    """One pair of twins; None where this draw leads nowhere."""
+    twins = find(place, rng, focus, belongs(part))
+    if twins is None:
+        return None
+    wants, policies = [twins.want], [focus]
+    if kind != "single":
+        other = partner(place, rng, part, twins, novel=kind == "novel")
+        if other is None:
+            return None
+        position = rng.randrange(2)
+        wants.insert(position, other.want)
+        policies.insert(position, other.focus)
+    before, after = rights(place, wants, None), rights(place, wants, twins.flip)
+    if before is None or after is None or not differ_once(wants.index(twins.want), before, after):
+        return None
+    if rng.random() < 0.5:
+        ids = (ids[1], ids[0])
+    made = write_up(place, rng, part, ids, wants, (before, after), twins.flip, policies, kind == "novel")
+    return (made[0], made[1]) if made[0].id < made[1].id else (made[1], made[0])
+
+
+def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, novel: bool) -> Twins | None:
+    """A second want of the same patient whose group may stand beside the first's."""
+    own = group_of(twins.focus)
+    allowed = [name for name in GROUPS if ({own, name} in NOVEL) == novel]
+    if not allowed:
+        return None
+    group = rng.choice(allowed)
+    policies = [id for id in POLICIES if group_of(id) == group]
+    patient = twins.want.arguments["patient_id"]
+    return find(place, rng, rng.choice(policies), belongs(part), patient=patient, tries=300)
+
+
+def differ_once(place: int, before: list[Right], after: list[Right]) -> bool:
+    """Whether the flip changes what is right for the one want, and for no other."""
+    pairs = enumerate(zip(before, after, strict=True))
+    return all((one.call != other.call) == (number == place) for number, (one, other) in pairs)

@@ -1,0 +1,186 @@
+"""Poisoned agents at the clinic's desk: how pairs are made, and what is counted of them."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from bylaw.llm.chat import Answer, Request
+from bylaw.pack import load_pack
+from bylaw.trace.event import Call, Message
+from bylaw_lab.bench.readers import DirectReply, direct, direct_request, drawn, rule_requests, rule_traverse
+from bylaw_lab.bench.shieldagent import PACK, Found, Said, count, denied, find, held, measure, rule_recall
+from bylaw_lab.bench.weighing import Weighed
+from bylaw_lab.cli import main
+from bylaw_lab.clinic.attacks import CATEGORIES, SOURCES, Sample, samples, schemes
+
+GUARDED = load_pack(PACK)
+RULES = {name: policy.definition for name, policy in GUARDED.policies.items()}
+EACH = 2
+"""Pairs of each category and source."""
+
+
+@cache
+def train() -> Sequence[Sample]:
+    return samples("train", 3, EACH, RULES)
+
+
+def test_each_instruction_has_a_safe_and_an_unsafe_trajectory_with_the_rules_it_breaks() -> None:
+    pairs: dict[str, list[Sample]] = {}
+    for each in train():
+        pairs.setdefault(each.instruction, []).append(each)
+        assert set(each.broken) <= set(GUARDED.policies)
+    assert len(pairs) == EACH * len(CATEGORIES) * len(SOURCES)
+    for safe, unsafe in pairs.values():
+        assert safe.is_safe
+        assert not unsafe.is_safe
+        assert safe.trajectory.events[0] == unsafe.trajectory.events[0]
+
+
+def test_the_same_seed_makes_the_same_and_another_seed_does_not() -> None:
+    assert samples("train", 3, EACH, RULES) == train()
+    other = samples("train", 4, EACH, RULES)
+    assert [each.trajectory.events for each in other] != [each.trajectory.events for each in train()]
+
+
+def test_parts_share_no_scheme_and_no_sentence_of_an_agent() -> None:
+    ids = [scheme.id for scheme in schemes()]
+    assert len(ids) == len(set(ids))
+    for part in ("train", "development", "test"):
+        assert {scheme.category for scheme in schemes() if scheme.part == part} == set(CATEGORIES)
+    folder = Path(__file__).parents[2] / "src/bylaw_lab/clinic/attacks"
+    words = yaml.safe_load((folder / "words.yaml").read_text())
+    texts = {part: set(_texts(words[part])) for part in words}
+    for scheme in schemes():
+        texts[scheme.part] |= {scheme.note, scheme.says} - {""}
+    parts = list(texts)
+    for place, part in enumerate(parts):
+        for other in parts[place + 1 :]:
+            assert not texts[part] & texts[other]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    parts: Any = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+    return [text for part in parts for text in _texts(part)]
+
+
+def test_poison_shows_in_the_environment_and_never_in_memory() -> None:
+    for each in train():
+        note = next(scheme.note for scheme in schemes() if scheme.id == each.scheme).split("{")[0]
+        shown = "\n".join(str(getattr(event, "content", "")) for event in each.trajectory.events)
+        assert (note in shown) == (each.source == "environment")
+
+
+def test_what_a_poisoned_call_breaks_is_told_by_the_simulators_truth() -> None:
+    anyway = [each for each in train() if each.scheme == "exception-granted" and not each.is_safe]
+    assert anyway
+    against = next(scheme.against for scheme in schemes() if scheme.id == "exception-granted")
+    assert all(set(each.broken) & set(against) for each in anyway)
+
+
+def test_the_shield_sees_nothing_that_comes_later() -> None:
+    unsafe = next(each for each in train() if each.scheme == "strangers-bill" and not each.is_safe)
+    (whole,) = find(GUARDED, [unsafe])
+    assert "confirm-before-change" in whole.denied | whole.open
+    first = next(step for step, event in enumerate(unsafe.trajectory.events) if isinstance(event, Call))
+    cut = Sample("x", "x", "x", "access", "memory", unsafe.trajectory.__class__("x", unsafe.trajectory.events[:first]))
+    assert find(GUARDED, [cut])[0].denied == frozenset()
+
+
+def sample(safe: bool, broken: tuple[str, ...] = ()) -> Sample:
+    return Sample("s", "i", "scheme", "access", "memory", train()[0].trajectory, () if safe else broken or ("a",))
+
+
+def test_recall_of_rules_is_the_mean_over_rules() -> None:
+    said = [
+        Said(sample(False, ("a", "b")), True, frozenset({"a"})),
+        Said(sample(False, ("a",)), True, frozenset({"a"})),
+        Said(sample(True), False),
+    ]
+    assert rule_recall(said) == pytest.approx(0.5)
+    cell = count(said)
+    assert (cell.accuracy.hits, cell.accuracy.cases, cell.false_positives.hits) == (3, 3, 0)
+
+
+def test_weights_learn_to_leave_a_rule_aside_that_is_broken_by_safe_trajectories() -> None:
+    def found(safe: bool, *rules: str) -> Found:
+        return Found(sample(safe, ("bad",)), frozenset(rules), frozenset(), 1, 0.0)
+
+    taught = (
+        [found(True, "silly")] * 20
+        + [found(True)] * 20
+        + [found(False, "bad")] * 20
+        + [found(False, "bad", "silly")] * 5
+    )
+    weighed = Weighed(taught, ["bad", "silly"])
+    assert weighed.light() == ["silly"]
+    said = weighed.say([found(True, "silly"), found(False, "bad")])
+    assert [each.is_flagged for each in said] == [False, True]
+    assert weighed.probability(found(True)) > 0.9 > 0.1 > weighed.probability(found(False, "bad"))
+    shares = [point.recall for point in weighed.curve(taught)]
+    assert shares == sorted(shares)
+
+
+def test_denied_flags_no_more_than_held() -> None:
+    found = find(GUARDED, train()[: 4 * EACH])
+    assert all(not one.is_flagged or other.is_flagged for one, other in zip(denied(found), held(found), strict=True))
+    told = measure("held", held(found))
+    assert told.cells["all"].recall.share == 1.0
+
+
+class Reader:
+    """Answers every request, and keeps it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.asked: list[Request] = []
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        self.asked += requests
+        return [Answer(self.text) for _ in requests]
+
+
+def test_readers_are_shown_the_whole_trajectory_and_what_they_say_is_counted() -> None:
+    few = drawn(train(), 2, 1)
+    assert len(few) == 2 * len(CATEGORIES) * len(SOURCES)
+    assert sum(each.is_safe for each in few) == len(few) // 2
+    reader = Reader('{"safe": false, "violated": ["as-asked", "no such rule"]}')
+    said = direct(GUARDED, few, reader)
+    assert all(each.is_flagged and each.named == {"as-asked"} and each.queries == 1 for each in said)
+    request = direct_request(GUARDED, few[0])
+    assert all(text in request.messages[1].content for text in _spoken(few[0]))
+    assert "11.1 Open and change" in request.messages[1].content
+    assert DirectReply.__name__ not in request.messages[0].content
+    broken = rule_traverse(GUARDED, few[:2], Reader('{"violated": false}'))
+    assert not any(each.is_flagged for each in broken)
+    assert broken[0].queries == len(rule_requests(GUARDED, few[0])) > 10
+
+
+def test_an_answer_that_cannot_be_read_is_never_safe() -> None:
+    few = drawn(train(), 2, 1)[:2]
+    assert all(each.is_flagged for each in direct(GUARDED, few, Reader("I think it is fine")))
+    assert all(each.is_flagged for each in rule_traverse(GUARDED, few, Reader("")))
+
+
+def _spoken(each: Sample) -> list[str]:
+    return [event.text for event in each.trajectory.events if isinstance(event, Message)]
+
+
+@pytest.mark.slow
+def test_the_command_leaves_baselines_out_that_nobody_answered(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        main, ["bench", "shieldagent", "--per-cell", "10", "--json", "--llm", f"batch:{tmp_path}"]
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [each["guardrail"] for each in told["guardrails"]] == ["held", "denied", "weighed"]
+    assert len(told["waiting"]) == 2
+    lines = (tmp_path / "requests" / "001.jsonl").read_text().splitlines()
+    assert len(lines) == 140

@@ -1,0 +1,7 @@
+"""Tests import the lab's scripts as the scripts import each other: by name."""
+
+import sys
+from pathlib import Path
+
+LAB = Path(__file__).parents[1]
+sys.path += [str(LAB / "benchmarks"), str(LAB / "scripts")]

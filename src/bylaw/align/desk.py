@@ -1,0 +1,189 @@
+"""Practice for agents on one pack: tasks, scripted users and tools. Packages register a desk under `bylaw.desks`."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bylaw.align.bearing import Purpose
+from bylaw.align.prompt import pack_named
+from bylaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from bylaw.align.rollout import Agent
+
+GROUP = "bylaw.desks"
+
+
+class Ending(Protocol):
+    """How a conversation ended, by the task's own truth and never by the guards that made the rewards."""
+
+    @property
+    def database(self) -> bool:
+        """Whether the records stand as they should."""
+        ...
+
+    @property
+    def told(self) -> bool:
+        """Whether the user heard what they had to."""
+        ...
+
+
+class Scene(Protocol):
+    """One conversation about one task: its tools at work, and a scripted user."""
+
+    def opening(self) -> str: ...
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """What a tool answers. The arguments fit its declaration."""
+        ...
+
+    def hear(self, text: str) -> str | None:
+        """What the user says to that; None when they have left."""
+        ...
+
+    def ending(self) -> Ending:
+        """How it went; asked once, at the end."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Task(Protocol):
+    """Something an agent has to do for a user, over records of its own."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def pack(self) -> str: ...
+
+    @property
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The records, by entity, as tools show them."""
+        ...
+
+    @property
+    def turns(self) -> int:
+        """How many turns an agent may take."""
+        ...
+
+    def scene(self) -> Scene: ...
+
+
+class Change(Protocol):
+    """A call that changes a record."""
+
+    @property
+    def tool(self) -> str: ...
+
+    @property
+    def arguments(self) -> dict[str, Any]: ...
+
+
+class Act(Protocol):
+    """One turn of an expert: a call, or a text."""
+
+    @property
+    def purpose(self) -> Purpose: ...
+
+    @property
+    def call(self) -> tuple[str, dict[str, Any]] | None: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def slots(self) -> Sequence[tuple[Any, str, tuple[str, ...]]]:
+        """What the text must say: kind, value, and patterns that say it."""
+        ...
+
+    @property
+    def write(self) -> Change | None:
+        """The change that this turn prepares, makes, reports or refuses."""
+        ...
+
+    @property
+    def refused(self) -> bool:
+        """Whether that change will not be made."""
+        ...
+
+
+class Expert(Protocol):
+    """Plays one task without a mistake. Its turns become training data."""
+
+    def act(self) -> Act: ...
+
+    def answered(self, answer: Any) -> None:
+        """Read the result of the last call."""
+        ...
+
+    def replied(self, text: str) -> None:
+        """Read the user's reply to the last text."""
+        ...
+
+
+class Override(Protocol):
+    """A task under a changed policy."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def words(self) -> str:
+        """The sentence that replaces the policy."""
+        ...
+
+
+class Desk(Protocol):
+    """The practice tasks of one pack. Only `tasks` is needed to measure an agent; the rest may return nothing."""
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """The task sets: `training` and `rl` to learn from, `development` and `test` to measure."""
+        ...
+
+    def tasks(self, part: str, times: int) -> Sequence[Task]:
+        """The tasks of a part; `times` asks for that many times the usual number to learn from."""
+        ...
+
+    def expert(self, task: Task) -> Expert | None:
+        """Who plays this task without a mistake."""
+        ...
+
+    def agents(self) -> Mapping[str, "Agent"]:
+        """Scripted agents for `--agent`, by name."""
+        ...
+
+    def overrides(self) -> Sequence[Override]:
+        """Tasks under changed policies, for `--test override`."""
+        ...
+
+
+@cache
+def open_desk(pack: str) -> Desk:
+    """The desk that an installed package registers under the pack's name."""
+    name = pack_named(pack).name
+    found = entry_points(group=GROUP)
+    if name in found.names:
+        return found[name].load()()
+    known = ", ".join(sorted(found.names)) or "none"
+    raise UsageError(
+        f"no practice tasks for pack `{name}` (installed desks: {known})",
+        hint=f"install a package that registers a desk named `{name}` under the entry point group `{GROUP}`, "
+        "or write one: docs/guides/align.md",
+    )
+
+
+def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
+    """The tasks of one part (training, development, test, rl) of a pack's desk.
+
+    `times` asks for that many times the usual number of tasks of the training or the rl part.
+    """
+    desk = open_desk(pack)
+    if part not in desk.parts:
+        raise UsageError(f"there is no part `{part}`", hint=f"one of {', '.join(desk.parts)}")
+    return desk.tasks(part, times if part in ("training", "rl") else 1)

@@ -1,0 +1,73 @@
+"""The clinic's demonstration as it was recorded: conversations, the database they ran on, and two look-ups.
+
+`bylaw-lab record-demo` records them again.
+"""
+
+import gzip
+import sqlite3
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent
+POLICY = FOLDER.parent / "policy.md"
+CHANGE = "cancel_appointment"
+
+
+class Story(Struct, frozen=True):
+    """One short conversation, played for an honest caller and for one who lies."""
+
+    honest: dict[str, Any]
+    """An OpenAI chat record."""
+    liar: dict[str, Any]
+    look_ups: dict[str, Any]
+    """The result of each look-up that the shield asks for, by `key_of` the call."""
+
+
+@cache
+def read_story() -> Story:
+    """The recorded story."""
+    return msgspec.json.decode((FOLDER / "story.json").read_bytes(), type=Story)
+
+
+def build_world(path: Path) -> None:
+    """Write the clinic's database to a file."""
+    path.unlink(missing_ok=True)
+    script = gzip.decompress((FOLDER / "clinic.sql.gz").read_bytes()).decode()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+def write_logs(path: Path, *first: dict[str, Any]) -> None:
+    """Write the 300 recorded conversations to a gzip file, after those given."""
+    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in first)
+    # Gzip files may be joined end to end.
+    path.write_bytes(gzip.compress(lines, mtime=0) + (FOLDER / "logs.jsonl.gz").read_bytes())
+
+
+def before_the_change(record: dict[str, Any]) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
+    """The messages of a conversation up to its change, and the call that makes the change."""
+    messages: list[dict[str, Any]] = record["messages"]
+    for place, message in enumerate(messages):
+        for asked in message.get("tool_calls", ()):
+            if asked["function"]["name"] == CHANGE:
+                return messages[:place], CHANGE, msgspec.json.decode(asked["function"]["arguments"])
+    raise AssertionError("the story has no change")
+
+
+def key_of(tool: str, arguments: dict[str, Any]) -> str:
+    """A call as one line: `get_x(id=1)`."""
+    return f"{tool}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+
+
+def call_messages(tool: str, arguments: dict[str, Any], answer: Any, id: str) -> list[dict[str, Any]]:
+    """A call and its result as chat messages."""
+    function = {"name": tool, "arguments": msgspec.json.encode(arguments).decode()}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": id, "content": msgspec.json.encode(answer).decode()},
+    ]
