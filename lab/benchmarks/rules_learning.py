@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from bylaw.compile.lesson import Label, teach
 from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
-from bylaw_lab.clinic.simulator import simulate
-from bylaw_lab.clinic.simulator.generate import simulated
 from bylaw.rule.learning import LabelledAct, accuracy, learn
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Message, Trajectory
+from bylaw_lab.clinic.simulator import simulate
+from bylaw_lab.clinic.simulator.generate import simulated
 
 NOISE = 0.05
 SEEDS = range(10)
