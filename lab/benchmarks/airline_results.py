@@ -1,6 +1,6 @@
 """Audit every airline run and write the results page.
 
-    python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page docs/results/tau-airline.md]
+    python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page lab/results/pages/tau-airline.md]
 
 One command: it audits the runs of both generations against their databases, takes outcomes from the verified gold
 actions, checks the gold actions themselves, replays every recorded call, times it all, and writes the page. The table
@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/tau-airline"))
     parser.add_argument("--out", type=Path, default=Path("out/tau-airline"))
-    parser.add_argument("--page", type=Path, default=Path("docs/results/tau-airline.md"))
+    parser.add_argument("--page", type=Path, default=Path("lab/results/pages/tau-airline.md"))
     given = parser.parse_args()
     request = Request(tuple(run_files(given.data)), "tau-airline", world=given.data, tasks=given.data / TASKS)
     report = audit(request, given.out)

@@ -1,7 +1,7 @@
 """ShieldAgent's Algorithm 2 on the rules of two handbooks, with both embedders: rules, predicates, vagueness by round.
 
     python lab/benchmarks/algorithm2.py                      # from the recorded answers
-    python lab/benchmarks/algorithm2.py --page docs/results/structure.md
+    python lab/benchmarks/algorithm2.py --page lab/results/pages/structure.md
     python lab/benchmarks/algorithm2.py --ask DIR            # write what is not answered yet, as a batch
 
 The first rules were drawn up from the handbooks one sentence at a time. Each handbook is optimised by itself, as the

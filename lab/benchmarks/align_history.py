@@ -1,6 +1,6 @@
 """The short history of the alignment runs before the last, from their logs.
 
-uv run python lab/benchmarks/align_history.py     # writes docs/results/align-history.md
+uv run python lab/benchmarks/align_history.py     # writes lab/results/pages/align-history.md
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The logs of the alignment experiment, as they lie in `docs/results/align`, and what is counted of them."""
+"""The logs of the alignment experiment, as they lie in `lab/results/pages/align`, and what is counted of them."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from align_rates import over_trainings, rate_difference, rate_ratio
 
 from bylaw.align.bootstrap import Interval, difference
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = Path(__file__).parents[2] / "lab" / "results" / "pages"
 LOGS = Path(__file__).parents[1] / "results" / "align"
 
 

@@ -1,6 +1,6 @@
 """The page on alignment that a practitioner acts on, from the logs of the last runs.
 
-uv run python lab/benchmarks/align_page.py     # writes docs/results/align.md
+uv run python lab/benchmarks/align_page.py     # writes lab/results/pages/align.md
 """
 
 import json

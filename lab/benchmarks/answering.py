@@ -1,6 +1,6 @@
 """Predicates that code cannot settle, answered by a model under each kind of memory, beside the paper's baselines.
 
-    uv run python lab/benchmarks/answering.py [FOLDER] [--airline-answers DIR] [--page docs/results/answering.md]
+    uv run python lab/benchmarks/answering.py [FOLDER] [--airline-answers DIR] [--page lab/results/pages/answering.md]
     uv run python lab/benchmarks/answering.py [FOLDER] --ask FILE     the questions that still need an answer
 
 FOLDER holds the airline's runs (`tau1/runs`, `tau2/runs`); without it there is the clinic alone. Answers are read from

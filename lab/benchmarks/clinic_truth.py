@@ -31,7 +31,7 @@ The clinic's simulator states every policy a second time, from the handbook alon
 own table of what each tool shows and alters; it imports nothing of the engine. Each write call is compared under every
 policy, both criteria and three worlds.
 
-    uv run python lab/benchmarks/clinic_truth.py --page docs/results/clinic.md
+    uv run python lab/benchmarks/clinic_truth.py --page lab/results/pages/clinic.md
 """
 
 

@@ -1,6 +1,6 @@
 """A compiled airline against the pack written by hand, policy by policy, on recorded runs.
 
-    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline [--page docs/results/compile.md]
+    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline [--page lab/results/pages/compile.md]
 
 PACK was compiled from `tau2/policy.md` and `tools.json`; its recordings quote that document and stay outside. A policy
 of one pack answers to those of the other that cite the same words.
@@ -27,7 +27,7 @@ MARK = "<!-- airline -->"
 PAGE = """
 ## The airline, compiled the same way
 
-    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline --page docs/results/compile.md
+    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline --page lab/results/pages/compile.md
 
 The airline's policy (tau2) compiled in batch mode from the document, the catalogue of tools and three files of recorded
 conversations (for the form of results), by the prompts and the code that compile the clinic. Both packs are held, with

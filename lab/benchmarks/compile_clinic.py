@@ -1,6 +1,6 @@
 """A compiled clinic against the list of its policies made by hand, and against the pack written by hand.
 
-    uv run python lab/benchmarks/compile_clinic.py [PACK] [--seeds 10] [--count 500] [--page docs/results/compile.md]
+    uv run python lab/benchmarks/compile_clinic.py [PACK] [--seeds 10] [--count 500] [--page lab/results/pages/compile.md]
 
 Neither the list nor the written pack is an input of the compiler.
 """
@@ -32,7 +32,7 @@ PAGE = """# The compiled clinic
 The clinic's handbook compiled from recorded answers, beside a list of its policies made by hand before any answer was
 recorded, and beside the pack written by hand, on simulated conversations.
 
-    uv run python lab/benchmarks/compile_clinic.py --page docs/results/compile.md
+    uv run python lab/benchmarks/compile_clinic.py --page lab/results/pages/compile.md
 
 Where the two packs differ, most of it is this:
 

@@ -1,6 +1,6 @@
 """Consent on recorded airline runs and in other trades, against what readers said of each write.
 
-    uv run python lab/benchmarks/consent.py FOLDER [--page docs/results/consent.md]
+    uv run python lab/benchmarks/consent.py FOLDER [--page lab/results/pages/consent.md]
 
 FOLDER is the folder of the runs (`tau1/runs`, `tau2/runs`). The labels, in `lab/benchmarks/labels/airline-consent.csv`,
 name conversations and steps and hold none of their words.

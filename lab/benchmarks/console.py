@@ -303,7 +303,7 @@ def told(facts: list[Row], pages: list[Row]) -> str:
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return "\n".join(
         [
-            "Made by `uv run --with playwright python lab/benchmarks/console.py --page docs/results/console.md`.",
+            "Made by `uv run --with playwright python lab/benchmarks/console.py --page lab/results/pages/console.md`.",
             "",
             f"Simulated clinic conversations, audited and indexed on one core of a shared machine ({machine}).",
             "",

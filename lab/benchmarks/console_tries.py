@@ -1,6 +1,6 @@
 """What the console makes of hostile content, of requests that it must refuse, and of people who decide at once.
 
-    uv run --with playwright python lab/benchmarks/console_tries.py [--page docs/results/console.md]
+    uv run --with playwright python lab/benchmarks/console_tries.py [--page lab/results/pages/console.md]
 
 Hostile text stands in every field that somebody else than us fills: each page that shows it is read, and opened in
 Chromium where playwright is installed and `chromium` is on the path. It ends with 1 where anything was not inert, was
@@ -378,7 +378,7 @@ def of_service(log: Log, root: Path) -> list[Try]:
 
 def told(shown: list[Row], large: list[Row], refused: list[Row], kept: int, *, in_browser: bool) -> dict[str, str]:
     """The sections of the page."""
-    made = "Made by `uv run --with playwright python lab/benchmarks/console_tries.py --page docs/results/console.md`."
+    made = "Made by `uv run --with playwright python lab/benchmarks/console_tries.py --page lab/results/pages/console.md`."
     opened = "read and opened in Chromium" if in_browser else "read"
     inert = [
         made,

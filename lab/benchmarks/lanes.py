@@ -1,6 +1,6 @@
 """The tests that need an environment of their own, lane by lane, and a table of what ran, on which versions, and when.
 
-    uv run python lab/benchmarks/lanes.py [LANE...] [--folder DIR] [--page docs/results/lanes.md] [--fresh]
+    uv run python lab/benchmarks/lanes.py [LANE...] [--folder DIR] [--page lab/results/pages/lanes.md] [--fresh]
 
 `uv run pytest` runs all the rest. A lane is one framework that the shield plugs into, the trainings, a browser, a small
 model, or a program that we are checked against. Each has an environment with Bylaw and what the lane needs, made on its

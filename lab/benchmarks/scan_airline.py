@@ -1,4 +1,4 @@
-"""How good are the guesses of `bylaw scan`? Compares them with what packs' guards need; writes docs/results/scan.md.
+"""How good are the guesses of `bylaw scan`? Compares them with what packs' guards need; writes lab/results/pages/scan.md.
 
 python lab/benchmarks/scan_airline.py ../shared/data            # print
 python lab/benchmarks/scan_airline.py ../shared/data --write    # and write the page
@@ -22,7 +22,7 @@ from bylaw.scan import Scan, Survey, scan
 from bylaw.trace import Trajectory
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "results" / "scan.md"
+PAGE = ROOT / "lab" / "results" / "pages" / "scan.md"
 
 SEARCH = {"search_direct_flight", "search_onestop_flight"}
 AIRLINE = {
@@ -254,7 +254,7 @@ def page(data: Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder with tau-airline/ and agentdojo/")
-    parser.add_argument("--write", action="store_true", help="write docs/results/scan.md")
+    parser.add_argument("--write", action="store_true", help="write lab/results/pages/scan.md")
     given = parser.parse_args()
     text = page(given.data)
     sys.stdout.write(text)

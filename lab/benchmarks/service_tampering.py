@@ -1,6 +1,6 @@
 """Tampers with a log in every way of a list, and says which of them `bylaw log verify` detects.
 
-    python lab/benchmarks/service_tampering.py [--page docs/results/service.md]
+    python lab/benchmarks/service_tampering.py [--page lab/results/pages/service.md]
 
 The log is in SQLite and has two tenants. It is written through the public API: decisions, an approval and its answer,
 stops, a call under a limit, a conversation removed on request, a folded beginning. Each row takes a fresh copy of the

@@ -1,6 +1,6 @@
 """A handbook that its pack's author had never seen: how the first pack by hand agrees with labels by another.
 
-    uv run python lab/benchmarks/unseen_handbook.py [--page docs/results/unseen-handbook.md]
+    uv run python lab/benchmarks/unseen_handbook.py [--page lab/results/pages/unseen-handbook.md]
 
 `handbooks/park` holds the handbook of an invented campsite, its tools, 120 conversations of two agents and
 `truth.jsonl`, what is right and wrong about every write. Whoever wrote these had read nothing of Bylaw. The pack's

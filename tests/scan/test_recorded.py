@@ -1,4 +1,4 @@
-"""On real logs a scan says something true: the numbers that docs/results/scan.md promises."""
+"""On real logs a scan says something true: the numbers that lab/results/pages/scan.md promises."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes docs/results/under-attack.md from recorded runs.
+"""Writes lab/results/pages/under-attack.md from recorded runs.
 
 python lab/benchmarks/attack/page.py RUNS... [--allowances FILE]
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[2] / "docs" / "results" / "under-attack.md"
+PAGE = HERE.parents[2] / "lab" / "results" / "pages" / "under-attack.md"
 ALLOWANCES = HERE.parent / "recorded" / "agentdojo-requests.jsonl"
 BY_ANOTHER = HERE / "requests_by_another.yaml"
 AFTER = HERE / "requests_after.yaml"

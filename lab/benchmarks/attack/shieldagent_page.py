@@ -1,4 +1,4 @@
-"""Writes docs/results/poisoned-agents.md from what `bylaw-lab bench shieldagent` counts.
+"""Writes lab/results/pages/poisoned-agents.md from what `bylaw-lab bench shieldagent` counts.
 
 python lab/benchmarks/attack/shieldagent_page.py
 """
@@ -11,7 +11,7 @@ from typing import Any
 from page import share, table, told
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[2] / "docs" / "results" / "poisoned-agents.md"
+PAGE = HERE.parents[2] / "lab" / "results" / "pages" / "poisoned-agents.md"
 SOURCES = ("memory", "environment")
 SHOWN = "weighed"
 

@@ -87,7 +87,7 @@ def test_a_lane_that_was_killed_takes_its_arm_up_once_more(modules: SimpleNamesp
 
 @pytest.mark.parametrize(("module", "page"), [("align_page", "align.md"), ("align_history", "align-history.md")])
 def test_a_page_says_what_the_logs_say(modules: SimpleNamespace, module: str, page: str) -> None:
-    written = (ROOT / "docs" / "results" / page).read_text(encoding="utf-8")
+    written = (ROOT / "lab" / "results" / "pages" / page).read_text(encoding="utf-8")
     assert written == importlib.import_module(module).page()
 
 

@@ -25,6 +25,6 @@ def test_every_task_is_done_and_nothing_runs_without_a_yes(cards: Any) -> None:
 
 
 def test_the_page_is_of_the_benchmark_and_says_that_it_holds(cards: Any) -> None:
-    page = (ROOT / "docs" / "results" / "cards.md").read_text(encoding="utf-8")
+    page = (ROOT / "lab" / "results" / "pages" / "cards.md").read_text(encoding="utf-8")
     assert page.startswith(cards.PAGE)
     assert "every task is done, and nothing ran without a yes" in page

@@ -28,5 +28,5 @@ def test_the_page_says_what_the_recorded_answers_come_to(benchmark: ModuleType, 
     chat = Recorded(Recordings(ROOT / "lab" / "benchmarks" / "recorded" / "near-miss-search"))
     rows = list(benchmark.rows(benchmark.clinic(tmp_path), chat))
     assert len(rows) == 6
-    page = (ROOT / "docs" / "results" / "near-miss-search.md").read_text(encoding="utf-8").splitlines()
+    page = (ROOT / "lab" / "results" / "pages" / "near-miss-search.md").read_text(encoding="utf-8").splitlines()
     assert set(rows) <= set(page)

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "results" / "answering.md"
+PAGE = ROOT / "lab" / "results" / "pages" / "answering.md"
 
 
 @pytest.fixture(scope="module", name="benchmark")

@@ -11,5 +11,5 @@ def test_the_park_is_judged_as_it_was_labelled() -> None:
     counts, places = benchmark["counted"]()
     assert places == []
     assert dict(counts) == {(True, True): 120, (False, False): 45}
-    page = (ROOT / "docs" / "results" / "unseen-handbook.md").read_text(encoding="utf-8")
+    page = (ROOT / "lab" / "results" / "pages" / "unseen-handbook.md").read_text(encoding="utf-8")
     assert page == benchmark["page"](counts)
