@@ -378,7 +378,8 @@ def of_service(log: Log, root: Path) -> list[Try]:
 
 def told(shown: list[Row], large: list[Row], refused: list[Row], kept: int, *, in_browser: bool) -> dict[str, str]:
     """The sections of the page."""
-    made = "Made by `uv run --with playwright python lab/benchmarks/console_tries.py --page lab/results/pages/console.md`."
+    command = "uv run --with playwright python lab/benchmarks/console_tries.py --page lab/results/pages/console.md"
+    made = f"Made by `{command}`."
     opened = "read and opened in Chromium" if in_browser else "read"
     inert = [
         made,

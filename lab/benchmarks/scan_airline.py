@@ -1,4 +1,4 @@
-"""How good are the guesses of `bylaw scan`? Compares them with what packs' guards need; writes lab/results/pages/scan.md.
+"""How good are the guesses of `bylaw scan`? Compares them with the facts that packs' guards need.
 
 python lab/benchmarks/scan_airline.py ../shared/data            # print
 python lab/benchmarks/scan_airline.py ../shared/data --write    # and write the page
