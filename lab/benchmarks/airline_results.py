@@ -1,6 +1,6 @@
 """Audit every airline run and write the results page.
 
-    python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page lab/results/pages/tau-airline.md]
+    python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page FILE]
 
 One command: it audits the runs of both generations against their databases, takes outcomes from the verified gold
 actions, checks the gold actions themselves, replays every recorded call, times it all, and writes the page. The table

@@ -1,6 +1,6 @@
 """The clinic's scripted agents under cards alone: no agent asks for a yes in its own words, and none counts.
 
-    uv run python lab/benchmarks/clinic_cards.py [--count 100] [--seeds 2] [--show 10] [--page lab/results/pages/cards.md]
+    uv run python lab/benchmarks/clinic_cards.py [--count 100] [--seeds 2] [--show 10] [--page FILE]
 
 The pack is the clinic's with `consented: card`. An agent that gets a card shows it, and the caller says yes; or its
 host does both. Success is the state of the clinic's database; whether the caller had said yes to what ran is known to

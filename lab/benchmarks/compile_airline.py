@@ -1,6 +1,6 @@
 """A compiled airline against the pack written by hand, policy by policy, on recorded runs.
 
-    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline [--page lab/results/pages/compile.md]
+    uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline [--page FILE]
 
 PACK was compiled from `tau2/policy.md` and `tools.json`; its recordings quote that document and stay outside. A policy
 of one pack answers to those of the other that cite the same words.

@@ -1,6 +1,6 @@
 """A compiled clinic against the list of its policies made by hand, and against the pack written by hand.
 
-    uv run python lab/benchmarks/compile_clinic.py [PACK] [--seeds 10] [--count 500] [--page lab/results/pages/compile.md]
+    uv run python lab/benchmarks/compile_clinic.py [PACK] [--seeds 10] [--count 500] [--page FILE]
 
 Neither the list nor the written pack is an input of the compiler.
 """
