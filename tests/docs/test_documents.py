@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from bylaw.pack import load_pack
 from tests.suite import Demo
 
 from .walkthrough import ROOT, walk
@@ -69,21 +68,6 @@ def test_everything_the_architecture_names_is_where_it_says() -> None:
         code = (source / file).read_text(encoding="utf-8")
         for name in filter(None, names):
             assert re.search(rf"(?:def|class) {name.rpartition('.')[2]}\b", code), f"{name} in {file}"
-
-
-def test_the_readme_counts_the_clinic_as_it_is() -> None:
-    folder = ROOT / "src" / "bylaw" / "packs" / "clinic"
-    pack = load_pack("clinic")
-    guards = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.glob("guards/*.py"))
-    tied, document = (
-        len((folder / name).read_text(encoding="utf-8").splitlines()) for name in ("policies.yaml", "policy.md")
-    )
-    bound = sum(policy.kind == "guard" for policy in pack.policies.values())
-    said = (
-        f"The clinic's whole handbook ({document} lines) is {len(pack.policies)} policies, "
-        f"{bound} of them guards: {guards} lines of guards and {tied} that tie each policy to its sentence"
-    )
-    assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
 def test_the_reference_shows_the_help_of_every_command() -> None:

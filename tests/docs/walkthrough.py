@@ -2,7 +2,7 @@
 
 <!-- file: pack/pack.yaml -->   the next fenced block is that file
 <!-- status: 1 -->              the commands of the next console block exit with 1
-<!-- output -->                 what the next console block shows is what the commands print
+<!-- output -->                 the next console block shows what the commands print; `...` stands for any lines
 <!-- not run -->                the next block is not run (another machine, another project)
 """
 
@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,8 +78,21 @@ def _run(block: Block, path: Path, folder: Path, demo: Demo) -> int:
         assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}"
         printed.extend(done.stdout.splitlines())
     if "output" in block.marks:
-        assert list(map(_undated, printed)) == list(map(_undated, shown)), f"{path.name}:{block.line}"
+        assert_shown(list(map(_undated, printed)), list(map(_undated, shown)), f"{path.name}:{block.line}")
     return len(commands)
+
+
+def assert_shown(printed: list[str], shown: list[str], where: str) -> None:
+    """The lines shown are those printed; a line `...` stands for any number of them."""
+    place = 0
+    parts = [list(part) for is_gap, part in groupby(shown, lambda line: line == "...") if not is_gap]
+    if "..." not in shown:
+        assert printed == shown, where
+        return
+    for part in parts:
+        found = [at for at in range(place, len(printed)) if printed[at : at + len(part)] == part]
+        assert found, f"{where}: not printed: {part}"
+        place = found[0] + len(part)
 
 
 def _undated(line: str) -> str:

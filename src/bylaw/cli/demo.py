@@ -1,4 +1,4 @@
-"""`bylaw demo`: a near-miss, seen and believed in two minutes."""
+"""`bylaw demo`: shows a near-miss, a violation, and the shield that prevents both."""
 
 import json
 import shutil
@@ -29,27 +29,27 @@ def demo_command(
 ) -> None:
     """Show what a near-miss is, on the shipped example."""
     console = open_console()
-    out.mkdir(parents=True, exist_ok=True)
-    world = out / "clinic.sqlite"
-    demo.build_world(world)
     story = demo.read_story()
-    logs = out / "logs.jsonl.gz"
-    demo.write_logs(logs, story.honest, story.liar)
-    request = Request((logs,), "clinic", world)
-    found = audit(request, out)
-    write_audited(request, out)
+    _conversation(story.honest, console)
     # The sentence that is cited must be there to be read.
+    out.mkdir(parents=True, exist_ok=True)
     document = out / "policy.md"
     shutil.copyfile(demo.POLICY, document)
-    lines = {line["trajectory"]: line for line in read_calls(out) if line["trajectory"] in ("honest", "liar")}
-    policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
-    report = write_report(out, opening=lines["honest"]["finding"])
-    _conversation(story.honest, console)
+    with console.status("Auditing 302 recorded conversations of five agents ..."):
+        world, logs = out / "clinic.sqlite", out / "logs.jsonl.gz"
+        demo.build_world(world)
+        demo.write_logs(logs, story.honest, story.liar)
+        request = Request((logs,), "clinic", world)
+        found = audit(request, out)
+        write_audited(request, out)
+        lines = {line["trajectory"]: line for line in read_calls(out) if line["trajectory"] in ("honest", "liar")}
+        policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
+        report = write_report(out, opening=lines["honest"]["finding"])
     _near_miss(lines["honest"], policies, story.honest, document, console)
     _violation(lines["liar"], story.liar, console)
-    _heading(console, "4  Five simulated agents, 300 conversations and the two above")
+    _heading(console, "4  Five simulated agents, 302 conversations")
     console.print(agents_table(found.summary))
-    _heading(console, "5  The same calls with a shield before them, and an agent that heeds it")
+    _heading(console, "5  The same calls behind a shield")
     shield = Shield("clinic")
     for record in (story.honest, story.liar):
         _shielded(record, story.look_ups, shield, console)
@@ -94,15 +94,15 @@ def _near_miss(
     console.print(Padding(Text(_excerpt(citation["text"]), style="italic"), (0, 2)))
     for missing in entry["missing"]:
         fact = f"{missing['entity']}[{', '.join(missing['key'])}].{missing['field']}"
-        console.print(Text("never looked up  ", style="bold").append(Text(fact, style="red")))
+        console.print(Text("never looked up     ", style="bold").append(Text(fact, style="red")))
         said = record["messages"][0]["content"]
         console.print(
-            Text("the user's word  ", style="bold").append(Text(f'"{said.split(". ")[-1]}"', style="not bold"))
+            Text("the user said       ", style="bold").append(Text(f'"{said.split(". ")[-1]}"', style="not bold"))
         )
         lookup = missing["lookup"]
         told = Text(demo.key_of(lookup["tool"], lookup["args"]), style="cyan")
-        console.print(Text("would have told  ", style="bold").append(told))
-    console.print("\nRight only by luck: nothing the agent had seen allowed this call.\n", markup=False)
+        console.print(Text("should have called  ", style="bold").append(told))
+    console.print("\nRight only by luck: no look-up had shown that this call was allowed.\n", markup=False)
 
 
 def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -> None:
@@ -112,9 +112,9 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
     said = record["messages"][0]["content"].split(". ")[-1]
     console.print(Text(f'{arguments["patient_id"]} is a Standard member and says the same: "{said}"'))
     console.print(
-        Text("violated         ", style="bold").append(Text(f"{entry['id']}: {entry['because']}", style="red"))
+        Text("violated            ", style="bold").append(Text(f"{entry['id']}: {entry['because']}", style="red"))
     )
-    console.print("The agent did exactly the same, and its first outcome check gave no warning.\n", markup=False)
+    console.print("The agent acted the same way. The first outcome check gave no warning.\n", markup=False)
 
 
 def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, console: Console) -> None:
@@ -139,12 +139,12 @@ def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, c
 
 
 def _next(report: Path, console: Console) -> None:
-    _heading(console, "6  Look, then try your own logs")
-    console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
+    _heading(console, "6  Next: your own logs")
+    console.print(Text(f"Every finding, with a drawing of its evidence: {report}", style="bold"))
     for line in (
-        "bylaw scan LOGS                        what they tell without a pack",
-        "bylaw init LOGS --document POLICY.md   a pack to start from",
-        "bylaw audit LOGS --pack pack --report  violations and near-misses",
+        "bylaw scan LOGS                        patterns, no policy needed",
+        "bylaw init LOGS --document POLICY.md   draft a pack",
+        "bylaw audit LOGS --pack pack --report  find violations and near-misses",
     ):
         console.print(f"  {line}", markup=False)
 
@@ -152,7 +152,7 @@ def _next(report: Path, console: Console) -> None:
 def _excerpt(text: str) -> str:
     """The end of a long clause, where the exceptions are."""
     sentences = text.split(". ")
-    return text if len(text) < 320 else "... " + ". ".join(sentences[-4:])
+    return text if len(text) < 320 else "... " + ". ".join(sentences[-2:])
 
 
 def _short(text: str, room: int) -> str:
