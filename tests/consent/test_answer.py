@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from bylaw.consent.answer import begins_with_yes, is_courtesy, is_english, is_refusal, said
+from bylaw.consent.answer import begins_with_yes, is_courtesy, is_english, said
 from bylaw_lab.clinic import simulator
 from bylaw_lab.clinic.simulator.dialogue import YES
 from tests.written import load
@@ -123,41 +123,6 @@ def test_a_pack_has_words_of_its_own(answer: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["No", "Thanks, but stop.", "Please don't", "Well. Forget it.", "Hm, wait", "I changed my mind", "Nein"]
-)
-def test_who_tells_to_stop_has_refused(answer: str) -> None:
-    assert is_refusal(answer, ("nein",))
-
-
-@pytest.mark.parametrize("answer", ["Yes", "Thanks", "What is my balance?", "Notify me", "Nonsense", "Ja"])
-def test_who_does_not_has_not(answer: str) -> None:
-    assert not is_refusal(answer, ("nein",))
-
-
-@pytest.mark.parametrize(
-    "answer", ["No worries.", "No problem, thanks!", "I can't wait!", "Don't worry.", "No further questions."]
-)
-def test_not_every_no_refuses_but_one_beside_it_does(answer: str) -> None:
-    assert not is_refusal(answer)
-    assert is_refusal(f"{answer} No.")
-    assert is_refusal(f"{answer} But wait")
-    assert is_refusal(f"No problem, no, {answer}")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "No worries, drop it then.",
-        "Don't worry, I want something else.",
-        "I can't wait, do the other one.",
-        "No, all clear",
-    ],
-)
-def test_what_says_more_than_that_may_refuse(answer: str) -> None:
-    assert is_refusal(answer)
-
-
-@pytest.mark.parametrize(
     ("asked", "answer", "says"),
     [
         ("Shall I leave parcel P-1 at the door?", "Please leave it, thank you!", "other"),
@@ -220,7 +185,6 @@ def test_a_message_of_a_megabyte_is_read_in_no_time(part: str) -> None:
     text = "see" + part * (1_000_000 // len(part)) + "x"
     start = process_time()
     for each in (text, text[3:]):
-        is_refusal(each)
         assert said(each) == "other"
         begins_with_yes(each)
         is_courtesy(each)

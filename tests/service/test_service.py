@@ -42,6 +42,7 @@ def test_a_conversation_over_http_goes_as_it_does_in_process(app: Any, log: Log)
     assert post(app, "/v1/events", {"conversation": "c", "events": [RETURNED]}).json == {
         "conversation": "c",
         "taken": 1,
+        "position": 0,
     }
     last = decide(app, **REFUND, events=[{"agent": "Shall I?"}, {"user": "Yes."}])
     assert (last["answer"], last["allowed"], last["id"]) == ("allow", True, "c/3")

@@ -103,7 +103,9 @@ def test_two_cards_in_one_message_are_answered_together_and_one_after_the_other(
     session.agent(f"Please check:\n{TEXT}\n{second.text}")
     session.user("Yes.")
     assert ask(session).allowed
+    session.result("sent")
     assert ask(session, other).allowed
+    session.result("sent")
     third, fourth = {"to": "AC-40", "amount": 5}, {"to": "AC-41", "amount": 5}
     for wanted in (third, fourth):
         session.agent(card_of(ask(session, wanted)).text)

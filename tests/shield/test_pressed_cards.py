@@ -4,7 +4,7 @@ import pytest
 
 from bylaw import Shield
 from bylaw.errors import UsageError
-from tests.shield.cards import TEXT, Clock, ask, begun, card_of, open_shield, still
+from tests.shield.cards import TEXT, WANTED, Clock, ask, begun, card_of, open_shield, still
 
 __all__ = ["open_shield", "still"]
 
@@ -88,17 +88,70 @@ def test_an_answer_that_is_older_than_the_users_words_is_refused(shield: Shield)
     assert card.expires is not None
     session.user("No, forget it.", time=card.expires - 1)
     with pytest.raises(UsageError, match="was answered before the user's last words"):
-        session.confirm(card, True, time=card.expires - 5)
+        session.confirm(card, True, at=card.expires - 5)
     assert not ask(session).allowed
 
 
-@pytest.mark.parametrize("said", ["No", "No, forget it.", "Please don't.", "Never mind"])
-def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: str) -> None:
+@pytest.mark.parametrize("said", ["No", "No, thanks.", "Never mind"])
+def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: str, clock: Clock) -> None:
     session, card = begun(shield)
     session.agent(card.text)
     session.user(said)
+    clock.now += 5
     with pytest.raises(UsageError, match="the user has said no since"):
-        session.confirm(card, True)
+        session.confirm(card, True, at=clock.now, after=session.position)
+    assert not ask(session).allowed
+
+
+OTHERS = ["Absolutely not", "I refuse", "Cancel that", "Undo", "What is the fee?", "I pressed the wrong button", ""]
+
+
+@pytest.mark.parametrize("said", OTHERS)
+def test_any_other_message_cancels_a_later_press(shield: Shield, said: str) -> None:
+    session, card = begun(shield)
+    session.user(said)
+    with pytest.raises(UsageError, match="the user has written something else since"):
+        session.confirm(card, True, by="button")
+    assert not ask(session).allowed
+
+
+@pytest.mark.parametrize("said", ["Yes", "Thank you!", "Hello"])
+def test_a_yes_or_a_courtesy_cancels_no_press(shield: Shield, said: str) -> None:
+    session, card = begun(shield)
+    session.user(said)
+    session.confirm(card, True, by="button")
+    assert ask(session).allowed
+
+
+def test_a_press_counts_after_another_message_that_the_user_had_seen(shield: Shield, clock: Clock) -> None:
+    session, card = begun(shield)
+    session.user("What is the fee?")
+    session.agent("There is none.")
+    clock.now += 5
+    session.confirm(card, True, at=clock.now, after=session.position)
+    assert ask(session).allowed
+
+
+@pytest.mark.parametrize(
+    ("at", "after", "why"),
+    [
+        (5, None, "has written something else"),
+        (None, 3, "has written something else"),
+        (5, 1, "before the user's last words"),
+        (5, 9, "the conversation has 3 messages"),
+        (99, 3, "in the future"),
+        (-5, 3, "before the user's last words"),
+    ],
+)
+def test_a_late_press_with_a_missing_future_or_contradictory_time_or_position_does_not_count(
+    shield: Shield, clock: Clock, at: float | None, after: int | None, why: str
+) -> None:
+    session, card = begun(shield)
+    session.user("What is the fee?")
+    session.agent("There is none.")
+    began, clock.now = clock.now, clock.now + 10
+    with pytest.raises(UsageError, match=why):
+        session.confirm(card, True, at=None if at is None else began + at, after=after)
     assert not ask(session).allowed
 
 
@@ -125,11 +178,21 @@ def test_after_a_no_in_words_the_card_is_another_and_a_late_press_on_the_first_i
     assert ask(session).allowed
 
 
-def test_a_question_leaves_a_card_as_it_is(shield: Shield) -> None:
+def test_after_a_question_the_next_call_gets_a_card_that_can_be_pressed(shield: Shield) -> None:
     session, card = begun(shield)
     session.user("What is the fee?")
-    session.confirm(card, True)
+    other = card_of(ask(session))
+    assert other.id != card.id
+    session.confirm(other, True)
     assert ask(session).allowed
+
+
+def test_a_no_is_to_every_call_that_shows_the_same(shield: Shield) -> None:
+    session, card = begun(shield)
+    session.agent(card.text)
+    session.user("Yes")
+    session.confirm(card, False)
+    assert not ask(session, {**WANTED, "note": None}).allowed
 
 
 @pytest.mark.parametrize("by_host", [True, False], ids=["button", "words"])

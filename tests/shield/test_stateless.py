@@ -1,6 +1,7 @@
 """A decision for a caller that keeps the history itself is the one that a session comes to after the same messages."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace import Call, Event, Message
 from tests.engine.clinic import conversations, pack
 from tests.packs import made
+from tests.shield.cards import WANTED, write
 
 
 def chat(events: tuple[Event, ...]) -> list[dict[str, Any]]:
@@ -107,3 +109,27 @@ rules:
     hard: true
 """,
 }
+
+
+def test_an_unanswered_call_of_another_id_may_have_used_the_yes(tmp_path: Path) -> None:
+    asked = {"role": "assistant", "content": "Shall I transfer 250 to AC-22?"}
+    talk = [{"role": "user", "content": "Send 250 to AC-22"}, asked, {"role": "user", "content": "Yes"}]
+    function = {"name": "transfer", "arguments": json.dumps(WANTED)}
+    calls = [{"id": "k1", "type": "function", "function": function}]
+    call = {"role": "assistant", "content": None, "tool_calls": calls}
+    shield = Shield(write(tmp_path, "{consented: told}"))
+    assert shield.decide([*talk, call], "transfer", WANTED, id="k1").allowed
+    assert shield.decide([*talk, call], "transfer", WANTED).allowed
+    assert not shield.decide([*talk, call], "transfer", WANTED, id="k2").allowed
+
+
+def test_a_session_does_not_hear_a_yes_twice_in_a_history_told_again(tmp_path: Path) -> None:
+    asked = {"role": "assistant", "content": "Shall I transfer 250 to AC-22?"}
+    talk = [{"role": "user", "content": "Send 250 to AC-22"}, asked, {"role": "user", "content": "Yes"}]
+    function = {"name": "transfer", "arguments": json.dumps(WANTED)}
+    calls = [{"id": "k2", "type": "function", "function": function}]
+    call = {"role": "assistant", "content": None, "tool_calls": calls}
+    session = Shield(write(tmp_path, "{consented: told}")).session()
+    session.messages(talk)
+    assert session.decide("transfer", WANTED, id="k1").allowed
+    assert not session.decide_after([*talk, call], "transfer", WANTED, id="k2").allowed

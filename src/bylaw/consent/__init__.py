@@ -5,14 +5,13 @@ Start at `consents`. On the way: what was said (`talk`), how a call is put to th
 Code reads no prose: what the agent says in words of its own is for a model or a person to read.
 """
 
-from bylaw.consent.answer import is_refusal
 from bylaw.consent.card import CardWords, digest
-from bylaw.consent.cards import Cards, CardStanding, standing_of
+from bylaw.consent.cards import Cards, CardStanding, has_other_message, is_message, press_fault, standing_of
 from bylaw.consent.consents import Consents, ConsentWitness
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
 from bylaw.consent.what_matters import Terms
 
 __all__ = [
     "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "OpenConsent", "Quote",
-    "Reason", "Terms", "digest", "is_refusal", "standing_of",
+    "Reason", "Terms", "digest", "has_other_message", "is_message", "press_fault", "standing_of",
 ]  # fmt: skip

@@ -5,7 +5,6 @@ nobody is accused of what we cannot read.
 """
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -57,14 +56,6 @@ _TOO_SAID = re.compile(rf"(?:{_TOO})(?!\S)")
 _COURTEOUS = re.compile(rf"(?:{_COURTESY})(?!\S)")
 _KIND = re.compile(rf"(?:{_GREETING}|{_THANKS})(?!\S)")
 _PRAISING = re.compile(rf"(?:{_PRAISE}|and)(?!\S)")
-_HARMLESS = re.compile(
-    rf"(?:(?:{_COURTESY}|no (?:worries|problems?|rush|hurry|(?:more |further |other )?questions?)|"
-    r"(?:don't|do not) worry|i can't wait)(?: |$))+"
-)
-"""A whole sentence that has a word of no in it and is none; what says more may be one."""
-_CALLED_OFF = re.compile(
-    r"\b(?:don't|dont|do not|stop|wait|hold (?:on|off)|forget (?:it|that|this)|never ?mind|changed my mind|not now)\b"
-)
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
 _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0f]*")
 _FRIENDLY = re.compile(
@@ -72,7 +63,6 @@ _FRIENDLY = re.compile(
 )
 """Faces that neither laugh nor wink: what is said in jest is no yes."""
 _MARKS = re.compile(r"(?<![,.!;:])[,.!;:]++(?=\s|$)|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()]")
-_SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>", re.MULTILINE)
 """What asks, trails off, is struck out or quoted."""
 _JOINS = frozenset(("and", "or"))
@@ -151,20 +141,6 @@ def _in_english(words: str, deed: list[str]) -> Said:
 def begins_with_yes(text: str) -> bool:
     """Whether words begin with a yes, whatever they say then."""
     return _YES_SAID.match(bare(text.lstrip()[:_LONGEST])) is not None
-
-
-def is_refusal(text: str, others: Iterable[str] = ()) -> bool:
-    """Whether words begin with a no, in English or by one of these others, or tell to stop or forget it."""
-    no = {bare(each) for each in others}
-    for sentence in _SENTENCE.split(text):
-        words, at = bare(sentence), 0
-        if _HARMLESS.fullmatch(words):
-            continue
-        while found := _COURTEOUS.match(words, at):
-            at = found.end() + 1
-        if _NO_SAID.match(words, at) or _CALLED_OFF.search(words) or (words and words[at:] in no):
-            return True
-    return False
 
 
 def is_courtesy(text: str) -> bool:

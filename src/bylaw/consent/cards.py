@@ -6,17 +6,17 @@ alone. Each answer is good for one call, and until the user says something else.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import Any
 
 from msgspec import Struct
 
 from bylaw.consent.answer import Said, bare, is_courtesy, is_english, said
 from bylaw.consent.card import CardWords, digest
 from bylaw.consent.talk import Exchange
+from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.value import alike
-from bylaw.trace.event import Call, Card, Event, Message
+from bylaw.trace.event import Call, Card, Confirmation, Event, Message
 
 _HIDES = re.compile(
     r"<[!?/a-z]|!\[|~~|```|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|^[ \t]*>|"
@@ -91,6 +91,58 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
     return found
 
 
+def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
+    """Why a yes that is reported at a step does not count; empty if it does.
+
+    After the card was shown, the user may have written a yes or a courtesy. After anything else, the report must say
+    that the user had seen that message (`after`), and may not be older than it.
+    """
+    shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
+    messages = [at for at in range(step) if is_message(events[at])]
+    others = [at for at in messages if at > shown and _is_other(events[at], words)]
+    if not answer.yes or not others:
+        return ""
+    said = events[others[-1]]
+    if any(_answer_in(events[at], words) == "no" for at in others):
+        return f"the user has said no since card `{answer.card}` was shown"
+    if answer.after is None:
+        return f"the user has written something else since card `{answer.card}` was shown"
+    if answer.after > len(messages):
+        return f"`after` is {answer.after}, and the conversation has {len(messages)} messages"
+    if answer.after <= messages.index(others[-1]):
+        return f"card `{answer.card}` was answered before the user's last words"
+    if time is not None and said.time is not None and time < said.time:
+        return f"`at` is before message {answer.after}, which the user had seen"
+    return ""
+
+
+def is_message(event: Event) -> bool:
+    """Whether an event is a message of the user or the agent: not the press of a button, nor a handover."""
+    return isinstance(event, Message) and event.confirmation is None and event.handover is None
+
+
+def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
+    """Whether the user wrote something between two steps that is neither a yes nor a courtesy."""
+    return any(_is_other(events[at], words) for at in range(since + 1, before))
+
+
+def _shows(event: Event, card: str) -> bool:
+    return isinstance(event, Call) and event.card is not None and event.card.id == card
+
+
+def _is_other(event: Event, words: CardWords) -> bool:
+    if not (isinstance(event, Message) and is_message(event) and event.by == "user"):
+        return False
+    return not event.captured or not (_answer_in(event, words) == "yes" or is_courtesy(event.text))
+
+
+def _answer_in(event: Event, words: CardWords) -> Said:
+    if not isinstance(event, Message):
+        return "other"
+    yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
+    return said(event.text, "", yes, no, is_english=is_english(words.question))
+
+
 class Put(Struct, frozen=True):
     """How one call is put to the user, by whatever name it goes on a card."""
 
@@ -107,8 +159,9 @@ class Put(Struct, frozen=True):
 class Cards:
     """The cards of one conversation, and what the user answered to them; `events` may grow while it is in use."""
 
-    def __init__(self, events: Sequence[Event], words: CardWords) -> None:
+    def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
+        self._terms = terms or Terms()
         self._words = words
         self._question = folded(words.question)
         self._is_english = is_english(words.question)
@@ -180,7 +233,7 @@ class Cards:
         if call.tool not in self._tools:
             return None
         own = digest(call.tool, call.arguments)
-        same = self._alike.get(_fold(call.tool, call.arguments), set[str]())
+        same = self._alike.get(self._fold(call), set[str]())
         if same <= {own}:
             return None
         shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.closing)}
@@ -205,17 +258,26 @@ class Cards:
             if type(event) is Call:
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
-                    self._alike.setdefault(_fold(event.tool, event.arguments), set()).add(event.card.digest)
+                    self._alike.setdefault(self._fold(event), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
-                if card is not None and not _is_past(card.expires, event.time):
+                is_late = card is None or _is_past(card.expires, event.time)
+                if card is not None and not is_late and not self._fault(step, event):
                     answer = CardAnswer(step, event.confirmation.yes, step)
                     self._confirmed.setdefault(card.digest, []).append(answer)
         self._read = max(self._read, min(before, len(events)))
+
+    def _fault(self, step: int, press: Message) -> str:
+        assert press.confirmation is not None
+        return press_fault(self._events, step, press.confirmation, press.time, self._words)
+
+    def _fold(self, call: Call) -> str:
+        """The same for all calls that one answer is to, however they are spelt."""
+        return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
         """The cards of the conversation that stand in a message."""
@@ -294,10 +356,6 @@ class Cards:
                 return False
             message = _cut(message, other)
         return False
-
-
-def _fold(tool: str, arguments: Mapping[str, Any]) -> str:
-    return repr((tool, alike(arguments)))
 
 
 def _cut(message: str, text: str) -> str:

@@ -39,7 +39,7 @@ class Consents:
     ) -> None:
         self._terms, self._words = terms or Terms(), words or CardWords()
         self._events = events
-        self._cards = Cards(events, self._words)
+        self._cards = Cards(events, self._words, self._terms)
         self._talk = Talk(events)
         self._named = Named(events)
         self._ledger = ledger
@@ -204,7 +204,7 @@ class ConsentWitness:
         self._events: list[Event] = []
         self.words = words or CardWords()
         self._basis: Basis = basis
-        self._spared = terms.spared if terms is not None else frozenset[str]()
+        self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
         """What was found last, for which call, after how many events: first it is asked whether, and then why."""
@@ -227,12 +227,16 @@ class ConsentWitness:
         if act.effect not in _CHANGES:
             return None
         call = record.call
-        spared = tuple(name for name in call.arguments if name in self._spared)
+        spared = tuple(name for name in call.arguments if name in self._terms.spared)
         return self._find(record).question(call.tool, call.arguments, spared)
 
     def card_text(self, record: CallRecord) -> str:
         """The call in plain words, to be put to the user."""
         return self._consents.card_text(record)
+
+    def agreed_terms(self, call: Call) -> dict[str, Any]:
+        """The arguments of a call that the user agrees to."""
+        return what_matters(call.arguments, self._terms)
 
     def _find(self, record: CallRecord) -> Consent:
         last = self._found

@@ -22,7 +22,7 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import ToldBefore
 from bylaw.engine.turns import Turns
-from bylaw.engine.unbelieved import Doubts, disown, doubt
+from bylaw.engine.unbelieved import Doubts, disown, disown_during, doubt, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
@@ -137,10 +137,12 @@ class Conversation(Turns):
         self.handed_over = step
         self.cards.begin_anew(step)
 
-    def confirm(self, confirmation: Confirmation, *, time: float | None = None) -> None:
-        """The host reports what the user answered to a card; the same answer given again changes nothing."""
-        if not self.cards.is_new(confirmation, time):
+    def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
+        """The host reports what the user answered to a card, and at what `time`; the same answer given again changes
+        nothing. `now` is the shield's clock."""
+        if not self.cards.is_new(confirmation, time, now):
             return
+        time = now if time is None else time
         self._begin("user", time, anew=True)
         said = Message("user", "", self._script.turn, time=time, confirmation=confirmation)
         self._script.events.append(said)
@@ -191,7 +193,14 @@ class Conversation(Turns):
         In the latter case the call is of that message's turn, and those beside it do not show it their results. Where
         the message asks for the same call more than once, `id` says which is meant; otherwise it is the last.
         """
-        self._read(messages)
+        listed = list(messages)
+        if self._script.events:
+            known = self._told_before.known(listed)
+            if not known.is_sure:
+                self.unheard()
+            self._read(listed[known.messages :], is_said=known.has_words)
+        else:
+            self._read(listed)
         given, fault = as_object(arguments)
         self._speaker = "agent" if self._script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
@@ -201,7 +210,8 @@ class Conversation(Turns):
         """Put messages into the transcript; what only a host may say is not taken from them on trust. What the first
         one says is left out where it `is_said` already."""
         self._take()
-        listed, start = list(messages), self._taken
+        listed, start, running = list(messages), self._taken, self.running()
+        self._script.decided = start
         has_more = False
         if is_said:
             has_more = follow_messages(listed[:1], self._script)
@@ -211,6 +221,9 @@ class Conversation(Turns):
             listed = listed[1:]
         if follow_messages(listed, self._script) or has_more:
             disown(self._script.events, start)
+        withhold_refusals(self._script.events, start)
+        if running:
+            disown_during(self._script.events, start, running)
         doubt(self._script, self._taken, self.pack.schema, self._doubts)
 
     def resume(self, events: Sequence[Event]) -> None:

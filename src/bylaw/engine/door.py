@@ -53,6 +53,13 @@ def seconds(given: Any) -> float:
     return float(given)
 
 
+def position(given: Any) -> int:
+    """How many messages of a conversation came before something."""
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise UsageError("`after` is the number of messages that the user had seen", hint="give `session.position`")
+    return given
+
+
 def moment(given: Any, clock: Callable[[], float]) -> float:
     """When something happens: as is said, else by the clock."""
     return clock() if given is None else seconds(given)

@@ -6,16 +6,17 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.consent import ConsentWitness, OpenConsent
+from bylaw.consent import ConsentWitness, OpenConsent, has_other_message, press_fault
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
+from bylaw.facts.value import alike
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate, Witness
 from bylaw.rule.act import Act
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call, Confirmation, Event
 
 
 class Quote(Struct, frozen=True):
@@ -183,10 +184,18 @@ class PredicateValues:
         """Seconds for which a card is good: the shortest that the pack says."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
-    @property
-    def card_refusals(self) -> frozenset[str]:
-        """The pack's own words for a no to a card."""
-        return frozenset(word for each in self._consents for word in each.words.no)
+    def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
+        """Why a reported answer to a card does not count after these events; empty if it does."""
+        faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
+        return next(filter(None, faults), "")
+
+    def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
+        """Whether the user has written nothing but a yes or a courtesy between a card and a step."""
+        return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
+
+    def shown_terms(self, call: Call) -> str:
+        """The same for all spellings of a call that one answer to a card is for."""
+        return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     @property
     def _consents(self) -> list[ConsentWitness]:

@@ -3,12 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from bylaw.consent import digest as digest_of
-from bylaw.consent import is_refusal, standing_of
+from bylaw.consent import standing_of
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.transcript import Transcript
 
@@ -45,9 +46,9 @@ class PutCards:
         return self._session.values.card_lifetime
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """The card put last before a step for calls of this digest, where it was neither answered nor used.
+        """The card shown last before a step for calls of this digest, if it was neither answered nor used.
 
-        After a no in words it is another: a press on the first, which comes late, is none on that one.
+        After any other message of the user's it is another card: a late press on the first is no press on that one.
         """
         events = self._script.events
         for step in range(self._seen, before):
@@ -64,7 +65,8 @@ class PutCards:
         card, first = self._cards.get(digest, (None, 0))
         if card is None or card.id in self._answered or self._is_used(card, first, before):
             return None
-        return None if self._is_refused(card.id, before) else card
+        shown = self._last_shown(card.id, before)
+        return card if self._session.values.is_card_left_open(events, shown, before) else None
 
     def _is_used(self, card: Card, first: int, before: int) -> bool:
         """Whether a call that a card was put for has been made since it was put first; no other tool's call is one."""
@@ -89,16 +91,26 @@ class PutCards:
                 # Nobody told what was said, if anything was.
                 continue
             if cards is None:
-                cards = _cards_of(events[: made.step], made.call)
+                cards = self._cards_of(events[: made.step], made.call)
             card = cards.get(each.confirmation.card)
             if card is not None:
                 is_over = card.expires is not None and now >= card.expires
                 return card.digest != digest and not each.confirmation.yes and not is_over
         return False
 
-    def is_new(self, answer: Confirmation, time: float | None) -> bool:
-        """Whether an answer says something that was not said before; one that its card cannot take is refused."""
-        standing = standing_of(self._script.events[self._begin :], answer.card)
+    def _cards_of(self, events: Sequence[Event], call: Call) -> dict[str, Card]:
+        """The cards that were shown for a call, in whatever spelling."""
+        calls = [each for each in events if isinstance(each, Call) and each.card is not None]
+        terms = self._session.values.shown_terms
+        return {each.card.id: each.card for each in calls if each.card is not None and terms(each) == terms(call)}
+
+    def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
+        """Whether an answer says something that was not said before; one that its card cannot take is refused.
+
+        `time` is when the user answered, None if the host does not say; `now` is the shield's clock.
+        """
+        events = self._script.events
+        standing = standing_of(events[self._begin :], answer.card)
         name = f"card `{answer.card}`"
         if standing is None:
             hint = "give the `id` of the `card` of a decision of this conversation"
@@ -110,31 +122,42 @@ class PutCards:
             return False
         if standing.answer is False:
             raise UsageError(f"{name} was answered with no", hint="let the agent make its call again")
-        expires = standing.card.expires
-        if expires is not None and time is not None and time >= expires:
+        expires, at = standing.card.expires, now if time is None else time
+        if expires is not None and at is not None and at >= expires:
             raise UsageError(f"{name} has expired", hint="let the agent make its call again: it gets another card")
-        if answer.yes and time is not None and self._is_spoken_after(time):
-            raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
-        if answer.yes and self._is_refused(answer.card):
-            hint = "let the agent make its call again once the user wants it after all: the card is then put again"
-            raise UsageError(f"the user has said no since {name} was put", hint=hint)
+        if answer.yes:
+            self._refuse_late(answer, time, now, name)
         return True
+
+    def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
+        """Refuse a yes that may be older than the user's last message."""
+        events, again = self._script.events, "let the agent make its call again and show the user the new card"
+        if time is not None and self._is_spoken_after(time):
+            raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
+        fault = self._session.values.press_fault(events, answer, time)
+        if not fault and time is None:
+            # Whether it came before or after that message, only a time can tell as well.
+            unseen = replace(answer, after=None)
+            fault = self._session.values.press_fault(events, unseen, time)
+        if not fault and time is not None and now is not None and time > now and answer.after is not None:
+            fault = "`at` is in the future"
+        if fault:
+            hint = f"report when the user answered (`at`) and how many messages they had seen (`after`), or {again}"
+            hint = again if "said no" in fault else hint
+            raise UsageError(f"{name} does not count: {fault}", hint=hint)
 
     def _is_given_back(self, step: int) -> bool:
         """Whether the call that used a card failed, so that its yes would be good for another."""
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
-    def _is_refused(self, card: str, before: int | None = None) -> bool:
-        """Whether the user has said no in words since a card was put last: which of the two came later, a host that
-        reports a press may not know."""
-        no = self._session.values.card_refusals
-        for event in _backwards(self._script.events, self._begin, before):
+    def _last_shown(self, card: str, before: int) -> int:
+        """The step at which a card was shown last."""
+        for step in range(before - 1, -1, -1):
+            event = self._script.events[step]
             if isinstance(event, Call) and event.card is not None and event.card.id == card:
-                return False
-            if isinstance(event, Message) and event.by == "user" and is_refusal(event.text, no):
-                return True
-        return False
+                return step
+        return -1
 
     def _is_spoken_after(self, time: float) -> bool:
         """Whether the user said something after an answer that is reported late."""
@@ -145,13 +168,3 @@ class PutCards:
 def _backwards(events: Sequence[Event], start: int, end: int | None) -> Iterator[Event]:
     """The events from one step up to another, the last first, without a copy of them."""
     return (events[step] for step in range((len(events) if end is None else end) - 1, start - 1, -1))
-
-
-def _cards_of(events: Sequence[Event], call: Call) -> dict[str, Card]:
-    """The cards that were put for a call, in whatever spelling."""
-    made = call.tool, alike(call.arguments)
-    return {
-        event.card.id: event.card
-        for event in events
-        if isinstance(event, Call) and event.card is not None and (event.tool, alike(event.arguments)) == made
-    }

@@ -1,7 +1,7 @@
 """A live conversation turn by turn: whose turn it is, which call a result answers, and which calls of the agent's were
 made, refused, or wait for somebody to ask about them."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
-from bylaw.engine.unbelieved import Doubts, doubt
+from bylaw.engine.unbelieved import Doubts, doubt, is_refused, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
@@ -37,6 +37,8 @@ class Turns:
     """The call that was refused last: what comes at once as a result is what the agent was told in its place."""
     _held = False
     """Everything belongs to one turn until the block ends."""
+    interrupted: Collection[str] | None = None
+    """Ids of calls that were allowed and do not run now; None where no calls run, since the conversation is past."""
 
     def __init__(self, pack: Pack, session: Session, doubts: Doubts | None) -> None:
         self.pack = pack
@@ -52,7 +54,11 @@ class Turns:
         """The user said something; not `whole` where there was more to it than text, such as a voice note or a file."""
         self.make()
         self._begin("user", time)
-        self._script.hear(text, whole=whole)
+        if self.running():
+            # Another agent may speak as the user to the one that a call runs.
+            self._script.leave_out("user")
+        else:
+            self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
@@ -138,6 +144,7 @@ class Turns:
             hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
+        withhold_refusals(self._script.events, len(self._script.events) - 1)
         doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
         if not self._held and not is_late:
             self._speaker = "tool"
@@ -219,6 +226,17 @@ class Turns:
                 self._script.add(call)
             self._asked_for = []
             self._speaker = "tool"
+
+    def running(self) -> dict[int, Call]:
+        """By step, the agent's calls that were not refused, have no result, and were not interrupted."""
+        events, interrupted = self._script.events, self.interrupted
+        if interrupted is None:
+            return {}
+        return {
+            step: call
+            for step, call in self._script.open.items()
+            if call.by == "agent" and not (is_refused(events[step]) or (call.id and call.id in interrupted))
+        }
 
     def waiting(self) -> list[Call]:
         """The agent's calls that still wait for their results, in order."""

@@ -1,12 +1,12 @@
 """What a conversation is told and does not take on trust: what only a host may say, and results that say too little."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
 from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.schema import Schema
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Event, Message, Result, tells_refusal
 from bylaw.trace.transcript import Transcript
 
 Doubts = Callable[[str, bool | None, str], bool]
@@ -21,6 +21,32 @@ def disown(events: list[Event], start: int) -> None:
             events[step] = replace(event, context=None)
         elif isinstance(event, Message) and event.handover is not None:
             events[step] = replace(event, handover=None, captured=False)
+
+
+def is_refused(event: Event) -> bool:
+    """Whether an event is a call that was refused before it ran."""
+    return isinstance(event, Call) and event.refused
+
+
+def disown_during(events: list[Event], start: int, running: Collection[int]) -> None:
+    """A message that arrives while a call runs is not the user's: an agent inside that call may speak so."""
+    left = set(running)
+    for step in range(start, len(events)):
+        event = events[step]
+        if isinstance(event, Result):
+            left.discard(-1 if event.call is None else event.call)
+        elif left and isinstance(event, Message) and event.by == "user" and event.text:
+            events[step] = replace(event, text="", captured=False)
+
+
+def withhold_refusals(events: list[Event], start: int) -> None:
+    """A shield's refusal that is told as the result of a call it had allowed says nothing of that call, which may have
+    run: its result is not known."""
+    for step in range(start, len(events)):
+        event = events[step]
+        call = events[event.call] if isinstance(event, Result) and event.call is not None else None
+        if isinstance(event, Result) and isinstance(call, Call) and not call.refused and tells_refusal(event.text):
+            events[step] = replace(event, captured=False, error=None, refused=False)
 
 
 def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None) -> None:

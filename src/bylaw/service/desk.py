@@ -103,7 +103,7 @@ class Desk:
         await self.log.journal.let_others_go_on()
         session, _ = await self._taken(tenant, request, [])
         self.metrics.events[tenant] += len(request.events)
-        return EventsAnswer(session.id, len(request.events))
+        return EventsAnswer(session.id, len(request.events), session.position)
 
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[AskedCall]
@@ -139,7 +139,16 @@ class Desk:
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
             is_yes = request.answer == "yes"
-            await session.confirm_async(request.card, is_yes, by=request.by, named=named(request), context=context)
+            answer = session.confirm_async(
+                request.card,
+                is_yes,
+                by=request.by,
+                at=request.at,
+                after=request.after,
+                named=named(request),
+                context=context,
+            )
+            await answer
         # Where the host keeps the history, other conversations use the card, and tell the log alone.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)

@@ -207,6 +207,11 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """That of the decision; a host that sends `messages` may leave it out."""
     by: str = ""
     """How it was given, such as the button that was pressed."""
+    at: float | None = None
+    """When the user answered, in seconds since 1970. If the user has written anything but a yes or a courtesy since the
+    card was shown, a yes counts only with `at` and `after`."""
+    after: int | None = None
+    """How many messages of user and agent the user had seen; the answers of `/v1/events` have it as `position`."""
     context: dict[str, Any] | None = None
     """As for a decision: who is said to answer. Another principal's answer is refused."""
     agent: str = ""
@@ -287,6 +292,8 @@ class EventsAnswer(Struct, frozen=True):
 
     conversation: str
     taken: int
+    position: int = 0
+    """How many messages of user and agent the conversation has, for the `after` of a confirmation."""
 
 
 class Complaint(Struct, frozen=True):

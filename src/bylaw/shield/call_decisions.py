@@ -141,7 +141,7 @@ class CallDecisions:
 
     def begin(self, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()) -> Conversation:
         """A conversation in which nothing has happened yet."""
-        return Conversation(
+        conversation = Conversation(
             self.decider.pack,
             id=self.id,
             context=self.context,
@@ -153,6 +153,8 @@ class CallDecisions:
             delegation=self._shield.postures.delegation,
             handover=self.decider.postures.handover,
         )
+        conversation.interrupted = self.interrupted
+        return conversation
 
     def open(self) -> Conversation:
         """The conversation as it stands here."""

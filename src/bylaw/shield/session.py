@@ -4,6 +4,7 @@ With a log, a decision and all that led to it are on disk before its answer is g
 with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
@@ -42,14 +43,26 @@ class LiveSession(Telling):
         """The same, for a coroutine: only the log is waited for."""
         return (await self._loop.settle(Wanted([self._asking(tool, arguments, id, time=time)], by=self._by)))[0]
 
-    def confirm(self, card: Card | str, yes: bool, *, by: str = "", time: float | None = None) -> None:
-        """The user answered the card of a decision, which the host showed them; on disk when this returns.
+    def confirm(
+        self,
+        card: Card | str,
+        yes: bool,
+        *,
+        by: str = "",
+        at: float | None = None,
+        after: int | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Report the user's answer to the card of a decision; on disk when this returns.
 
-        A yes lets the same call run once, until the card expires or the user says something else. `by` says how it was
-        given, such as the button that was pressed. An answer to a card that is unknown, used, expired or was answered
-        otherwise is refused; given again, the same answer changes nothing. A person's approval is no such answer.
+        A yes lets the same call run once, until the card expires or the user writes something else. `by` says how it
+        was given, such as the button. `at` is the time of the answer (`time` is its old name), and `after` is how many
+        messages of the conversation the user had seen (`position`). If the user has written anything but a yes or a
+        courtesy since the card was shown, a yes counts only with both. Raises `UsageError` for a yes that does not
+        count, and for a card that is unknown, used, expired or answered otherwise. The same answer given again
+        changes nothing. A person's approval is no such answer.
         """
-        self._happen(self._confirming(card, yes, by, time))
+        self._happen(self._confirming(card, yes, by, self._answered_at(at, time), after))
         self.flush()
 
     async def confirm_async(
@@ -58,19 +71,28 @@ class LiveSession(Telling):
         yes: bool,
         *,
         by: str = "",
+        at: float | None = None,
+        after: int | None = None,
         time: float | None = None,
         named: Named | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
         """The same, for a coroutine; a request with a name is taken once. `context` is what the host vouches for of
         whoever answers."""
-        await self.take_async([self._confirming(card, yes, by, time)], named=named, context=context)
+        confirming = self._confirming(card, yes, by, self._answered_at(at, time), after)
+        await self.take_async([confirming], named=named, context=context)
 
-    def _confirming(self, card: Card | str, yes: bool, by: str, time: float | None) -> Happening:
+    def _answered_at(self, at: float | None, time: float | None) -> float | None:
+        if time is not None:
+            warnings.warn("`time` of `confirm` is called `at`", DeprecationWarning, stacklevel=3)
+        return time if at is None else at
+
+    def _confirming(self, card: Card | str, yes: bool, by: str, at: float | None, after: int | None) -> Happening:
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
-        said = Confirmation(name, door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered"))
-        at = door.moment(time, self.shield.clock)
-        return lambda conversation: conversation.confirm(said, time=at)
+        is_yes, reporter = door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered")
+        said = Confirmation(name, is_yes, reporter, None if after is None else door.position(after))
+        given, now = None if at is None else door.seconds(at), self.shield.clock()
+        return lambda conversation: conversation.confirm(said, time=given, now=now)
 
     def asked(self, id: str) -> Decision | None:
         """The decision on the call of this id, where it stopped the call and somebody was asked about it."""

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
+from bylaw.consent import is_message
 from bylaw.engine import door
 from bylaw.engine.context import goes_on
 from bylaw.engine.conversation import Conversation
@@ -218,6 +219,11 @@ class Telling:
         """How many events there were so far."""
         with self._lock:
             return self._state.open().length
+
+    @property
+    def position(self) -> int:
+        """How many messages of user and agent there were so far; `confirm` takes it as `after`."""
+        return sum(map(is_message, self.since(0)))
 
     def since(self, step: int) -> Sequence[Event]:
         """What has happened from a step on."""

@@ -54,6 +54,8 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     yes: bool
     by: str = ""
     """How it was given, or who reports it, in the host's words."""
+    after: int | None = None
+    """How many messages of the conversation the user had seen when they answered, where the host says."""
 
 
 @final

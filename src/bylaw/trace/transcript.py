@@ -21,13 +21,15 @@ class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
     __slots__ = (
-        "_named", "_steps", "answered", "closed", "events", "instructions", "open", "returned",
+        "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
         "tells_refusal", "time", "turn",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.instructions: list[str] = []
+        self.decided = 0
+        """How many of the events are decided: a later result cannot make a call among them one that was refused."""
         self.turn = -1
         """Number of the current turn."""
         self.time: float | None = None
@@ -118,7 +120,8 @@ class Transcript:
             tool, agent = tool or call.tool, agent or call.agent
             if id:
                 self.answered.add(id)
-            if type(content) is str and not is_decided and tells_refusal(content) and not call.refused:
+            is_final = is_decided or step < self.decided
+            if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
@@ -154,8 +157,8 @@ class Transcript:
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
         """Take back the agent's last such call of the latest turn with calls that wait, and all after it.
 
-        Its turn goes on. Of several it is the one of that id, if one has it. False, and nothing taken back, where none
-        of them is such a call.
+        Its turn goes on. Of several it is the one of that id, and one of another id is another call. False, and nothing
+        taken back, if none of them is such a call.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -164,7 +167,8 @@ class Transcript:
             if call.turn != turn:
                 break
             is_such = call.by == "agent" and call.tool == tool and call.arguments == arguments
-            if is_such and (start is None or (id and call.id == id)):
+            is_another = bool(id and call.id and call.id != id)
+            if is_such and not is_another and (start is None or (id and call.id == id)):
                 start = step
         if start is None or turn is None:
             return False
