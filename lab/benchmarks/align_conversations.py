@@ -18,10 +18,10 @@ from msgspec import Struct
 from torch.utils.checkpoint import checkpoint
 
 from bylaw.align.episode import ChatMessage, Episode
-from bylaw.align.training.checkpoint import Checkpoint
 from bylaw.align.training.dialect import IGNORED, Dialect
-from bylaw.align.training.optimizer import RoundedAdamW
 from bylaw_lab.clinic.tasks import Scenario
+from bylaw_lab.training.checkpoint import Checkpoint
+from bylaw_lab.training.optimizer import RoundedAdamW
 
 Messages = list[ChatMessage]
 CHUNK = 4096

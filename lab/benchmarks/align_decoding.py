@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from bylaw.align.training import layers
-from bylaw.align.training.decoder import Decoder
+from bylaw_lab.training import layers
+from bylaw_lab.training.decoder import Decoder
 
 MOST = 0.05
 """How far both may be apart, over their size: both round to bfloat16."""

@@ -48,7 +48,7 @@ def practise_episodes(experiment: Any, arm: Arm, folder: Path, seconds: float) -
     from align_conversations import Episodes, Practice
     from transformers import AutoModelForCausalLM
 
-    from bylaw.align.training.shared_prefix import share_prefix
+    from bylaw_lab.training.shared_prefix import share_prefix
 
     began = time.monotonic()
     start = experiment.work / arm.start

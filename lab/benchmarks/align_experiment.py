@@ -185,16 +185,16 @@ class Experiment:
         from pyarrow import parquet
         from transformers import AutoTokenizer
 
-        from bylaw.align.training import supervised
         from bylaw.align.training.dialect import Dialect
         from bylaw.align.training.preset import PRESETS
+        from bylaw_lab.training import run as training
 
         while (self.data / "pending").exists():
             time.sleep(0.1)
         self.tokenizer = AutoTokenizer.from_pretrained(self.base)
         dialect = Dialect(self.tokenizer)
         longest = PRESETS[self.preset].supervised.longest
-        plain = supervised.examples
+        plain = training.examples
         done = self.tokens
         for file in sorted(self.data.glob("*.jsonl*")):
             name = file.name.split(".")[0]
@@ -210,7 +210,7 @@ class Experiment:
         def examples(rows: Any, *others: Any) -> Any:
             return done[id(rows)] if id(rows) in done else plain(rows, *others)
 
-        supervised.examples = examples
+        training.examples = examples
 
     def train(self, arm: Arm, folder: Path) -> dict[str, Any]:
         """Train one arm; with half as many rows at once where the GPU's memory is too small."""
@@ -230,7 +230,7 @@ class Experiment:
             self.clean()
 
     def attempt(self, arm: Arm, folder: Path, at_once: int) -> dict[str, Any]:
-        from bylaw.align.training.run import Run, train
+        from bylaw_lab.training.run import Run, train
 
         start = self.base if arm.start == "base" else self.work / arm.start
         if self.share < ROOMY:
@@ -260,7 +260,7 @@ class Experiment:
         """Make the model in `folder` the one that plays."""
         from safetensors.torch import load_file
 
-        from bylaw.align.training.checkpoint import open_checkpoint
+        from bylaw_lab.training.checkpoint import open_checkpoint
 
         if self.player is None:
             self.player = open_checkpoint(folder, slots=self.slots, room=3072)

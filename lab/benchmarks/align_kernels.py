@@ -14,8 +14,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from bylaw.align.training import attention
-from bylaw.align.training.attention import Plan, Reading, attend, stretches
+from bylaw_lab.training import attention
+from bylaw_lab.training.attention import Plan, Reading, attend, stretches
 
 SIZE = 64
 KERNELS = {

@@ -12,7 +12,7 @@ def kernels(share: float, is_compiled: bool, is_packed: bool) -> dict[str, Any]:
     """Use the GPU's flash kernels only where they are right."""
     import torch
 
-    from bylaw.align.training import attention, decoder, layers
+    from bylaw_lab.training import attention, decoder, layers
 
     if not torch.cuda.is_available():
         return {}
@@ -35,8 +35,8 @@ def warm(base: Path) -> dict[str, Any]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    from bylaw.align.training import shared_prefix
-    from bylaw.align.training.generator import Generator
+    from bylaw_lab.training import shared_prefix
+    from bylaw_lab.training.generator import Generator
 
     if not torch.cuda.is_available():
         return {}

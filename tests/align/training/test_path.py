@@ -24,7 +24,6 @@ from bylaw.align.prompt import pack_named  # noqa: E402
 from bylaw.align.rollout import play  # noqa: E402
 from bylaw.align.training.data import training_rows  # noqa: E402
 from bylaw.align.training.dialect import Dialect, turns  # noqa: E402
-from bylaw.align.training.optimizer import RoundedAdamW  # noqa: E402
 from bylaw.align.training.preset import settings_of  # noqa: E402
 from bylaw.align.training.record import last_checkpoint  # noqa: E402
 from bylaw.align.training.run import Run, train  # noqa: E402
@@ -183,28 +182,6 @@ def test_rewards_count_the_terms_they_are_asked_for(place):
     assert full["policy_recall"] > 0.9
     with pytest.raises(UsageError, match="there is no reward `xx`"):
         scorer("tf+xx")
-
-
-def test_weights_in_bfloat16_learn_from_small_steps():
-    torch.manual_seed(0)
-    weight = torch.nn.Parameter(torch.ones(64, dtype=torch.bfloat16))
-    exact = torch.nn.Parameter(torch.ones(64))
-    rounded, plain = RoundedAdamW([weight], lr=1e-4), torch.optim.AdamW([exact], lr=1e-4, weight_decay=0.0)
-    for step in range(60):
-        gradient = torch.randn(64, generator=torch.Generator().manual_seed(step)) + 1
-        weight.grad, exact.grad = gradient.to(torch.bfloat16), gradient.to(torch.bfloat16).float()
-        rounded.step()
-        plain.step()
-    assert torch.allclose(rounded.state[weight]["exact"], exact.detach(), atol=1e-6)
-    assert torch.equal(weight.detach(), exact.detach().to(torch.bfloat16))
-    again = RoundedAdamW([weight], lr=1e-4)
-    again.load_state_dict(rounded.state_dict())
-    assert torch.equal(again.state[weight]["exact"], rounded.state[weight]["exact"])
-    weight.grad = torch.full_like(weight, float("nan"))
-    before = weight.detach().clone()
-    again.step()
-    assert torch.equal(weight.detach(), before)
-    assert again.skipped == 1
 
 
 def test_settings_that_there_are_not_are_named():

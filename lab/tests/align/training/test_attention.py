@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bylaw.align.training.attention import Plan, Reading, attend, stretches  # noqa: E402
+from bylaw_lab.training.attention import Plan, Reading, attend, stretches  # noqa: E402
 
 pytestmark = pytest.mark.train
 HEADS, SHARED, SIZE = 6, 2, 16
@@ -87,7 +87,7 @@ def test_the_same_with_flash_kernels(low):
 def test_training_passes_no_mask_to_attention(monkeypatch):
     """cuDNN's kernel, chosen on Hopper GPUs where there is a mask, gives gradients that are not finite."""
     transformers = pytest.importorskip("transformers")
-    from bylaw.align.training.shared_prefix import share_prefix
+    from bylaw_lab.training.shared_prefix import share_prefix
 
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2}

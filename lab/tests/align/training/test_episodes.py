@@ -13,12 +13,12 @@ from align_practice import written  # noqa: E402
 
 from bylaw.align.desk import load_tasks  # noqa: E402
 from bylaw.align.episode import Episode  # noqa: E402
-from bylaw.align.training.checkpoint import open_checkpoint  # noqa: E402
 from bylaw.align.training.dialect import Dialect  # noqa: E402
-from bylaw.align.training.shared_prefix import share_prefix  # noqa: E402
 from bylaw_lab.clinic.practice import comply, refuse  # noqa: E402
 from bylaw_lab.clinic.tasks import Scenario  # noqa: E402
 from bylaw_lab.clinic.tasks.careful import Careful  # noqa: E402
+from bylaw_lab.training.checkpoint import open_checkpoint  # noqa: E402
+from bylaw_lab.training.shared_prefix import share_prefix  # noqa: E402
 from tests.align.tiny import tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(300)]

@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from bylaw.align.training import floor  # noqa: E402
-from bylaw.align.training import generator as training  # noqa: E402
-from bylaw.align.training.generator import Generator  # noqa: E402
+from bylaw_lab.training import floor  # noqa: E402
+from bylaw_lab.training import generator as training  # noqa: E402
+from bylaw_lab.training.generator import Generator  # noqa: E402
 
 pytestmark = pytest.mark.train
 

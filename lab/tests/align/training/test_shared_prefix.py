@@ -10,7 +10,7 @@ trl = pytest.importorskip("trl")
 
 from trl.trainer.utils import add_fused_lm_head  # noqa: E402
 
-from bylaw.align.training.shared_prefix import PackedBatch, share_prefix  # noqa: E402
+from bylaw_lab.training.shared_prefix import PackedBatch, share_prefix  # noqa: E402
 
 pytestmark = pytest.mark.train
 

@@ -1,8 +1,7 @@
 """A checkpoint on disk as an agent that plays tasks."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,67 +10,69 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bylaw.align.episode import Episode
 from bylaw.align.training.dialect import Dialect
-from bylaw.align.training.generator import Generator
 
 LONGEST = 256
 """Tokens of one output."""
+AT_ONCE = 64
+"""Prompts that are computed together."""
 
 
 class Checkpoint:
-    """Answers greedily, unless given a temperature. Conversations go on where they were: nothing is read twice."""
+    """Answers greedily."""
 
-    def __init__(self, generator: Generator, dialect: Dialect, *, longest: int = LONGEST) -> None:
-        self.generator = generator
+    def __init__(self, model: Any, dialect: Dialect, *, longest: int = LONGEST) -> None:
+        self.model = model
         self.dialect = dialect
         self.longest = longest
-        self.temperature = 0.0
-        self.seed = 0
 
+    @torch.no_grad()
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        """The next output in each episode."""
         prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
-        names = [id(episode) for episode in episodes]
-        return [self.dialect.text(ids) for ids in self.generator.generate(prompts, longest=self.longest, names=names)]
+        answers = [""] * len(prompts)
+        for places in batches(prompts):
+            ids, mask = self._padded([prompts[place] for place in places])
+            options = {"max_new_tokens": self.longest, "do_sample": False, "eos_token_id": self.dialect.ends}
+            found = self.model.generate(ids, attention_mask=mask, pad_token_id=self.dialect.end, **options)
+            for place, tokens in zip(places, found[:, ids.shape[1] :].tolist(), strict=True):
+                size = tokens.index(self.dialect.end) if self.dialect.end in tokens else len(tokens)
+                answers[place] = self.dialect.text(tokens[:size])
+        return answers
 
-    def converse(self, episodes: Sequence[Episode], watch: Callable[[int, int], None] | None = None) -> None:
-        """Play episodes to their ends, each at its own pace."""
-        looks = count()
-
-        def reply(place: int, ids: list[int]) -> list[int] | None:
-            episode = episodes[place]
-            episode.step(self.dialect.text(ids))
-            return None if episode.done else self.dialect.prompt(episode.messages)
-
-        def look(live: int) -> None:
-            if watch is not None:
-                watch(next(looks), live)
-
-        prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
-        self.generator.converse(
-            prompts, reply, longest=self.longest, temperature=self.temperature, seed=self.seed, watch=look
-        )
-
+    @torch.no_grad()
     def chances(
-        self,
-        conversations: Sequence[Sequence[Mapping[str, Any]]],
-        choices: Sequence[str],
-        after: Sequence[str] | None = None,
+        self, conversations: Sequence[Sequence[Mapping[str, Any]]], choices: Sequence[str]
     ) -> list[list[float]]:
-        """The log-probability that the next output begins with each of `choices`, which differ in their first token.
-
-        `after`: what of the output stands already, for each conversation.
-        """
+        """The log-probability of each choice as the next output's beginning; choices differ in their first token."""
         tokens = [self.dialect.tokenizer(choice, add_special_tokens=False)["input_ids"][0] for choice in choices]
         prompts = [self.dialect.prompt(messages) for messages in conversations]
-        if after is not None:
-            written = (self.dialect.tokenizer(text, add_special_tokens=False)["input_ids"] for text in after)
-            prompts = [prompt + more for prompt, more in zip(prompts, written, strict=True)]
-        return self.generator.chances(prompts, tokens).tolist()
+        found: list[list[float]] = [[]] * len(prompts)
+        for places in batches(prompts):
+            ids, mask = self._padded([prompts[place] for place in places])
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)
+            logits = self.model(ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits[:, -1]
+            for place, logs in zip(places, logits.float().log_softmax(-1)[:, tokens].tolist(), strict=True):
+                found[place] = logs
+        return found
+
+    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Prompts of one length, filled up on the left, and the mask of their own tokens."""
+        longest = max(map(len, prompts))
+        ids = [[self.dialect.end] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
+        mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        device = self.model.device
+        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
 
-def open_checkpoint(folder: Path, *, slots: int = 512, room: int = 4096) -> Checkpoint:
-    """The model in `folder`, on a GPU where there is one. Prompts of over `room` own tokens get no answer."""
+def batches(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The places of the prompts, those of like length together."""
+    order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
+    return [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
+
+
+def open_checkpoint(folder: Path) -> Checkpoint:
+    """The model in `folder`, on a GPU if there is one."""
     cuda = torch.cuda.is_available()
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16 if cuda else torch.float32)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16 if cuda else torch.float32)
     dialect = Dialect(AutoTokenizer.from_pretrained(folder))
-    model = model.to("cuda") if cuda else model
-    return Checkpoint(Generator(model, ends=dialect.ends, slots=slots, room=room), dialect)
+    return Checkpoint(model.to("cuda") if cuda else model, dialect)

@@ -24,7 +24,7 @@ class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
     longest: int
     """Tokens; longer conversations are left out, and counted."""
     recompute: bool = False
-    """Compute activations twice to keep fewer; what conversations share is then not computed once for all."""
+    """Compute activations twice to keep fewer."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
@@ -52,11 +52,11 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     scale: Literal["group", "batch", "none"] = "group"
     """What an answer's reward, less its prompt's mean, is divided by: the spread among the prompt's answers, as in the
     paper, or in the whole batch; `group` makes a small difference count as much as a large one."""
-    learn_from: Literal["all", "differing", "balanced"] = "all"
-    """Prompts that a step learns from, of those it tries: all; those whose answers differ in their rewards; or the
-    latter, with turns where it is right to refuse weighing as much as those where it is right to go on."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
+
+
+Settings = Supervised | Reinforced
 
 
 class Preset(Struct, frozen=True):
@@ -83,7 +83,7 @@ PRESETS: dict[PresetName, Preset] = {
 }
 
 
-def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Supervised | Reinforced:
+def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Settings:
     """The settings of a stage, with some of them changed."""
     chosen = PRESETS[preset].reinforced if stage == 3 else PRESETS[preset].supervised
     try:

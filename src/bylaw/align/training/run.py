@@ -1,26 +1,28 @@
-"""One stage of training, from a model and a data set to a folder with the model that learned."""
+"""One stage of training with TRL, from a model and a data set to a folder with the trained model."""
 # pyright: basic, reportMissingImports=false
 
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from datasets import Dataset
 from msgspec import Struct, to_builtins
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from bylaw.align.training import reinforced, supervised
-from bylaw.align.training.dialect import Dialect
+from bylaw.align.training.dialect import OPEN, Dialect, turns
 from bylaw.align.training.model_card import write_model_card
-from bylaw.align.training.optimizer import RoundedAdamW
-from bylaw.align.training.preset import PresetName, Reinforced, Supervised, settings_of
+from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
 from bylaw.align.training.record import SAVE_EVERY, Clock, Lines, last_checkpoint
-from bylaw.align.training.shared_prefix import share_prefix
 
 Stage = Literal[1, 2, 3]
+Row = Mapping[str, Any]
+Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
+"""The terms of the reward for each completion of a row's turn, and their `total`."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -35,68 +37,57 @@ class Run(Struct, frozen=True, kw_only=True):
     lora: int | None = None
     """Rank of the adapters; all weights are trained without it."""
     steps: int | None = None
-    """Steps to take, where it is not the preset's epochs that say it."""
+    """Steps to take, if the preset's epochs do not say it."""
     changes: Mapping[str, Any] = {}
     """Settings of the preset to change."""
     save_every: float | None = SAVE_EVERY
     """Seconds between checkpoints; None for none."""
     until: float | None = None
-    """Where `time.monotonic()` ends the run, finished or not."""
+    """The `time.monotonic()` at which the run ends, finished or not."""
     resume: bool = True
-    """Go on from the last checkpoint in `out`, where there is one."""
+    """Go on from the last checkpoint in `out`, if there is one."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
     """Where rows, first weights and reward came from, for the record."""
 
 
-def train(run: Run, rows: Sequence[Mapping[str, Any]], score: reinforced.Score | None = None) -> dict[str, Any]:
-    """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out`; says what it did."""
+class Made(Struct):
+    """A trainer that is ready to start."""
+
+    trainer: Any
+    left_out: int = 0
+    """Rows that are too long."""
+
+
+Make = Callable[[Run, Any, Dialect, Sequence[Row], Score | None], Made]
+"""Makes the trainer of a stage from its settings."""
+
+
+def train(
+    run: Run,
+    rows: Sequence[Row],
+    score: Score | None = None,
+    *,
+    settings: Settings | None = None,
+    make: Make | None = None,
+) -> dict[str, Any]:
+    """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out` and returns the run's record."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
+    settings = settings or settings_of(run.preset, run.stage, run.changes)
     tokenizer = AutoTokenizer.from_pretrained(run.model)
-    dialect = Dialect(tokenizer)
-    cuda = torch.cuda.is_available()
-    model: Any = AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.bfloat16 if cuda else torch.float32)
-    settings = settings_of(run.preset, run.stage, run.changes)
-    if not settings.recompute:
-        share_prefix(model)
-    adapters = None
-    if run.lora:
-        from peft import LoraConfig
-
-        adapters = LoraConfig(r=run.lora, lora_alpha=2 * run.lora, target_modules="all-linear")
-    others: dict[str, Any] = {
-        "peft_config": adapters,
-        "callbacks": [Lines(run.out / "metrics.jsonl"), Clock(run.save_every, run.until)],
-    }
-    if adapters is None:
-        others["optimizers"] = (RoundedAdamW(model.parameters(), lr=settings.learning_rate), None)
-    shared = arguments(run, settings)
-    left_out = 0
-    if isinstance(settings, Reinforced):
-        assert score is not None
-        trainer: Any = reinforced.trainer(model, rows, dialect, settings, shared, score, **others)
-        if trainer.ref_model is not None and not settings.recompute:
-            share_prefix(trainer.accelerator.unwrap_model(trainer.ref_model))
-    else:
-        data, left_out = supervised.examples(rows, dialect, settings.longest)
-        trainer = supervised.trainer(model, data, dialect, settings, shared, **others)
+    made = (make or make_trainer)(run, settings, Dialect(tokenizer), rows, score)
+    trainer = made.trainer
     found = last_checkpoint(run.out) if run.resume else None
     result = trainer.train(resume_from_checkpoint=str(found) if found else None)
     trained = trainer.accelerator.unwrap_model(trainer.model)
-    if trainer.accelerator.is_main_process:
-        if adapters is not None:
-            trained.save_pretrained(run.out / "adapter")
-            trained = trained.merge_and_unload()
-        trained.save_pretrained(run.out)
-        tokenizer.save_pretrained(run.out)
     done = {
         "stage": run.stage,
         "seed": run.seed,
         "preset": run.preset,
         "lora": run.lora,
         "rows": len(rows),
-        "left_out": left_out,
+        "left_out": made.left_out,
         "steps": trainer.state.global_step,
         "resumed_from": found.name if found else None,
         "loss": result.training_loss,
@@ -105,12 +96,49 @@ def train(run: Run, rows: Sequence[Mapping[str, Any]], score: reinforced.Score |
         "source": dict(run.source),
     }
     if trainer.accelerator.is_main_process:
+        if run.lora:
+            trained.save_pretrained(run.out / "adapter")
+            trained = trained.merge_and_unload()
+        trained.save_pretrained(run.out)
+        tokenizer.save_pretrained(run.out)
         (run.out / "run.json").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
         write_model_card(run.out, done)
     return done
 
 
-def arguments(run: Run, settings: Supervised | Reinforced) -> dict[str, Any]:
+def make_trainer(
+    run: Run, settings: Settings, dialect: Dialect, rows: Sequence[Row], score: Score | None = None
+) -> Made:
+    """TRL's own trainer: SFT for stages 1 and 2, GRPO for stage 3."""
+    given: dict[str, Any] = {
+        "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
+        "processing_class": dialect.tokenizer,
+        **extras(run),
+    }
+    shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
+    if isinstance(settings, Supervised):
+        data, left_out = examples(rows, dialect, settings.longest)
+        return Made(SFTTrainer(args=sft_config(shared), train_dataset=data, **given), left_out)
+    assert score is not None
+    prompts = Dataset.from_list(
+        [{"prompt": f"{written(row)}{OPEN}assistant\n", "row": place} for place, row in enumerate(rows)]
+    )
+    reward = rewarded(rows, score)
+    return Made(GRPOTrainer(args=grpo_config(shared, settings), train_dataset=prompts, reward_funcs=reward, **given))
+
+
+def extras(run: Run) -> dict[str, Any]:
+    """What every trainer gets beside its arguments: metrics, checkpoints by the clock, adapters."""
+    adapters = None
+    if run.lora:
+        from peft import LoraConfig
+
+        adapters = LoraConfig(r=run.lora, lora_alpha=2 * run.lora, target_modules="all-linear")
+    callbacks = [Lines(run.out / "metrics.jsonl"), Clock(run.save_every, run.until)]
+    return {"peft_config": adapters, "callbacks": callbacks}
+
+
+def arguments(run: Run, settings: Settings) -> dict[str, Any]:
     """The trainer's arguments that every stage shares."""
     devices = int(os.environ.get("WORLD_SIZE", "1"))
     at_once = min(settings.at_once, settings.batch)
@@ -138,3 +166,59 @@ def arguments(run: Run, settings: Supervised | Reinforced) -> dict[str, Any]:
         "report_to": ["tensorboard"] if run.tensorboard else [],
         "disable_tqdm": True,
     }
+
+
+def sft_config(shared: dict[str, Any]) -> SFTConfig:
+    """Stages 1 and 2: rows are tokens and labels already."""
+    return SFTConfig(
+        **shared, max_length=None, dataset_kwargs={"skip_prepare_dataset": True}, packing=False, loss_type="nll"
+    )
+
+
+def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
+    """Stage 3, by the paper's loss."""
+    return GRPOConfig(
+        **shared,
+        beta=settings.beta,
+        num_generations=settings.generations,
+        num_iterations=settings.iterations,
+        temperature=settings.temperature,
+        max_completion_length=settings.longest_answer,
+        generation_batch_size=settings.rollout,
+        loss_type="grpo",
+        scale_rewards=settings.scale,
+        remove_unused_columns=False,
+    )
+
+
+def examples(rows: Iterable[Row], dialect: Dialect, longest: int) -> tuple[Dataset, int]:
+    """The conversations as tokens and labels, and how many were left out for their length."""
+    kept: list[dict[str, Any]] = []
+    left_out = 0
+    for row in rows:
+        ids, labels = dialect.example(
+            row["messages"], last_alone=row.get("learn") == "last", unlearned=row.get("unlearned", ())
+        )
+        if len(ids) > longest:
+            left_out += 1
+        else:
+            kept.append({"input_ids": ids, "labels": labels})
+    return Dataset.from_list(kept), left_out
+
+
+def written(row: Row) -> str:
+    """The text of a row's prompt, up to the agent's turn."""
+    return "".join("".join(parts) for parts in turns(row["prompt"]))
+
+
+def rewarded(rows: Sequence[Row], score: Score) -> Callable[..., list[float]]:
+    """`score` as TRL calls a reward; the mean of each term is logged under its name."""
+
+    def reward(completions: list[str], row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
+        terms = score(completions, [rows[place] for place in row])
+        if log_metric is not None:
+            for name in terms[0]:
+                log_metric(f"reward/{name}", sum(one[name] for one in terms) / len(terms))
+        return [one["total"] for one in terms]
+
+    return reward

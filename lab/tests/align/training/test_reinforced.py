@@ -5,7 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from bylaw.align.training.reinforced import MOST, balanced, telling  # noqa: E402
+from bylaw_lab.training.optimizer import RoundedAdamW  # noqa: E402
+from bylaw_lab.training.reinforced import MOST, balanced, telling  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -37,3 +38,25 @@ def test_a_side_that_hardly_speaks_is_not_made_loud():
     is_refusal = torch.tensor([True, True, False, False])
     assert balanced(advantages, is_refusal)[0] == pytest.approx(0.01 * MOST)
     assert torch.equal(balanced(advantages, torch.zeros(4, dtype=torch.bool)), advantages)
+
+
+def test_weights_in_bfloat16_learn_from_small_steps():
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.ones(64, dtype=torch.bfloat16))
+    exact = torch.nn.Parameter(torch.ones(64))
+    rounded, plain = RoundedAdamW([weight], lr=1e-4), torch.optim.AdamW([exact], lr=1e-4, weight_decay=0.0)
+    for step in range(60):
+        gradient = torch.randn(64, generator=torch.Generator().manual_seed(step)) + 1
+        weight.grad, exact.grad = gradient.to(torch.bfloat16), gradient.to(torch.bfloat16).float()
+        rounded.step()
+        plain.step()
+    assert torch.allclose(rounded.state[weight]["exact"], exact.detach(), atol=1e-6)
+    assert torch.equal(weight.detach(), exact.detach().to(torch.bfloat16))
+    again = RoundedAdamW([weight], lr=1e-4)
+    again.load_state_dict(rounded.state_dict())
+    assert torch.equal(again.state[weight]["exact"], rounded.state[weight]["exact"])
+    weight.grad = torch.full_like(weight, float("nan"))
+    before = weight.detach().clone()
+    again.step()
+    assert torch.equal(weight.detach(), before)
+    assert again.skipped == 1

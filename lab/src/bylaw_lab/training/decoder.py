@@ -12,8 +12,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel
 
-from bylaw.align.training import attention, layers
-from bylaw.align.training.attention import Stretches, joined, part
+from bylaw_lab.training import attention, layers
+from bylaw_lab.training.attention import Stretches, joined, part
 
 PACKED = True
 """On a GPU read only the keys that a slot holds, with flash kernels; otherwise as many as the fullest slot has."""

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from bylaw.align.training.decoder import Decoder
-from bylaw.align.training.floor import Floor
+from bylaw_lab.training.decoder import Decoder
+from bylaw_lab.training.floor import Floor
 
 LEAST = 64
 """Fewer slots than this are not worth a smaller step."""

@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 transformers = pytest.importorskip("transformers")
 
-from bylaw.align.training import reinforced  # noqa: E402
 from bylaw.align.training.dialect import Dialect  # noqa: E402
-from bylaw.align.training.run import Run, train  # noqa: E402
+from bylaw_lab.training import reinforced  # noqa: E402
+from bylaw_lab.training.run import Run, train  # noqa: E402
 from tests.align.tiny import tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.train, pytest.mark.timeout(300)]
@@ -53,7 +53,7 @@ def watched(base, tmp_path, monkeypatch, steps, changes):
             return super().step(closure)
 
     monkeypatch.setattr(reinforced.Rollout, "__call__", rollout)
-    monkeypatch.setattr("bylaw.align.training.run.RoundedAdamW", lambda parameters, lr: Watched(parameters, lr=lr))
+    monkeypatch.setattr("bylaw_lab.training.run.RoundedAdamW", lambda parameters, lr: Watched(parameters, lr=lr))
     settings = {"learning_rate": 3.0, "least_learning_rate": 3.0, "warmup": 0.0, "gradient_norm": 1e9, "epochs": 50}
     run = Run(
         stage=3,

@@ -1,21 +1,19 @@
 """Stage 3: turns the model has never seen are tried four times each and rewarded (TRL's GRPOTrainer)."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from datasets import Dataset
 from transformers import AutoModelForCausalLM
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
-from bylaw.align.training.dialect import Dialect, turns
-from bylaw.align.training.generator import Generator, shared_length
-from bylaw.align.training.preset import Reinforced
+from bylaw.align.training.dialect import Dialect
+from bylaw.align.training.run import Score, grpo_config, rewarded, written
+from bylaw_lab.training.generator import Generator, shared_length
 
-Score = Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[Mapping[str, float]]]
-"""The terms of the reward for each completion of a row's turn, and their `total`."""
 SAME = 1e-4
 """Answers to one prompt whose advantages are no further than this from 0 have the same reward."""
 SLOTS = 512
@@ -27,7 +25,7 @@ MOST = 3.0
 class Rollout:
     """Writes the answers GRPO learns from, with a generator that takes over the model's weights before each batch."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], dialect: Dialect, settings: Reinforced, seed: int) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]], dialect: Dialect, settings: Any, seed: int) -> None:
         self.dialect = dialect
         self.settings = settings
         self.seed = seed
@@ -61,10 +59,6 @@ class Rollout:
         return max(map(len, prompts)) - shared + self.settings.longest_answer + 1
 
 
-def written(row: Mapping[str, Any]) -> str:
-    return "".join("".join(parts) for parts in turns(row["prompt"]))
-
-
 def bare(model: Any) -> Any:
     """A model like `model`, without adapters."""
     if not hasattr(model, "get_base_model"):
@@ -90,19 +84,6 @@ def weights(model: Any) -> dict[str, Any]:
 def dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
     """The turns to try, each known by its place among the rows."""
     return Dataset.from_list([{"prompt": written(row), "row": place} for place, row in enumerate(rows)])
-
-
-def rewarded(rows: Sequence[Mapping[str, Any]], score: Score) -> Callable[..., list[float]]:
-    """`score` as TRL calls a reward; the mean of each term is logged under its name."""
-
-    def reward(completions: list[str], row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
-        terms = score(completions, [rows[place] for place in row])
-        if log_metric is not None:
-            for name in terms[0]:
-                log_metric(f"reward/{name}", sum(one[name] for one in terms) / len(terms))
-        return [one["total"] for one in terms]
-
-    return reward
 
 
 def telling(advantages: torch.Tensor, generations: int, pieces: int) -> torch.Tensor:
@@ -222,24 +203,13 @@ def trainer(
     model: Any,
     rows: Sequence[Mapping[str, Any]],
     dialect: Dialect,
-    settings: Reinforced,
+    settings: Any,
     arguments: dict[str, Any],
     score: Score,
     **others: Any,
 ) -> GRPOTrainer:
     """The trainer of stage 3. `arguments` are those every stage shares."""
-    config = GRPOConfig(
-        **arguments,
-        beta=settings.beta,
-        num_generations=settings.generations,
-        num_iterations=settings.iterations,
-        temperature=settings.temperature,
-        max_completion_length=settings.longest_answer,
-        generation_batch_size=settings.rollout,
-        loss_type="grpo",
-        scale_rewards=settings.scale,
-        remove_unused_columns=False,
-    )
+    config = grpo_config(arguments, settings)
     found = Trainer(
         model=model,
         args=config,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from bylaw.align.training.decoder import Decoder
+from bylaw_lab.training.decoder import Decoder
 
 BLOCK = 16
 """Answers are looked at after this many steps."""

@@ -14,8 +14,8 @@ import torch
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
-from bylaw.align.training import layers
-from bylaw.align.training.attention import Plan, Reading, attend, stretches
+from bylaw_lab.training import layers
+from bylaw_lab.training.attention import Plan, Reading, attend, stretches
 
 NAME = "bylaw_shared_prefix"
 LEAST = 32
