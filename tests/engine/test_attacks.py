@@ -67,16 +67,20 @@ def paying(refused: str, *, turn: int) -> list[Event]:
 
 def test_what_was_done_in_the_same_turn_is_looked_at_again_when_it_is_known(tmp_path: Path) -> None:
     pack = written(tmp_path, tools=PAYING, guard=AUTHORIZED, on="refund")
-    assert last(pack, paying("Error: nope", turn=1)) == "violation"
+    assert last(pack, paying("Error: nope", turn=1)) == "inconclusive", "it may have been executed"
+    declared = written(
+        tmp_path / "d", tools=PAYING.replace("{effect", "{refused: '^Error', effect"), guard=AUTHORIZED, on="refund"
+    )
+    assert last(declared, paying("Error: nope", turn=1)) == "violation"
     assert last(pack, paying("ok", turn=1)) == "compliant"
     assert last(pack, paying("ok", turn=1)[:2]) == "inconclusive"
 
 
 @pytest.mark.parametrize("blank", ["", " ", "  ", "\t", " \n"])
-def test_a_refusal_is_one_however_its_record_is_laid_out(blank: str, tmp_path: Path) -> None:
+def test_a_failure_leaves_it_open_however_its_record_is_laid_out(blank: str, tmp_path: Path) -> None:
     pack = written(tmp_path, tools=PAYING, guard=AUTHORIZED, on="refund")
     refused = f'{{"status"{blank}:{blank}false}}'
-    assert last(pack, paying(refused, turn=2)) == "violation"
+    assert last(pack, paying(refused, turn=2)) == "inconclusive"
 
 
 def test_a_failure_in_one_conversation_is_not_remembered_in_another(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_arguments_that_were_not_captured_are_inconclusive_under_every_policy(pa
     ("result", "state"),
     [
         (Result(4, "ok"), "sent"),
-        (Result(4, "Error: no"), "open"),
+        (Result(4, "Error: no", error=True), "open"),
         (Result(4, "", captured=False), "sent"),
         (None, "sent"),
     ],

@@ -17,6 +17,7 @@ from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Event, Message, Result
 
 TOOLS = """\
+refused: '^(?:Error: |\\{"error")'
 tools:
   look: {effect: read, parameters: {box_id: string}}
   peek: {effect: read, parameters: {box_id: string}}

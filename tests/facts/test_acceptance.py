@@ -1,6 +1,7 @@
-"""Whether a call was accepted is the same whether its result has been read already or is searched as text."""
+"""Declared and flagged failures count; a result that only looks like an error proves nothing about a write."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from bylaw.facts.acceptance import accepted
-from bylaw.facts.failing import line_to_write
+from bylaw import BylawError, Pack
+from bylaw.facts.acceptance import accepted, declaration_for
 from bylaw.policy.tool import Tool
+from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Result
+from tests.engine.test_conversation import FILES
 from tests.examples import examples
 
 NAMES = ("error", "isError", "success", "ok", "status", "text", "content", "type", "id", 'a "status"', "code", "errors")
@@ -23,68 +26,37 @@ records = some.dictionaries(
     scalars | some.dictionaries(some.sampled_from(NAMES), scalars, max_size=2) | some.lists(scalars, max_size=2),
     max_size=3,
 )
-TOOLS = (None, Tool("get_order", "read"), Tool("book", "write"), Tool("set_status", "write", parameters={"status": {}}))
+WRITE, READ = Tool("refund", "write"), Tool("get_order", "read")
 
 
-@given(records, some.sampled_from(TOOLS), some.sampled_from((None, True, False)), some.booleans())
+@given(records, some.sampled_from((None, READ, WRITE)), some.sampled_from((None, True, False)), some.booleans())
 @examples(100)
-def test_reading_a_result_beforehand_changes_nothing(
+def test_decoding_a_result_beforehand_changes_nothing(
     record: dict[str, Any], tool: Tool | None, error: bool | None, is_printed: bool
 ) -> None:
     result = Result(0, str(record) if is_printed else json.dumps(record), error)
     assert accepted(tool, result, result.value()) is accepted(tool, Result(0, result.content, error))
 
 
-def test_data_inside_of_a_text_is_told_the_same_way_before_and_after_it_is_read() -> None:
-    content = json.dumps({"type": "text", "text": json.dumps({"error": "no such order"})})
-    result = Result(0, content)
-    assert result.value() == {"error": "no such order"}
-    assert accepted(None, result, result.value()) is accepted(None, Result(0, content))
-
-
-@pytest.mark.parametrize(
-    ("content", "wanted"),
-    [
-        ('{"error": "no such order"}', False),
-        ('{"order": {"error": "none"}}', True),
-        ('{"status": "failed"}', False),
-        ('{"status": "rejected", "reason": "late"}', False),
-        ('{"status": "rejected", "booking": 7}', None),
-        ('{"success": false}', False),
-        ('{"ok": true}', True),
-    ],
-)
-def test_a_record_tells_by_its_own_fields_whether_a_write_was_done(content: str, wanted: bool | None) -> None:
-    result = Result(0, content)
-    assert accepted(Tool("book", "write"), result, result.value()) is wanted
-    assert accepted(Tool("book", "write"), result) is wanted
-
-
-@pytest.mark.parametrize(
-    ("content", "error", "wanted"),
-    [
-        ("ok", None, True),
-        ("ok", True, None),
-        ("Error: no such order", None, False),
-        ("Error: no such order", True, False),
-        ("Error: busy", None, None),
-        ('{"error": "busy"}', None, None),
-        ("", True, None),
-    ],
-)
-def test_a_tool_may_name_the_errors_that_are_sure_refusals(
-    content: str, error: bool | None, wanted: bool | None
-) -> None:
-    tool = Tool("refund", "write", surely_refused="no such")
-    assert accepted(tool, Result(0, content, error=error)) is wanted
+@given(records | some.text(), some.sampled_from((None, WRITE)))
+@examples(100)
+def test_no_text_of_a_result_alone_proves_that_a_write_did_not_run(content: Any, tool: Tool | None) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    result = Result(0, text)
+    value = result.value()
+    if not (isinstance(value, dict) and value.get("isError") is True):
+        assert accepted(tool, result) is not False
 
 
 @pytest.mark.parametrize(
     "content",
     [
+        "Error: no such order",
+        "Error executing tool refund: timeout",
+        "Error corrected in your file: A0520 is cancelled.",
         "Error 503: upstream timed out",
         "ERROR insufficient funds",
-        "Error [E42]: insufficient funds",
+        "[ERROR] no",
         "HTTP 500",
         "HTTP/1.1 422 Unprocessable Entity",
         "502 Bad Gateway",
@@ -94,23 +66,29 @@ def test_a_tool_may_name_the_errors_that_are_sure_refusals(
         "Failed: insufficient funds",
         "The refund failed",
         "ValueError: amount",
+        "Unknown tool refund",
         "Traceback (most recent call last): ...",
-        "Unable to refund",
+        "Not allowed, and not done (refund): the policy forbids it",
         '"ERROR insufficient funds"',
+        "\n\n" + '{"error": "no such order"}',
+        '{"success": false, "message": "the card was declined"}',
+        '{"ok": 0}',
+        '{"status": "rejected", "reason": "late"}',
+        '{"refunded": "50.00", "error": "receipt mail failed"}',
         '{"statusCode": 422, "body": "amount too high"}',
-        '{"code": "ERR_42", "message": "insufficient funds"}',
-        '{"message": "upstream timed out"}',
+        '{"message": "upstream request timed out"}',
         '{"errors": ["amount too high"]}',
+        '{"success": true, "success": false}',
     ],
 )
-def test_of_a_write_that_nobody_declares_what_looks_like_an_error_tells_nothing(content: str) -> None:
-    tool, result = Tool("refund", "write"), Result(0, content)
-    assert accepted(tool, result) is None
-    assert accepted(tool, result, result.value()) is None
-    assert accepted(tool, Result(0, content, error=False)) is True, "the log says that it is no error"
-    assert accepted(replace(tool, refused="^Sorry"), Result(0, content)) is True, "the pack says what is one"
-    line = yaml.safe_load(line_to_write("write", content))
-    assert accepted(replace(tool, **line), Result(0, content)) is False, "the line to write settles it"
+def test_a_write_whose_result_looks_like_an_error_may_have_been_executed(content: str) -> None:
+    result = Result(0, content)
+    assert accepted(WRITE, result) is None
+    assert accepted(None, result) is None, "a tool that is not declared"
+    assert accepted(WRITE, Result(0, content, error=False)) is True, "the log says that it is not an error"
+    assert accepted(replace(WRITE, refused="^Sorry"), result) is True, "the pack declares all failures"
+    line = yaml.safe_load(declaration_for("write", content))
+    assert accepted(replace(WRITE, **line), result) is False, "the proposed declaration settles it"
 
 
 @pytest.mark.parametrize(
@@ -122,12 +100,84 @@ def test_of_a_write_that_nobody_declares_what_looks_like_an_error_tells_nothing(
         "500 points were added",
         "Refund issued. The customer's earlier payment failed.",
         "503 of 503 seats are booked",
+        "Cancelled. No error.",
+        "Errands are done",
         '{"code": 200, "message": "OK"}',
         '{"code": "WELCOME10", "message": "added"}',
         '{"order_id": "7", "message": "Refunded after the time-out", "errors": []}',
+        '{"success": null}',
+        '{"status": 0}',
+        '{"order": {"success": false}}',
+        '[{"success": false}]',
     ],
 )
-def test_what_a_write_tells_otherwise_was_done(content: str) -> None:
-    result = Result(0, content)
-    assert accepted(Tool("refund", "write"), result) is True
-    assert accepted(Tool("refund", "write"), result, result.value()) is True
+def test_any_other_result_of_a_write_means_that_it_was_executed(content: str) -> None:
+    assert accepted(WRITE, Result(0, content)) is True
+
+
+@pytest.mark.parametrize("result", [Result(0, "x", error=True), Result(0, '{"isError": true, "content": []}')])
+def test_a_failure_flag_of_the_log_counts(result: Result) -> None:
+    assert accepted(WRITE, result) is False
+    assert accepted(None, result) is False
+    assert accepted(replace(WRITE, surely_refused="no such"), result) is None, "only some errors are sure refusals"
+    assert accepted(WRITE, replace(result, refused=False)) is None, "the shield could not tell"
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ("Error: no such order", False),
+        ('{"order": 1, "error": "gone"}', False),
+        ('{"success": "False"}', False),
+        ('{"status": "error"}', False),
+        ("Order failed to ship on 3 May", None),
+        ('{"status": "failed"}', True),
+        ('{"status": "rejected", "reason": "late"}', True),
+        ('{"order": {"error": "none"}}', True),
+    ],
+)
+def test_the_status_in_a_look_up_is_a_fact_of_the_record(content: str, wanted: bool | None) -> None:
+    assert accepted(READ, Result(0, content)) is wanted
+
+
+def test_a_declared_pattern_decides_whatever_the_result_looks_like() -> None:
+    tool = replace(WRITE, refused="declined")
+    assert accepted(tool, Result(0, '{"success": false}')) is True
+    assert accepted(tool, Result(0, '{"success": true, "note": "declined"}')) is False
+
+
+def test_a_pattern_of_the_file_holds_for_every_tool_without_its_own() -> None:
+    tools = """refused: "^Sorry"
+tools:
+  get_order: {effect: read, parameters: {order_id: string}}
+  refund: {effect: write, refused: "^No", parameters: {order_id: string}, changes: []}
+  cancel: {effect: write, parameters: {order_id: string}, changes: []}
+"""
+    declared = Pack.from_files({**FILES, "tools.yaml": tools}).schema.tools
+    assert [declared[name].refused for name in ("get_order", "refund", "cancel")] == ["^Sorry", "^No", "^Sorry"]
+    with pytest.raises(BylawError, match="is not a pattern"):
+        Pack.from_files({**FILES, "tools.yaml": tools.replace("^Sorry", "(")})
+
+
+def test_the_error_texts_of_tau_bench_count_as_its_failure_flag(tmp_path: Path) -> None:
+    called = {"id": "c", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}
+    answers = ["Error: user not found", "Unknown action cancel", "Error corrected: cancelled"]
+    runs = [
+        {
+            "task_id": number,
+            "reward": 0.0,
+            "info": {},
+            "trial": 0,
+            "traj": [
+                {"role": "user", "content": "Cancel it"},
+                {"role": "assistant", "content": None, "tool_calls": [called]},
+                {"role": "tool", "tool_call_id": "c", "name": "cancel", "content": answer},
+            ],
+        }
+        for number, answer in enumerate(answers)
+    ]
+    file = tmp_path / "runs.json"
+    file.write_text(json.dumps(runs))
+    runs_read = [run for run in read(file) if isinstance(run, Trajectory)]
+    results = [event for run in runs_read for event in run.events if isinstance(event, Result)]
+    assert [result.error for result in results] == [True, True, None]

@@ -74,7 +74,7 @@ def test_a_tool_that_nobody_declared_may_have_changed_what_it_names(
     call = Call("unheard_of", arguments, turn=2)
     assert sees([LOOK, SEEN, call, Result(2, '{"done": 1}')]) == wanted
     assert sees([LOOK, SEEN, call]) == wanted
-    assert sees([LOOK, SEEN, call, Result(2, "Error: unknown tool")]) == (5, 6)
+    assert sees([LOOK, SEEN, call, Result(2, "unknown tool", error=True)]) == (5, 6)
 
 
 @pytest.mark.parametrize(

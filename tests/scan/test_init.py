@@ -136,6 +136,15 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "desk" / "tools.yaml").read_text() == "mine"
 
 
+def test_an_error_that_no_log_flags_is_proposed_as_a_declaration() -> None:
+    refused = [
+        Talk(f"r{at}").user("renew").call("renew_loan", "Error: overdue", loan_id=f"L000{at}").done() for at in (3, 4)
+    ]
+    files = skeleton([*visits(10), *refused], Document(POLICY), name="lending").files
+    assert "add: surely_refused: '^Error: overdue'" in files["tools.yaml"]
+    assert "surely_refused" not in skeleton(visits(10), Document(POLICY), name="lending").files["tools.yaml"]
+
+
 def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
     for name, data in (("policy.pdf", b"%PDF-1.7 ..."), ("policy.md", b"%PDF-1.7"), ("policy.docx", b"PK")):
         (tmp_path / name).write_bytes(data)

@@ -1,22 +1,20 @@
 """What a host, an agent or somebody at the database may get wrong: each is said, and none ends in a quiet yes."""
 
-import json
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw import Shield
+from bylaw import Shield, Trajectory, verdicts
 from bylaw.cli.proxy import _taken_up  # pyright: ignore[reportPrivateUsage]
 from bylaw.errors import UsageError
-from bylaw.facts.lost import is_lost
 from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.shield.history import read_history
+from bylaw.trace import read
 from bylaw.trace.chat_record import chat_line
 from bylaw.trace.recorded_value import repeated_key
 from tests.command import bylaw
@@ -116,8 +114,10 @@ def test_a_write_that_timed_out_may_have_been_done(answer: object, where: str, t
     assert history is not None
     exported = tmp_path / "export.jsonl"
     exported.write_bytes(chat_line(history.trajectory("c")))
-    told = [message for message in msgspec.json.decode(exported.read_bytes())["messages"] if message["role"] == "tool"]
-    assert [message.get("captured", True) for message in told].count(False) == 1, "an audit reads it as it was decided"
+    (trajectory,) = read(exported)
+    assert isinstance(trajectory, Trajectory)
+    judged = verdicts(pack, trajectory).calls
+    assert [each.made.accepted for each in judged if not each.made.call.refused] == [None, False, None]
 
 
 def test_a_tool_may_say_that_its_time_out_is_a_refusal() -> None:
@@ -131,113 +131,6 @@ def test_a_tool_may_say_that_its_time_out_is_a_refusal() -> None:
         assert session.decide("refund", {"order_id": "7"}).allowed
         session.result("Error: timed out")
         assert session.decide("refund", {"order_id": "7"}).answer == "look_up"
-
-
-LOST: list[Any] = [
-    "500 Internal Server Error",
-    "502 Bad Gateway",
-    "503 Service Unavailable",
-    "Service is temporarily unavailable",
-    "HTTP 500",
-    "Error: 500",
-    "Error 503: try later",
-    "HTTP/1.1 504 Gateway Timeout",
-    "HTTPError: 503 Server Error: Service Unavailable for url: http://x",
-    "Error code: 500 - {'error': {'message': 'x'}}",
-    "<html><head><title>502 Bad Gateway</title></head>" + " " * 800,
-    {"error": {"code": 500}},
-    {"error": "x", "code": "500"},
-    {"status": 500},
-    {"statusCode": 503, "body": None},
-    {"status": "error", "message": "Internal server error"},
-    {"detail": "Internal Server Error"},
-    {"errors": [{"title": "503 Service Unavailable"}]},
-    {"content": [{"type": "text", "text": "Error: request timed out"}], "isError": True},
-    "Error: gateway timeout",
-    "Error: timeout",
-    "TimeoutError()",
-    "ReadTimeout",
-    "context deadline exceeded",
-    "MCP error -32001: Request timed out",
-    "ECONNRESET",
-    "ServerDisconnectedError",
-    "[Errno 104] Connection reset by peer",
-    "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))",
-    "httpx.RemoteProtocolError: Server disconnected without sending a response.",
-    "Traceback (most recent call last):\n" + "  File x\n" * 80 + "ConnectionResetError: [Errno 104]",
-    {"error": "duplicate request, already processed"},
-    "Error: request already processed",
-    "Error: partially refunded 40.00, then failed",
-    "unexpected EOF",
-    "Task was cancelled",
-    "Error",
-    "failed",
-    "Internal error",
-    "An unknown error occurred",
-    "Something went wrong, please try again later.",
-    "UnexpectedToolError",
-    "Error executing tool refund",
-    "Error calling tool 'refund'",
-    "refund failed",
-    {"error": True},
-    {"success": False},
-    {"error": "unknown error"},
-    {"content": [{"type": "text", "text": "Error executing tool refund"}], "isError": True},
-]
-REFUSED_OR_DONE: list[Any] = [
-    "refunded",
-    "timeouts are handled elsewhere. " * 40,
-    "we time our outings",
-    "",
-    "done",
-    "Request completed",
-    "The card was declined",
-    "Error: insufficient balance",
-    "Error executing tool refund: no such order",
-    {"error": "insufficient balance"},
-    {"error": {"code": "INSUFFICIENT_FUNDS"}},
-    {"order_id": "7", "error": True},
-    {"ok": True},
-    "Error: reservation not found",
-    "Error: payment amount does not add up, total price is 503, but paid 500",
-    "Error: 500 is more than the limit of 300",
-    "Error: 501, 502 and 503 are taken",
-    "Error: zip code 500",
-    "Error: flight 503 not available",
-    "Error: invalid timeout",
-    "Error: timeout must be below 30",
-    "400 Bad Request",
-    "Error: 404 not found",
-    "Error: not allowed",
-    "Error: appointment is already cancelled",
-    {"error": {"code": 404, "message": "not found"}},
-    {"status": 422, "error": "validation of the timeout failed"},
-    {"status": 403, "message": "Forbidden"},
-    {"status": 200, "message": "ok"},
-    {"refunded": 500},
-    {"code": 512},
-    {"ticket": "T1", "note": "the connection was lost"},
-    "Connection reset successfully",
-    "Line disconnected.",
-    "Created case 503",
-]
-
-
-@pytest.mark.parametrize("answer", LOST)
-def test_an_answer_may_leave_open_whether_a_write_was_done(answer: Any) -> None:
-    assert is_lost(answer if isinstance(answer, str) else json.dumps(answer), None, "refund")
-
-
-@pytest.mark.parametrize("answer", REFUSED_OR_DONE)
-def test_an_answer_that_came_is_not_lost(answer: Any) -> None:
-    assert not is_lost(answer if isinstance(answer, str) else json.dumps(answer), None, "refund")
-
-
-def test_an_error_that_gives_no_reason_is_no_refusal() -> None:
-    assert is_lost("", True, "refund")
-    assert is_lost("refund", True, "refund")
-    assert not is_lost("card declined", True, "refund")
-    assert not is_lost("failed", False, "refund"), "the host says that it is no error"
 
 
 def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_path: Path) -> None:

@@ -32,18 +32,24 @@ class Write(Struct, frozen=True):
             return "the call could not be read"
         if self.call.arguments.get("scopes") == []:
             return "no sentence says a list of nothing"
-        return "a call like it may have been done" if self.is_tried_again else ""
+        return "a call like it may have been done" if self.may_be_done_already else ""
 
     @property
-    def is_tried_again(self) -> bool:
-        """Whether the same was sent since the caller last spoke."""
+    def may_be_done_already(self) -> bool:
+        """Whether the same was sent since the caller last spoke, and not refused."""
         events = self.made.trajectory.events
         spoke = max(step for step, event in enumerate(events[: self.step]) if _is_users(event))
-        return any(_is_like(event, self.call) for event in events[spoke : self.step])
+        refused = {event.call for event in events if isinstance(event, Result) and _is_refusal(event)}
+        sent = [step for step in range(spoke, self.step) if _is_like(events[step], self.call)]
+        return any(step not in refused for step in sent)
 
 
 def _is_users(event: Event) -> bool:
     return not isinstance(event, Call | Result) and event.by == "user"
+
+
+def _is_refusal(event: Result) -> bool:
+    return event.text.startswith(('{"error"', "Error: "))
 
 
 def _is_like(event: Event, call: Call) -> bool:

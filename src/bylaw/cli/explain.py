@@ -30,7 +30,7 @@ from bylaw.engine.wording import (
     rule_words_for_reader,
 )
 from bylaw.errors import UsageError
-from bylaw.facts.failing import line_to_write, looks_failed
+from bylaw.facts.acceptance import declaration_for
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
 from bylaw.text.visible import all_visible, clean
@@ -206,7 +206,7 @@ class _Explanation(Struct, frozen=True):
         """What a call was answered of which nobody knows whether it was done, and what would settle it."""
         if answer := self._answer(step):
             told = f"if that means that nothing was done, write under `{self.events[step]['tool']}` in tools.yaml:"
-            self._say(indent, f"it was answered: {_short(answer)}\n{told}\n  {line_to_write('write', answer)}")
+            self._say(indent, f"it was answered: {_short(answer)}\n{told}\n  {declaration_for('write', answer)}")
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
         """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
@@ -223,9 +223,9 @@ class _Explanation(Struct, frozen=True):
         """What a look-up was answered that could not be read, and what to write where that is an error."""
         tool, answer = self.events[step]["tool"], self._answer(step)
         said = f"{tool} at step {step} was answered: {_short(answer)}"
-        if looks_failed(answer, tool):
+        if answer.lstrip()[:1] not in ("{", "["):
             told = f"if that means that it failed, write under `{tool}` in tools.yaml:"
-            said += f"\n{told}\n  {line_to_write('read', answer)}"
+            said += f"\n{told}\n  {declaration_for('read', answer)}"
         self._say(4, said)
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:

@@ -127,6 +127,9 @@ def _tools(guesses: Iterable[Guess], console: Console) -> None:
     for guess in guesses:
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
         _say(console, f"{clean(guess.tool, 60)}: {'; '.join(clean(why, 90) for why in guess.why)}", head=head)
+        if guess.declaration:
+            told = f"if such a result means that nothing was done, declare {clean(guess.declaration, 90)}"
+            _say(console, told, head=" " * len(head))
 
 
 def show_evidence(evidence: Sequence[LookupEvidence], console: Console) -> None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any, cast
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import failed
 from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 
@@ -130,7 +130,7 @@ class Results:
             call = trajectory.events[event.call]
             if not isinstance(call, Call):
                 continue
-            if accepted(None, event) is False:
+            if failed(event):
                 text = _WITH_A_DIGIT.sub("...", " ".join(event.text.split())[:200])
                 self._errors.setdefault(call.tool, Counter())[text] += 1
                 continue

@@ -22,7 +22,7 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import ToldBefore
 from bylaw.engine.turns import Turns
-from bylaw.engine.unbelieved import Doubts, disown, disown_during, doubt, withhold_refusals
+from bylaw.engine.unbelieved import disown, disown_during, doubt, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
@@ -51,7 +51,7 @@ class Conversation(Turns):
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
-        doubts: Doubts | None = None,
+        doubts: bool = False,
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
         requests: OpenRequests | None = None,
@@ -62,7 +62,7 @@ class Conversation(Turns):
         """`requests` says what the user's words allow; without it the words of the tool catalogue tell. `granted`
         is what it said before.
 
-        `doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
+        With `doubts`, an error of a write leaves open whether it was executed, unless the pack declares a refusal.
 
         `answers` is asked for predicates that code cannot settle, `known` is what it answered before.
 
@@ -224,7 +224,8 @@ class Conversation(Turns):
         withhold_refusals(self._script.events, start)
         if running:
             disown_during(self._script.events, start, running)
-        doubt(self._script, self._taken, self.pack.schema, self._doubts)
+        if self._doubts:
+            doubt(self._script, self._taken, self.pack.schema)
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take up a conversation where it was left: these are its next events, none of them to be judged."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
-from bylaw.engine.unbelieved import Doubts, doubt, is_refused, withhold_refusals
+from bylaw.engine.unbelieved import doubt, is_refused, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
@@ -40,7 +40,7 @@ class Turns:
     interrupted: Collection[str] | None = None
     """Ids of calls that were allowed and do not run now; None where no calls run, since the conversation is past."""
 
-    def __init__(self, pack: Pack, session: Session, doubts: Doubts | None) -> None:
+    def __init__(self, pack: Pack, session: Session, doubts: bool) -> None:
         self.pack = pack
         self.session = session
         self._doubts = doubts
@@ -145,7 +145,8 @@ class Turns:
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
         withhold_refusals(self._script.events, len(self._script.events) - 1)
-        doubt(self._script, len(self._script.events) - 1, self.pack.schema, self._doubts)
+        if self._doubts:
+            doubt(self._script, len(self._script.events) - 1, self.pack.schema)
         if not self._held and not is_late:
             self._speaker = "tool"
         self._take()

@@ -1,6 +1,6 @@
 """What a conversation is told and does not take on trust: what only a host may say, and results that say too little."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
@@ -8,9 +8,6 @@ from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.schema import Schema
 from bylaw.trace.event import Call, Event, Message, Result, tells_refusal
 from bylaw.trace.transcript import Transcript
-
-Doubts = Callable[[str, bool | None, str], bool]
-"""Whether a write's result, by its text, error and tool, leaves open if the write was done."""
 
 
 def disown(events: list[Event], start: int) -> None:
@@ -49,10 +46,10 @@ def withhold_refusals(events: list[Event], start: int) -> None:
             events[step] = replace(event, captured=False, error=None, refused=False)
 
 
-def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None) -> None:
-    """Results of writes from a step on that leave open whether the write was done count as not seen; other errors are
-    marked: the tool may have failed after the deed, unless the pack or the host says that it did nothing."""
-    if doubts is None or script.returned.isdisjoint(schema.writing):
+def doubt(script: Transcript, start: int, schema: Schema) -> None:
+    """Mark the errors of writes from a step on as inconclusive: the tool may have failed after it executed the write,
+    unless the pack or the host says that it did nothing."""
+    if script.returned.isdisjoint(schema.writing):
         return
     events, tools = script.events, schema.tools
     for step in range(start, len(events)):
@@ -65,7 +62,5 @@ def doubt(script: Transcript, start: int, schema: Schema, doubts: Doubts | None)
             continue
         if event.refused or declares_refusal(tool, event):
             continue
-        if doubts(event.text, event.error, tool.name):
-            events[step] = replace(event, captured=False, refused=False)
-        elif accepted(tool, event) is False:
+        if accepted(tool, event) is False:
             events[step] = replace(event, refused=False)

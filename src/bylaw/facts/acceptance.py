@@ -1,174 +1,146 @@
-"""Whether a tool accepted a call, read off its result."""
+"""Whether a tool carried out a call, by its result.
+
+The log, the host and the pack say what failed: an error flag, `refused` and `surely_refused` in tools.yaml. A result
+that only looks like an error proves nothing: the write may have been executed.
+"""
 
 import re
+from http import HTTPStatus
 from typing import Any, cast
 
-from msgspec.structs import replace
-
-from bylaw.facts.failing import record_looks_failed, text_looks_failed
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
-from bylaw.policy.tool import Tool
+from bylaw.policy.tool import Effect, Tool
 from bylaw.trace.contradicted import Contradicted
-from bylaw.trace.event import HOOK, NOT_DONE, Result
+from bylaw.trace.event import Result, tells_refusal
 
-_REFUSAL = re.compile(
-    r"(?:tool )?errors?(?:\s*[:!(](?!\s*(?:0|none)\b)|\s*-(?!\w)|\s*$"
-    r"|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
-    r"|(?:an )?error (?:occurred|code)\b"
-    r"|\[error\]|unknown (?:action|tool|function)\b",
+_STATUSES = "|".join(f"{status} {re.escape(status.phrase)}" for status in HTTPStatus if status >= 400)
+_ERROR_NAME = r"\w*(?:errors?|exception|failed|failure|time(?:d ?)?-?out)\b"
+_ERROR_TEXT = re.compile(
+    # An error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`), or an HTTP status.
+    rf"\W*(?:(?:\w+ ){{0,2}}{_ERROR_NAME}|unknown (?:tool|action|function)\b|traceback \("
+    rf"|(?:https?(?:/[\d.]+)?|status|code)(?: code)?\W{{1,2}}[45]\d\d\b|[45]\d\d\W*$|(?:{_STATUSES})\b)",
     re.IGNORECASE,
 )
-"""How frameworks begin the text of a call they did not carry out."""
-_AS_A_SHIELD = re.compile(rf"(?:{'|'.join(map(re.escape, NOT_DONE))}) \(|{HOOK}", re.IGNORECASE)
-"""How a shield does. Whether it refused the call is known otherwise; here a tool speaks, and may say anything."""
-_DOUBT = re.compile(r"\berrors?\b", re.IGNORECASE)
-_SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b", re.IGNORECASE)
-_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
-"""What a record that says so has in it: looking for these is cheaper than reading every record."""
+_ERROR_HEADING = re.compile(rf"\W*(?:tool )?{_ERROR_NAME}\W*(?:[:!(\]]|$)", re.IGNORECASE)
+_ERROR_FIELDS = ("error", "errors", "exception", "fault", "failure", "traceback")
+_FAILED = frozenset(("error", "failed", "failure", "rejected", "declined", "denied", "refused"))
+"""Values of `status` that may report a failure."""
+_STATUS_CODES = ("status", "code", "statusCode", "status_code", "httpStatus", "http_status", "httpCode", "http_code")
+_MARKS = frozenset((*_ERROR_FIELDS, *_STATUS_CODES, "success", "ok", "isError", "message"))
 
-_FAILED = ("error", "failed", "failure")
-_TURNED_DOWN = {"rejected": "reject", "declined": "decline", "denied": "deny", "refused": "refuse"}
-"""Words of a `status`: that a call failed; and that it, or the thing that it made, was turned down, with the verb."""
-_ACCOUNT = frozenset(("status", "message", "reason", "reasons", "detail", "details", "code", "description", "errors"))
-"""What a record has that tells of the call alone, and shows no thing that it made."""
-
-_ACCOUNT_OF_FAILURE = _ACCOUNT.union(
-    ("error", "isError", "success", "ok", "type", "title", "traceback", "exception", "request_id", "timestamp"),
-    (
-        "error_code",
-        "error_message",
-        "errorCode",
-        "errorMessage",
-        "error_type",
-        "errorType",
-        "statusCode",
-        "status_code",
-    ),
-    ("hint", "data", "result", "content", "path", "retryable", "msg", "instance"),
+_CODE_FIELD = re.compile(
+    r'"(?:status_?code|http_?(?:status|code)|code|status|message|reason|error)"\s*:\s*(?:"[^"]{1,60}"|\d+)',
+    re.IGNORECASE,
 )
-"""The same of one that failed."""
-
-_PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
-"""The same, in what Python printed of a record."""
-
-
-_WAYS = 4
-"""Values of one sign, where a result gives it in several ways, of which each is looked at."""
+_SENTENCE_END = re.compile(r"(?<=[\w\])])[:;.](?=\s|$)")
+_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
+_LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Whether the tool accepted the call: None where nobody can tell. `value` is the result's, if known."""
+    """Whether the tool carried out the call; None if it may have. `value` is the decoded result, if known."""
     if result is None or not result.captured:
         return None
     if result.refused:
         return False
-    told = _by_result(tool, result, value)
-    return None if told is False and result.refused is False else told
+    done = _is_done(tool, result, value)
+    return None if done is False and result.refused is False else done
 
 
 def declares_refusal(tool: Tool | None, result: Result) -> bool:
-    """Whether the pack says of such a result that its tool has done nothing."""
-    patterns = (tool.refused, tool.surely_refused) if tool is not None else ()
-    if not any(patterns):
+    """Whether the pack declares that the tool did nothing if it returns such a result."""
+    if tool is None or not (tool.refused or tool.surely_refused):
         return False
     text = result.text
-    return any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns if each)
+    patterns = [pattern for pattern in (tool.refused, tool.surely_refused) if pattern]
+    return any(compile_pattern(pattern, ignore_case=False).occurs(text) for pattern in patterns)
 
 
-def _by_result(tool: Tool | None, result: Result, value: Any) -> bool | None:
-    if tool is not None and tool.surely_refused:
-        return _unless_surely_refused(tool, result, value)
-    if result.error:
+def _is_done(tool: Tool | None, result: Result, value: Any) -> bool | None:
+    if declares_refusal(tool, result):
         return False
-    content = result.text
-    if tool is not None and tool.refused:
-        return compile_pattern(tool.refused, ignore_case=False).search(content) is None
-    if result.error is False:
-        return True
-    if value.__class__ is dict and content[:1] == "{" and "\\" not in content:
-        # As nearly every result is: no text inside of it is data of its own, so all is told by its own fields.
-        return _told_by(tool, value)
-    head = content.lstrip()[:64]
-    if head[:1] != "{" and (told := _told(head, content)) is not True:
-        return told
-    if tool is not None and tool.effect == "write":
-        value = result.value() if value is NOTHING else value
-        if isinstance(value, dict):
-            return _told_by(tool, cast("dict[str, Any]", value))
-        return None if text_looks_failed(content, tool.name) else True
-    signs = (_SIGNS if head[:1] == "{" else ()) if result.is_json() else _PRINTED_SIGNS
-    for sign in signs:
-        if sign in content:
-            break
-    else:
+    is_open = tool is not None and bool(tool.surely_refused)
+    if result.error or (result.error is None and _has_error_flag(result, value)):
+        return None if is_open else False
+    if result.error is False or (tool is not None and tool.refused and not is_open):
         return True
     value = result.value() if value is NOTHING else value
-    return _told_by(tool, cast("dict[str, Any]", value)) if isinstance(value, dict) else True
+    if tool is not None and tool.effect != "write":
+        return _is_looked_up(value)
+    return None if looks_failed(value) else True
 
 
-def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | None:
-    """The same for a tool of which only some errors are sure refusals: of others nobody knows if the call was done."""
-    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(result.text):
+def _has_error_flag(result: Result, value: Any) -> bool:
+    """Whether the result is an MCP result that is flagged as an error."""
+    if value is NOTHING:
+        value = result.value() if "isError" in result.text else None
+    return value.__class__ is dict and value.get("isError") is True
+
+
+def _is_looked_up(value: Any) -> bool | None:
+    """The same of a look-up, where `status` and the like may be facts of the record."""
+    if value.__class__ is dict:
+        return not _reports_error(value)
+    if value.__class__ is str and _ERROR_HEADING.match(value[:120]):
         return False
-    return _by_result(replace(tool, surely_refused=""), result, value) or None
+    return None if looks_failed(value) else True
 
 
-def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
-    if record.keys().isdisjoint(_PRINTED_SIGNS):
-        return None if _looks_failed(tool, record) else True
-    for sign in _PRINTED_SIGNS:
-        value: Any = record.get(sign)
-        if value.__class__ is Contradicted:
-            told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
-            return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
-    told = _by_status(tool, record)
-    if _is_refusal(record):
-        # Beside what shows a thing that a write made, an error may be of what came after, or say that there was none.
-        is_write = tool is not None and tool.effect == "write"
-        told = None if is_write and not record.keys() <= _ACCOUNT_OF_FAILURE else False
-    return None if told is True and _looks_failed(tool, record) else told
+def failed(result: Result) -> bool:
+    """Whether a result is flagged as an error or looks like one; for statistics that need no certainty."""
+    return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
-def _looks_failed(tool: Tool | None, record: dict[str, Any]) -> bool:
-    return tool is not None and tool.effect == "write" and record_looks_failed(record)
+def looks_failed(value: Any) -> bool:
+    """Whether a decoded result may report a failure. It does not prove that nothing was done."""
+    if value.__class__ is int:
+        return 400 <= value < 600
+    if value.__class__ is str:
+        return _ERROR_TEXT.match(value[:120]) is not None or tells_refusal(value)
+    if value.__class__ is not dict or _MARKS.isdisjoint(value):
+        return False
+    record = cast("dict[str, Any]", value)
+    if _reports_error(record) or any(map(record.get, _ERROR_FIELDS)):
+        return True
+    if record.get("status").__class__ is str and record["status"].strip().lower() in _FAILED:
+        return True
+    for name in _STATUS_CODES:
+        written = str(record.get(name))
+        if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
+            return True
+    # A record that holds nothing but a message is read as that text.
+    return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
-def _told(head: str, text: str) -> bool | None:
-    """What plain text tells: a refusal, success, or None where it speaks of an error and may yet tell of success."""
-    if _AS_A_SHIELD.match(head):
-        return None
-    if _REFUSAL.match(head):
-        return None if _SUCCESS.search(text) else False
-    return None if _DOUBT.match(head) else True
-
-
-def _is_refusal(record: dict[str, Any]) -> bool:
+def _reports_error(record: dict[str, Any]) -> bool:
     if record.get("error") or record.get("isError"):
         return True
-    if ("success" in record and _is_no(record["success"])) or ("ok" in record and _is_no(record["ok"])):
-        return True
-    status = record.get("status")
-    return status is False or status == "error"
+    for name in ("success", "ok"):
+        value = record.get(name, True)
+        if value.__class__ is Contradicted or str(value).lower() in ("false", "0"):
+            return True
+    return record.get("status") is False or record.get("status") == "error"
 
 
-def _by_status(tool: Tool | None, record: dict[str, Any]) -> bool | None:
-    """What the status in a write's result tells: done, not done, or None where it may be that of a thing it made.
+def declaration_for(effect: Effect, result: str) -> str:
+    """The line for tools.yaml that declares such a result a failure.
 
-    In a look-up's result it is a fact; so it is where the tool is told a status, or is there to turn something down.
+    For a write the pattern matches only this error: another one may follow after the write was executed.
     """
-    if tool is None or tool.effect != "write":
-        return True
-    status = record.get("status")
-    if not isinstance(status, str) or "status" in tool.parameters:
-        return True
-    word = status.strip().lower()
-    if word in _FAILED:
-        return False
-    if word not in _TURNED_DOWN or _TURNED_DOWN[word] in tool.name.lower():
-        return True
-    return False if record.keys() <= _ACCOUNT else None
+    is_write = effect == "write"
+    field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
+    start = "^" if not field and result[:1].strip() else ""
+    literal = field[0] if field else _opening(result, whole=is_write)
+    pattern = start + _SPECIAL.sub(r"\\\g<0>", literal).replace("'", "''")
+    return f"{'surely_refused' if is_write else 'refused'}: '{pattern}'"
 
 
-def _is_no(value: Any) -> bool:
-    return value.lower() == "false" if isinstance(value, str) else value in (False, 0)
+def _opening(text: str, *, whole: bool) -> str:
+    """The first clause of a text; unless `whole`, only its first word if that names an error."""
+    line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
+    clause = _SENTENCE_END.split(line, maxsplit=1)[0]
+    first = clause.partition(" ")[0]
+    if not whole:
+        return first if _ERROR_TEXT.match(first) else clause
+    return line if clause == first else clause

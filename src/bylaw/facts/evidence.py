@@ -9,9 +9,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import accepted, failed, looks_failed
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.failing import text_looks_failed
 from bylaw.facts.observation import Observation, Sighting, searched_text, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
@@ -147,12 +146,12 @@ def grade(
         for sighting in sightings(observation, call.arguments, value, text, is_accepted):
             if _tells(sighting):
                 return "shown"
-    if is_accepted is False:
+    if is_accepted is False or (tool is None and failed(result)):
         return "refused"
     if value is None or value == "" or value == [] or value == {}:
         return "empty"
     if isinstance(value, str):
-        return "failing" if text_looks_failed(value, call.tool) else "unreadable"
+        return "failing" if looks_failed(value) else "unreadable"
     return "readable" if observations is None else "unmapped"
 
 

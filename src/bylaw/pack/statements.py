@@ -32,6 +32,7 @@ _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     """The tools of `tools.yaml`, and the faults met."""
     file, source, faults = read_record(source, ToolsFile)
+    _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
     said_by: dict[str, str] = {}
     for name, body in file.tools.items():
@@ -43,12 +44,9 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             effect = "write"
         parameters, required = _parameters(record.parameters)
         refused, surely_refused = str(record.refused), str(record.surely_refused)
-        for key, pattern in (("refused", refused), ("surely_refused", surely_refused)):
-            try:
-                compile_pattern(pattern, ignore_case=False)
-            except PatternError as error:
-                place = source.place("tools", name, key)
-                faults.append(PatternError(error.message, place=place, hint=error.hint))
+        _check_patterns(source, record, faults, "tools", name)
+        if not refused and not surely_refused:
+            refused, surely_refused = str(file.refused), str(file.surely_refused) if effect == "write" else ""
         changes = None if record.changes is None else tuple(record.changes)
         described = str(record.description)
         is_schema = isinstance(record.parameters.get("properties"), dict)
@@ -69,6 +67,14 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
                 faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
         tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark, put_as=put_as)
     return tools, faults
+
+
+def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: list[BylawError], *place: str) -> None:
+    for key, pattern in (("refused", record.refused), ("surely_refused", record.surely_refused)):
+        try:
+            compile_pattern(str(pattern), ignore_case=False)
+        except PatternError as error:
+            faults.append(PatternError(error.message, place=source.place(*place, key), hint=error.hint))
 
 
 def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str, other: str) -> Iterator[str]:

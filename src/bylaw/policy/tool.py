@@ -66,6 +66,10 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     tools: dict[str, WrittenTool | None] = {}
     from_: Scalar = field(name="from", default="")
+    refused: Scalar = ""
+    """The `refused` of every tool that has neither pattern of its own."""
+    surely_refused: Scalar = ""
+    """The `surely_refused` of every such write."""
 
 
 class Tool(Struct, frozen=True):

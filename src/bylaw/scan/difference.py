@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import failed
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import by_definition, defined_name, may_write
 from bylaw.scan.shape import records_in
@@ -51,7 +51,7 @@ class Differences:
             if not isinstance(event, Result) or event.call is None or not event.captured:
                 continue
             call = events[event.call]
-            if not isinstance(call, Call) or call.fault or accepted(None, event) is False:
+            if not isinstance(call, Call) or call.fault or failed(event):
                 continue
             value = event.value()
             if may_write(call.tool, self._effects, definitions):

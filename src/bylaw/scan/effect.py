@@ -7,6 +7,7 @@ corrects the guesses in a file and hands it back.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -42,17 +43,19 @@ class Guess(Struct, frozen=True):
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
+    declaration: str = ""
+    """Of a write: the line for tools.yaml that would declare its most frequent error, where no log flags it."""
 
 
 class Behaviour:
     """Counts of how one tool's calls behaved, over all conversations."""
 
-    __slots__ = ("calls", "changed", "definitions", "done", "empty", "refused", "same", "trajectories", "unchanged")
-
     def __init__(self) -> None:
         self.calls = 0
         self.trajectories = 0
         self.refused = 0
+        self.unflagged: Counter[str] = Counter()
+        """The declarations of results that look like errors and are not flagged as such."""
         self.same = 0
         """Repeats of one call in one conversation that gave the same result."""
         self.changed = 0
@@ -68,8 +71,9 @@ class Behaviour:
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
     """The effect of `tool`, weighing everything seen of it."""
     counts = (behaviour.calls, behaviour.refused, behaviour.trajectories)
+    declaration = min(behaviour.unflagged.items(), key=lambda each: (-each[1], each[0]), default=("", 0))[0]
     if override is not None:
-        return Guess(tool, override, 1.0, ("you said so",), *counts)
+        return Guess(tool, override, 1.0, ("you said so",), *counts, declaration if override == "write" else "")
     evidence = [*by_name(tool)]
     for pieces in sorted(behaviour.definitions):
         evidence += pieces
@@ -77,7 +81,8 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
     effect, sure = weigh(evidence)
     why = tuple(dict.fromkeys(text for side, _, text in evidence if side == effect))
     against = tuple(dict.fromkeys(f"but {text}" for side, _, text in evidence if side != effect))
-    return Guess(tool, effect, sure, why + against or ("nothing tells; taken for a write",), *counts)
+    why = why + against or ("nothing tells; taken for a write",)
+    return Guess(tool, effect, sure, why, *counts, declaration if effect == "write" else "")
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import failed
 from bylaw.facts.entity import FieldType
 from bylaw.facts.money import amount_of
 from bylaw.trace import Call, Result, Trajectory
@@ -152,7 +152,7 @@ class Shapes:
         if shape.sampled >= _SAMPLES:
             return
         shape.sampled += 1
-        if accepted(None, result) is False:
+        if failed(result):
             if match := _ABSENT.search(result.text[:300]):
                 shape.absent[match[0].lower()] += 1
             return

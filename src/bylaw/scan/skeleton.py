@@ -149,6 +149,8 @@ def _tools(
             )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         lines += [f"  # before and after it: {remark('; '.join(compared))}"] if compared else []
+        if each.declaration:
+            lines.append(f"  # if such a result means that nothing was done, add: {remark(each.declaration)}")
         lines += _entry(each.tool, body)
     for effect, several in alike.items():
         reasons = dict.fromkeys(reason for each in several for reason in each.why)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from bylaw.errors import BylawError
-from bylaw.facts.acceptance import accepted
+from bylaw.facts.acceptance import declaration_for, failed
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
@@ -136,9 +136,11 @@ class Survey:
                 if not isinstance(call, Call) or event.call in answered:
                     continue
                 behaviour = self._behaviour[call.tool]
-                ok = answered[event.call] = accepted(None, event) is not False
+                ok = answered[event.call] = not failed(event)
                 if not ok:
                     behaviour.refused += 1
+                    if event.error is None:
+                        behaviour.unflagged[declaration_for("write", event.text)] += 1
                     continue
                 text = event.text
                 if suspect[call.tool]:
@@ -199,7 +201,7 @@ class Survey:
                 continue
             if step not in known:
                 call = events[event.call]
-                if not isinstance(call, Call) or call.by != "agent" or accepted(None, event) is False:
+                if not isinstance(call, Call) or call.by != "agent" or failed(event):
                     continue
                 known[step] = EarlierCall(call.tool, call.arguments, provenance.text(step))
             found.append(known[step])

@@ -14,7 +14,6 @@ from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
-from bylaw.facts.lost import is_lost
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change
@@ -145,7 +144,7 @@ class CallDecisions:
             self.decider.pack,
             id=self.id,
             context=self.context,
-            doubts=is_lost,
+            doubts=True,
             answers=self._shield.answers,
             known=known,
             requests=self._shield.requests,

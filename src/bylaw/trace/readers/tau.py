@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace.document import Layout, Malformed, Record, decode, documents, elements, not_json, records
+from bylaw.trace.event import Result
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
@@ -107,9 +109,20 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
         raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
+    _flag_errors(transcript)
     outcome = None if run.reward is None else TaskOutcome(is_full_reward(run.reward), "reward")
     details = {"task_id": text_id(run.task_id), "trial": run.trial, "reward": run.reward}
     return trajectory_of(source, record, transcript, "tau1", outcome=outcome, details=details)
+
+
+_ERRORS = ("Error: ", "Unknown action ")
+"""tau1 has no error flag: its environment reports every failure as a text that begins with one of these."""
+
+
+def _flag_errors(transcript: Transcript) -> None:
+    for step, event in enumerate(transcript.events):
+        if type(event) is Result and event.error is None and event.text.startswith(_ERRORS):
+            transcript.events[step] = replace(event, error=True)
 
 
 Piece = tuple[Info, Record | RecordError]
