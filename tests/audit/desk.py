@@ -36,6 +36,7 @@ An account is closed only for a customer who is not a partner.
 Letters go only to the address on file. Ask before you close an account.
 """,
     "tools.yaml": """
+refused: '^(?:Error: |\\{"error")'
 tools:
   get_customer: {effect: read, parameters: {customer_id: string}}
   list_partners: {effect: read, parameters: {}}

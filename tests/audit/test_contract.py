@@ -216,7 +216,9 @@ def test_agents_have_rows_of_their_own(shop: Shop) -> None:
 
 def test_unknown_tools_are_inconclusive_and_named(shop: Shop) -> None:
     beamed = record(look("PAID", paid=True), call("teleport", {"order_id": "PAID"}))
-    report = shop.audit(shop.logs(beamed, record(call("teleport", {}, "Error: no"))))
+    refused = call("teleport", {}, "no")
+    refused[-1]["is_error"] = True
+    report = shop.audit(shop.logs(beamed, record(refused)))
     lines = list(read_calls(report.out))
     assert [(line["tool"], line["strict"], line["because"]) for line in lines] == [
         ("teleport", "inconclusive", "unknown tool `teleport`")

@@ -5,8 +5,11 @@ that only looks like an error proves nothing: the write may have been executed.
 """
 
 import re
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, cast
+
+import msgspec
 
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
@@ -52,9 +55,18 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
     """Whether the pack declares that the tool did nothing if it returns such a result."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
+    patterns = [compile_pattern(each, ignore_case=False) for each in (tool.refused, tool.surely_refused) if each]
+    return any(pattern.occurs(text) for text in _texts(result) for pattern in patterns)
+
+
+def _texts(result: Result) -> Iterator[str]:
+    """The text of a result; of a record that Python printed, or that a message part holds, the same as JSON, too."""
     text = result.text
-    patterns = [pattern for pattern in (tool.refused, tool.surely_refused) if pattern]
-    return any(compile_pattern(pattern, ignore_case=False).occurs(text) for pattern in patterns)
+    yield text
+    if not text.startswith('{"') or "\\" in text:
+        value = result.value()
+        if value.__class__ is dict:
+            yield msgspec.json.encode(value, enc_hook=repr).decode()
 
 
 def _is_done(tool: Tool | None, result: Result, value: Any) -> bool | None:

@@ -349,6 +349,10 @@ SILENT_ITEMS = frozenset(
 ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
 
 
+_FAILED_ITEM = "An error occurred while running the tool. Please try again."
+"""The Agents SDK puts this in place of the result of a tool that raised an exception; items have no error flag."""
+
+
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
     """One item of the Responses API: calls that follow each other were made in one turn."""
     kind, agent = item.type or "", item.agent or ""
@@ -373,7 +377,8 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
     if kind in ITEMS and kind not in SILENT_ITEMS:
         shown = item.output if item.output is not None else item.content
         id = next((each for each in (item.call_id, item.tool_call_id, item.id) if each is not None), None)
-        transcript.answer(shown, text_id(id), agent=agent)
+        has_failed = isinstance(shown, str) and shown.startswith(_FAILED_ITEM)
+        transcript.answer(shown, text_id(id), agent=agent, error=True if has_failed else None)
         return False
     if kind not in SILENT_ITEMS:
         raise Malformed(f"message {position} is an item of the unknown type `{kind}`")
