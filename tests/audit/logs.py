@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit, read_calls
-from tests.policy.shop import write_pack
+from tests.policy.shop import edited, write_pack
 
 WORLD = {
     "Order": [
@@ -16,6 +16,7 @@ WORLD = {
     ]
 }
 OK = '{"ok": true}'
+REFUSED = """refused: '^(?:Error: |[{]"error")'\n"""
 NO_RESULT: Any = object()
 
 
@@ -72,7 +73,7 @@ class Shop:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.pack = write_pack(root / "pack")
+        self.pack = write_pack(root / "pack", edited("tools.yaml", "tools:\n", f"{REFUSED}tools:\n"))
         self.world = write_world(root / "world.json")
 
     def logs(self, *records: Any, name: str = "logs.jsonl") -> Path:

@@ -27,7 +27,6 @@ Only paid orders are shipped. Nothing is shipped to somebody else.
 Gifts are never refunded. Say what you are about to do.
 """,
     "tools.yaml": """\
-refused: '^(?:Error: |[{]"error")'
 tools:
   get_order:
     effect: read
