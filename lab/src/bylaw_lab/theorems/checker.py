@@ -1,22 +1,35 @@
 """The theorems, checked the slow and obvious way over true events. Shares no code with Bylaw."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from bylaw_lab.theorems.truth import (
     Allowed,
     CallKey,
     HandedOver,
     Issued,
+    Lifted,
+    ModelAnswered,
+    Note,
+    PersonAnswered,
+    PersonAsked,
     Pressed,
     Ran,
     Said,
+    Shown,
+    Stopped,
     True_,
     may_be_one,
+    spelled_alike,
 )
 
 CARD_LIFETIME = 900.0
 """Seconds for which a card is valid, in every pack of the generator."""
 SENTENCE_LIFETIME = 7200.0
+APPROVAL_LIFETIME = 1800.0
+MOST_CREDITS, MOST_GIFTS = 2, 1
+SLACK = 60.0
+"""Seconds between the clock of the conversation and that of the log, at most."""
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
@@ -33,6 +46,25 @@ def _consent_card(before: Sequence[True_], allowed: Allowed) -> str:
 
 def _consent_told(before: Sequence[True_], allowed: Allowed) -> str:
     return _consent(before, allowed, sentences=True)
+
+
+def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
+    """A yes permits the call as with `told`; otherwise the model must have said so of this very attempt."""
+    why = _consent(before, allowed, sentences=True)
+    if why and _is_settled_by_model(before, allowed):
+        return ""
+    return why
+
+
+def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
+    """Whether the model, asked after everything that was said and done, answered yes for this exact call."""
+    for event in reversed(before):
+        if isinstance(event, ModelAnswered):
+            if event.call == allowed.call:
+                return event.yes is True
+        elif not isinstance(event, Note | Issued):
+            return False
+    return False
 
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
@@ -81,13 +113,12 @@ def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
     assert isinstance(yes, Said | Pressed)
     if yes.principal != allowed.principal:
         return f"`{yes.principal}` said yes, and the conversation is with `{allowed.principal}`"
-    since = place
-    if isinstance(yes, Pressed):
-        # The press may have been reported late: everything since the user pressed counts.
-        since = yes.seen
-        if any(isinstance(each, Said) and each.by == "user" and not _is_answer(before, at)
-               for at, each in enumerate(before[:place]) if at >= since):  # fmt: skip
-            return "the user said something else between the press and its report"
+    # A press may have been reported late: everything since the user pressed counts.
+    since = yes.seen if isinstance(yes, Pressed) else place
+    for at in range(since, place):
+        event = before[at]
+        if isinstance(event, Said) and event.by == "user" and event.meaning not in ("yes", "thanks"):
+            return f"the user said something else between the press and its report: {event.text!r}"
     if allowed.has_times and (fault := _too_old(before, place, allowed)):
         return fault
     for at in range(since, len(before)):
@@ -96,7 +127,7 @@ def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
             continue
         if isinstance(event, HandedOver):
             return "another principal has continued the conversation"
-        if isinstance(event, Said) and event.by == "user" and not _leaves_standing(before, at, place):
+        if at > place and isinstance(event, Said) and event.by == "user" and not _leaves_standing(before, at, place):
             return f"the user said something else after the yes: {event.text!r}"
         if _declines(before, at, allowed.call):
             return "the user declined this call after the yes"
@@ -146,7 +177,123 @@ def _declines(before: Sequence[True_], at: int, call: CallKey) -> bool:
     return asked is not None and any(may_be_one(each, call) for each in asked.shows)
 
 
+def _requests(before: Sequence[True_], allowed: Allowed) -> str:
+    """The user must have asked for this call, and no call may have used that request."""
+    unused: list[CallKey] = []
+    has_asked = False
+    for event in before:
+        if isinstance(event, HandedOver):
+            unused = []
+        elif isinstance(event, Said) and event.by == "user":
+            unused = [] if event.withdraws else [*unused, *event.requests]
+            has_asked = has_asked or any(may_be_one(each, allowed.call) for each in event.requests)
+        elif isinstance(event, Ran) and event.outcome != "did not run":
+            used = next((each for each in unused if may_be_one(each, event.call)), None)
+            if used is not None:
+                unused.remove(used)
+    if any(may_be_one(each, allowed.call) for each in unused):
+        return ""
+    return "the request was used or taken back" if has_asked else "the user never asked for this call"
+
+
+def _limits(before: Sequence[True_], allowed: Allowed) -> str:
+    """Fewer calls than the limit may have run for the same customer or account, unless a person approved one more."""
+    made = [each for each in before if isinstance(each, Ran) and each.outcome != "did not run"]
+    if allowed.call.tool == "credit":
+        counted = [each for each in made
+                   if each.call.tool == "credit" and spelled_alike(each.principal, allowed.principal)]  # fmt: skip
+        if len(counted) < MOST_CREDITS:
+            return ""
+    else:
+        to = allowed.call.values["to"]
+        counted = [each for each in made if each.call.tool == "gift" and spelled_alike(each.call.values["to"], to)]
+        if len(counted) < MOST_GIFTS:
+            return ""
+    unapproved = _approvals(before, allowed)
+    return unapproved and f"{len(counted)} calls may have run within the limit's time, and {unapproved}"
+
+
+def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
+    """A person must have approved this exact call, on these facts, and nothing may have used that approval."""
+    if allowed.resumes >= 0:
+        again = any(isinstance(each, Allowed) and each.resumes == allowed.resumes for each in before)
+        return "the paused call was resumed before" if again else ""
+    why = "no person was asked about this exact call"
+    for place in range(len(before) - 1, -1, -1):
+        asked = before[place]
+        if isinstance(asked, HandedOver):
+            break
+        if isinstance(asked, PersonAsked) and asked.call == allowed.call:
+            fault = _why_not_approved(before, asked, allowed)
+            if not fault:
+                return ""
+            why = fault
+    return why
+
+
+def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allowed) -> str:
+    answers = [at for at, each in enumerate(before)
+               if isinstance(each, PersonAnswered) and each.approval == asked.approval]  # fmt: skip
+    if not answers:
+        return "nobody answered"
+    answer = before[answers[0]]
+    assert isinstance(answer, PersonAnswered)
+    if not answer.yes:
+        return "a person rejected it"
+    if asked.principal != allowed.principal:
+        return "it was approved for another principal"
+    # In an edited history, a later look-up may be missing.
+    if asked.facts != allowed.facts and (allowed.has_times or asked.facts):
+        return f"it was approved on other facts: {asked.facts}, not {allowed.facts}"
+    if allowed.at >= answer.at + APPROVAL_LIFETIME + SLACK:
+        return "the approval has expired"
+    for event in before[answers[0] :]:
+        if isinstance(event, Allowed) and event.call == allowed.call and event.resumes < 0:
+            return "the approval was used"
+        if isinstance(event, PersonAnswered) and not event.yes:
+            rejected = next(each for each in before
+                            if isinstance(each, PersonAsked) and each.approval == event.approval)  # fmt: skip
+            if may_be_one(rejected.call, allowed.call):
+                return "a person rejected the call in another spelling later"
+    return ""
+
+
+def _stops(before: Sequence[True_], allowed: Allowed) -> str:
+    """No stop that covers the call may be in force."""
+    lifted = {each.stop for each in before if isinstance(each, Lifted)}
+    for event in before:
+        if not isinstance(event, Stopped) or event.stop in lifted or allowed.at >= event.until:
+            continue
+        if event.tool in ("", allowed.call.tool):
+            return f"{event.stop} stops {event.tool or 'all writes'}"
+    return ""
+
+
+def _facts(before: Sequence[True_], allowed: Allowed) -> str:
+    """The agent must have seen, since the last call that may have changed it, a record that permits the call."""
+    order, amount = allowed.call.values["order_id"], Decimal(allowed.call.values["amount"])
+    changed = [at for at, each in enumerate(before) if _may_change(each, order)]
+    for event in reversed(before):
+        if isinstance(event, Shown) and spelled_alike(event.order, order):
+            if changed and event.since <= changed[-1]:
+                return "the record is older than a refund that may have changed it"
+            return "" if amount <= event.left else f"{amount} is more than the {event.left} that the record shows"
+    return "the record was never seen"
+
+
+def _may_change(event: True_, order: str) -> bool:
+    if not isinstance(event, Ran) or event.outcome == "did not run" or event.call.tool != "refund":
+        return False
+    return spelled_alike(event.call.values["order_id"], order)
+
+
 THEOREMS: dict[str, Callable[[Sequence[True_], Allowed], str]] = {
     "T1-card": _consent_card,
     "T2-told": _consent_told,
+    "T3-requested": _consent_requested,
+    "T4-requests": _requests,
+    "T5-limits": _limits,
+    "T6-approvals": _approvals,
+    "T7-stops": _stops,
+    "T8-facts": _facts,
 }

@@ -26,13 +26,19 @@ CLOSE = """
     changes: []
 """
 LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
-IRRELEVANT = frozenset({"request_id"})
+IRRELEVANT = frozenset({"request_id", "date", "note"})
+"""Arguments that do not make another call of it."""
+
+
+CERTAINTIES = ("card", "told", "requested")
 
 
 @cache
 def consent_pack(certainty: str, *, handover: bool) -> Pack:
     """A bank whose writes need the user's consent, with this certainty."""
     shield = "shield: {handover: true}\n" if handover else ""
+    if certainty == "requested":
+        certainty = "requested, model: may settle"
     return Pack.from_files(
         {
             "pack.yaml": f"format: 1\nname: bank\ndocument: policy.md\n{shield}",

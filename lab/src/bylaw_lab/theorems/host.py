@@ -1,6 +1,7 @@
 """Hosts of a shield: each reports a conversation in its own way, through the public API alone."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ class Clock:
     """A clock that moves only when told to."""
 
     def __init__(self) -> None:
-        self.now = 1_700_000_000.0
+        self.now = float(int(time.time()))
 
     def __call__(self) -> float:
         return self.now
@@ -30,6 +31,8 @@ class Host:
     has_times = True
     may_press = True
     may_reopen = False
+    may_pause = True
+    """Whether it can interrupt a call and resume it later."""
     keeps_calls = True
     """Whether the shield knows the calls that it allowed."""
 
@@ -57,6 +60,11 @@ class Host:
     def _open_session(self) -> LiveSession:
         context = {"signed_in_as": self.principal} if self.principal else None
         return self.shield.session(self.id, context=context)
+
+    def use(self, id: str) -> None:
+        """Report to the conversation of this id."""
+        self.id = id
+        self.session = self._open_session()
 
     def reopen(self) -> None:
         """Another worker continues the conversation from the log: this one has ended well, or has crashed."""
@@ -111,10 +119,10 @@ class Host:
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         """The call was made, and its result was lost."""
 
-    def press(self, card: str, yes: bool, time: float | None = None) -> bool:
+    def press(self, card: str, yes: bool, at: float | None = None, after: int | None = None) -> bool:
         """Report a button press; whether the shield accepted it."""
         try:
-            self.session.confirm(card, yes, by="button", time=time)
+            self.session.confirm(card, yes, by="button", at=at, after=after)
         except BylawError:
             return False
         return True
@@ -124,6 +132,9 @@ class HistoryHost(Host):
     """Hands over the history before each decision, edited in the ways that frameworks edit histories."""
 
     has_times = False
+    may_pause = False
+    spared: "tuple[Edit, ...]" = ()
+    """Edits that this host does not make."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -141,9 +152,9 @@ class HistoryHost(Host):
         told = list(history)
         self.edits = []
         while self.rng.random() < 0.35:
-            edit = self.rng.choice(edits)
+            edit = self.rng.choice([each for each in edits if each not in self.spared])
             told = edit(self.rng, told)
-            self.edits.append(edit.__name__.strip("_"))
+            self.edits.append(edit.__name__)
         return told
 
     def vouch(self, principal: str) -> bool:
@@ -172,9 +183,9 @@ class HistoryHost(Host):
         self.session.messages(told)
         return self.session.decide(tool, arguments, id=id)
 
-    def press(self, card: str, yes: bool, time: float | None = None) -> bool:
+    def press(self, card: str, yes: bool, at: float | None = None, after: int | None = None) -> bool:
         self.session.messages(self._told())
-        return super().press(card, yes, time)
+        return super().press(card, yes, at, after)
 
     def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         if self.rng.random() < 0.7:
@@ -198,6 +209,7 @@ class StatelessHost(HistoryHost):
     """Keeps the history itself and opens no session. It may shorten the beginning, and hide arguments."""
 
     may_press = False
+    may_pause = False
     keeps_calls = False
 
     def reopen(self) -> None:
@@ -207,8 +219,7 @@ class StatelessHost(HistoryHost):
         return False
 
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
-        hides = is_held("hidden arguments")
-        told = self._edited(self.history, [each for each in MILD if hides or each is not _hide_arguments])
+        told = self._edited(self.history, MILD)
         if self.rng.random() < 0.5:
             told = [*told, _calling(tool, arguments, id)]
         context = {"signed_in_as": self.principal} if self.principal else None
@@ -233,16 +244,19 @@ def _answering(id: str, content: str) -> Wire:
 Edit = Callable[[Random, list[Wire]], list[Wire]]
 
 
-def _trim(rng: Random, told: list[Wire]) -> list[Wire]:
+def trim(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Keep the end."""
     return told[rng.randrange(len(told)) :] if told else told
 
 
-def _summarise(rng: Random, told: list[Wire]) -> list[Wire]:
-    kept = _trim(rng, told)
-    return [{"role": rng.choice(("user", "system", "assistant")), "content": "Summary: the user wants help."}, *kept]
+def summarise(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Put a summary in place of the beginning."""
+    kept = trim(rng, told)
+    roles = ("user", "system", "assistant") if is_held("assistant's summary") else ("user", "system")
+    return [{"role": rng.choice(roles), "content": "Summary: the user wants help."}, *kept]
 
 
-def _hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
+def hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
     """Redact, truncate or spoil the arguments of a call."""
     at = [place for place, each in enumerate(told) if each.get("tool_calls")]
     if not at:
@@ -264,7 +278,8 @@ def _hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
     return [*told[:place], {**told[place], "tool_calls": [{**call, "function": function}]}, *told[place + 1 :]]
 
 
-def _rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
+def rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Give calls other ids."""
     prefix = f"r{rng.randrange(100)}-"
     renamed: list[Wire] = []
     for each in told:
@@ -278,29 +293,36 @@ def _rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
     return renamed
 
 
-def _clear_results(rng: Random, told: list[Wire]) -> list[Wire]:
+def clear_results(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Remove the contents of results."""
     return [{**each, "content": "[cleared]"} if each["role"] == "tool" else each for each in told]
 
 
-def _drop_calls(rng: Random, told: list[Wire]) -> list[Wire]:
+def drop_calls(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Keep only words."""
     return [each for each in told if each["role"] != "tool" and not each.get("tool_calls")]
 
 
-def _drop_one(rng: Random, told: list[Wire]) -> list[Wire]:
+def drop_one(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Lose a message."""
     if not told:
         return told
     place = rng.randrange(len(told))
     return [*told[:place], *told[place + 1 :]]
 
 
-def _swap(rng: Random, told: list[Wire]) -> list[Wire]:
+def swap(rng: Random, told: list[Wire]) -> list[Wire]:
+    """Exchange two messages."""
     if len(told) < 2:
         return told
     place = rng.randrange(len(told) - 1)
+    if told[place]["role"] == told[place + 1]["role"] == "user":
+        # The beginning may be missing, and the user may have said the same again.
+        return told
     return [*told[:place], told[place + 1], told[place], *told[place + 2 :]]
 
 
-MILD: tuple[Edit, ...] = (_trim, _summarise, _hide_arguments, _rename_ids, _clear_results)
+MILD: tuple[Edit, ...] = (trim, summarise, hide_arguments, rename_ids, clear_results)
 """Edits that keep the order of events and everything after some point."""
-HARSH: tuple[Edit, ...] = (_drop_calls, _drop_one, _swap)
+HARSH: tuple[Edit, ...] = (drop_calls, drop_one, swap)
 """Edits that only a session can detect, since it knows the true order."""

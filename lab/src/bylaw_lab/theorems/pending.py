@@ -1,7 +1,17 @@
 """Attacks of the generator that the shield does not hold yet."""
 
-PENDING = frozenset({"spoofed user", "late press", "hidden arguments", "unanswered call", "irrelevant argument"})
-"""Attacks that are not held yet. Remove one here together with its fix."""
+PENDING = frozenset(
+    {
+        "assistant's summary",
+        "edited history of requests",
+        "irrelevant argument",
+        "look-up told again",
+        "race of two spellings",
+        "unanswered call",
+        "withdrawal during a call",
+    }
+)
+"""Remove an attack here together with its fix."""
 
 
 def is_held(attack: str) -> bool:

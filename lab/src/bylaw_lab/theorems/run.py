@@ -12,7 +12,8 @@ from msgspec import Struct, field
 from bylaw.record import Log
 from bylaw_lab.theorems.checker import THEOREMS, rejection
 from bylaw_lab.theorems.generator import conversation
-from bylaw_lab.theorems.truth import Allowed, CallKey, HandedOver, Issued, Note, Pressed, Ran, Said, True_
+from bylaw_lab.theorems.transcript import line
+from bylaw_lab.theorems.truth import Allowed, Issued, Said, True_
 
 _LOG_TURNOVER = 500
 """Conversations after which the in-memory log starts afresh."""
@@ -40,8 +41,8 @@ class Report(Struct):
         self.rejected += other.rejected
 
 
-def check_conversations(seeds: Iterable[str], stop_after: int = 0) -> Report:
-    """Play the conversations of these seeds; `stop_after` so many rejections, if it is not 0."""
+def check_conversations(seeds: Iterable[str], stop_after: int = 0, story: str = "") -> Report:
+    """Play the conversations of these seeds; `stop_after` so many rejections, if it is not 0; one `story`, or any."""
     logging.disable(logging.CRITICAL)
     report = Report()
     memory: Log | None = None
@@ -52,7 +53,7 @@ def check_conversations(seeds: Iterable[str], stop_after: int = 0) -> Report:
                     memory.close()
                 memory = Log(":memory:")
             assert memory is not None
-            check_story(seed, conversation(Random(seed), memory, file, f"t{number}"), report)
+            check_story(seed, conversation(Random(seed), memory, file, f"t{number}", story), report)
             if stop_after and len(report.rejected) >= stop_after:
                 break
         if memory is not None:
@@ -63,40 +64,14 @@ def check_conversations(seeds: Iterable[str], stop_after: int = 0) -> Report:
 def check_story(seed: str, events: list[True_], report: Report) -> None:
     """Check every allowed call of one conversation."""
     report.conversations += 1
+    begin = min((each.at for each in events if isinstance(each, Said | Issued | Allowed)), default=0.0)
     for at, event in enumerate(events):
         if isinstance(event, Allowed):
             report.allows["all"] += 1
             report.allows.update(event.theorems)
             for theorem, why in rejection(events, at).items():
-                lines = [f"{place:3} {line(each)}" for place, each in enumerate(events[: at + 1])]
+                lines = [f"{place:3} {line(each, begin)}" for place, each in enumerate(events[: at + 1])]
                 report.rejected.append(Rejected(seed, theorem, why, lines))
-
-
-def line(event: True_) -> str:
-    """One event for the reader of a transcript."""
-    match event:
-        case Said():
-            shown = ", ".join(map(_call, event.shows))
-            marks = [f"means {event.meaning}"] if event.by == "user" else [f"shows {shown}"] if shown else []
-            whose = f"{event.by} {event.principal}".strip()
-            return f"{whose}: {event.text!r} {' '.join(marks)} @{event.at - 1.7e9:.0f}"
-        case Issued():
-            return f"card {event.card} issued for {_call(event.call)} @{event.at - 1.7e9:.0f}"
-        case Pressed():
-            answer = "yes" if event.yes else "no"
-            return f"{event.principal} pressed {answer} on card {event.card} before event {event.seen}"
-        case Ran():
-            return f"{_call(event.call)}: {event.outcome}"
-        case HandedOver():
-            return f"conversation continues with {event.principal}"
-        case Allowed():
-            return f"ALLOWED {_call(event.call)} @{event.at - 1.7e9:.0f}"
-        case Note():
-            return f"({event.text})"
-
-
-def _call(call: CallKey) -> str:
-    return f"{call.tool}{call.arguments}"
 
 
 def seeds_of(seed: int, conversations: int) -> list[str]:

@@ -33,6 +33,10 @@ class Said(Struct, frozen=True):
     at: float
     principal: str = ""
     meaning: Meaning = "other"
+    requests: tuple[CallKey, ...] = ()
+    """Calls that the user asks for in it."""
+    withdraws: bool = False
+    """Whether the user takes back everything they asked for before."""
     shows: tuple[CallKey, ...] = ()
     """Calls that the message puts to the user, completely and without words that change them."""
     as_card: bool = False
@@ -63,6 +67,7 @@ class Ran(Struct, frozen=True):
 
     call: CallKey
     outcome: Outcome
+    principal: str = ""
 
 
 class HandedOver(Struct, frozen=True):
@@ -80,6 +85,57 @@ class Allowed(Struct, frozen=True):
     principal: str = ""
     has_times: bool = True
     """Whether the host told the shield when things were said."""
+    facts: str = ""
+    """The facts that the agent had seen, where a person was asked about them."""
+    resumes: int = -1
+    """The place of the first decision, where a paused call goes on."""
+
+
+class ModelAnswered(Struct, frozen=True):
+    """The model was asked whether the user agreed to a call."""
+
+    call: CallKey
+    yes: bool | None
+
+
+class PersonAsked(Struct, frozen=True):
+    """A call waits for a person, who sees these facts."""
+
+    approval: str
+    call: CallKey
+    at: float
+    facts: str
+    principal: str = ""
+
+
+class PersonAnswered(Struct, frozen=True):
+    """A person approved or rejected a waiting call."""
+
+    approval: str
+    yes: bool
+    at: float
+
+
+class Stopped(Struct, frozen=True):
+    """A person stopped a tool, or every write if `tool` is empty, up to a time."""
+
+    stop: str
+    tool: str
+    until: float
+
+
+class Lifted(Struct, frozen=True):
+    """A person lifted a stop."""
+
+    stop: str
+
+
+class Shown(Struct, frozen=True):
+    """The agent saw a record: the result of a look-up that began after `since` true events."""
+
+    order: str
+    left: Decimal
+    since: int
 
 
 class Note(Struct, frozen=True):
@@ -88,7 +144,10 @@ class Note(Struct, frozen=True):
     text: str
 
 
-True_ = Said | Issued | Pressed | Ran | HandedOver | Allowed | Note
+True_ = (
+    Said | Issued | Pressed | Ran | HandedOver | Allowed | ModelAnswered | PersonAsked | PersonAnswered
+    | Stopped | Lifted | Shown | Note
+)  # fmt: skip
 
 
 def key(tool: str, arguments: Mapping[str, Any], irrelevant: frozenset[str] = frozenset()) -> CallKey:

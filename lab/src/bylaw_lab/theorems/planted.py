@@ -1,0 +1,237 @@
+"""Bugs planted in copies of the shield: the search must reject a call under each of them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import bylaw
+from bylaw_lab.theorems.generator import STORIES
+
+
+class Bug(NamedTuple):
+    """Some text of the source, made wrong."""
+
+    name: str
+    file: str
+    """Within the package `bylaw`."""
+    old: str
+    new: str
+    story: str = "consent"
+    """The kind of conversation that must find it."""
+
+
+class Verdict(NamedTuple):
+    """Whether the search found a bug, and its first lines on it."""
+
+    bug: Bug
+    is_found: bool
+    output: str
+
+
+BUGS = (
+    Bug(
+        "a yes permits any number of calls",
+        "consent/consents.py",
+        "spent = self._writes.spending(call, answer.since)\n",
+        "spent = None\n",
+    ),
+    Bug(
+        "a call without a result does not use a yes",
+        "facts/same_call.py",
+        "return earlier.counts_at(step) or not earlier.is_surely_refused()",
+        "return earlier.counts_at(step) and earlier.delivered is not None",
+    ),
+    Bug(
+        "a failed call gives its yes back",
+        "facts/call_record.py",
+        "return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)",
+        "return True",
+    ),
+    Bug(
+        "a later message of the user leaves a yes valid",
+        "consent/cards.py",
+        "if at == _LAST or self._takes_back(each, texts, put, last.step):",
+        "if at == _LAST:",
+    ),
+    Bug(
+        "a card beside misleading words counts",
+        "consent/cards.py",
+        "return len(beside) > _BESIDE or not _ASKS.isdisjoint(beside) or not _is_all(_EITHER, beside)",
+        "return False",
+    ),
+    Bug(
+        "a press on one card counts for every call of its tool",
+        "consent/card.py",
+        "json.dumps([tool, msgspec.to_builtins(dict(arguments))]",
+        "json.dumps([tool, len(arguments)]",
+    ),
+    Bug(
+        "a conditional yes is a yes",
+        "consent/answer.py",
+        'return "other" if is_yes == is_no else "yes" if is_yes else "no"',
+        'return "yes" if is_yes else "no" if is_no else "other"',
+    ),
+    Bug(
+        "a card never expires",
+        "consent/cards.py",
+        "return expires is not None and time is not None and time >= expires",
+        "return False",
+    ),
+    Bug(
+        "a yes to a sentence never expires",
+        "consent/cards.py",
+        "return answered is None or now is None or now - answered <= lifetime",
+        "return True",
+    ),
+    Bug(
+        "a pressed no is not heard",
+        "consent/cards.py",
+        "answer = CardAnswer(step, event.confirmation.yes, step)",
+        "answer = CardAnswer(step, True, step)",
+    ),
+    Bug(
+        "a message with a name is the user's",
+        "trace/plain_chat.py",
+        'elif by == "agent" or not message.name:',
+        "elif True:",
+    ),
+    Bug(
+        "a message told again is a new one",
+        "engine/told_again.py",
+        "        if not self._known:\n            return Known(0)\n",
+        "        return Known(0)\n",
+    ),
+    Bug(
+        "another principal inherits the answers to cards",
+        "engine/conversation.py",
+        "        self.cards.begin_anew(step)\n",
+        "",
+    ),
+    Bug(
+        "a paused call resumes although the user has spoken",
+        "shield/resuming.py",
+        'any(isinstance(each, Message) and each.by == "user" for each in events[made:])',
+        "False",
+    ),
+    Bug(
+        "a paused call resumes although it was answered",
+        "shield/resuming.py",
+        "if made < 0 or any(isinstance(event, Result) and event.call == made for event in events[made:]):",
+        "if made < 0:",
+    ),
+    Bug(
+        "a model's answer counts for every later call",
+        "engine/predicate_values.py",
+        "        known = self.answered.get((predicate.name, act.step))\n",
+        "        known = next((each for each in self.answered.values() if each.value), None)\n",
+    ),
+    Bug(
+        "a request permits any number of calls",
+        "engine/request/spending.py",
+        "return sum(each.step > last for each in done) >= times",
+        "return False",
+        "requests",
+    ),
+    Bug(
+        "a place under a limit is counted after it is taken",
+        "shield/limiting.py",
+        "is_full = len(times) >= limit.most",
+        "is_full = len(times) > limit.most",
+        "limits",
+    ),
+    Bug(
+        "a failed call gives its place under a limit back",
+        "shield/drafting.py",
+        "is_refused = made is not None and made.result is event and made.is_surely_refused()",
+        "is_refused = made is not None",
+        "limits",
+    ),
+    Bug(
+        "an approval can be used again",
+        "shield/approving.py",
+        'used = [Change(found.approval, "used")] if is_used else []',
+        "used = []",
+        "shop",
+    ),
+    Bug(
+        "an approval permits other arguments",
+        "shield/approving.py",
+        "call, apart = fingerprint([made.tool, made.arguments]),",
+        "call, apart = fingerprint([made.tool]),",
+        "shop",
+    ),
+    Bug(
+        "an approval outlives its facts",
+        "shield/approving.py",
+        'changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))',
+        "facts = found.facts",
+        "shop",
+    ),
+    Bug(
+        "an approval never expires",
+        "shield/approving.py",
+        'elif status == "approved" and 0 < self._last[found.approval].expires <= now:',
+        "elif False:",
+        "shop",
+    ),
+    Bug(
+        "a stop holds for the tool as it is written only",
+        "shield/stopping.py",
+        "return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))",
+        "return stop.name in names",
+        "shop",
+    ),
+    Bug(
+        "an open session does not see new stops",
+        "shield/state.py",
+        "        stops = self.log.stops(tenant)\n        drafting",
+        "        stops = self.log.stops('nobody')\n        drafting",
+        "shop",
+    ),
+    Bug(
+        "a write leaves facts fresh",
+        "facts/changes.py",
+        "                if touch.counts(known_at):\n",
+        "                if False:\n",
+        "shop",
+    ),
+)
+
+
+def plant(conversations: int, seed: int, folder: Path, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
+    """Search for each bug in a copy of the package, and stop at its first rejection."""
+    source = Path(bylaw.__file__).parent
+    copy = folder / "bylaw"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for story in STORIES:
+        sound = _search(Bug(f"no bug, {story}", "", "", "", story), conversations, seed, folder)
+        if sound.output:
+            yield sound._replace(is_found=False)
+    for bug in BUGS:
+        if names and bug.name not in names:
+            continue
+        file = copy / bug.file
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if text.count(bug.old) != 1:
+            yield Verdict(bug, False, f"its text is found {text.count(bug.old)} times in {bug.file}, not once")
+            continue
+        file.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
+        yield _search(bug, conversations, seed, folder)
+        file.write_text(text, encoding="utf-8")
+
+
+def _search(bug: Bug, conversations: int, seed: int, folder: Path) -> Verdict:
+    options = ["--conversations", str(conversations), "--seed", str(seed), "--stop-after", "1", "--story", bug.story]
+    done = subprocess.run(
+        [sys.executable, "-c", "from bylaw_lab.cli import main; main()", "theorems", *options],
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("REJECTED")][:1]
+    return Verdict(bug, done.returncode == 1 and bool(found), "\n".join(found) or done.stderr[-500:])

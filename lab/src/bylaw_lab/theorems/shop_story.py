@@ -1,0 +1,214 @@
+"""Conversations in a shop: refunds rest on records, voids wait for a person, and a person may stop either."""
+
+import json
+from decimal import Decimal
+from functools import cache
+from random import Random
+
+from bylaw import Pack
+from bylaw.errors import BylawError
+from bylaw.record import Log
+from bylaw.shield import Decision
+from bylaw_lab.theorems.host import (
+    HistoryHost,
+    Host,
+    StatelessHost,
+    drop_one,
+    hide_arguments,
+    rename_ids,
+    summarise,
+    swap,
+    trim,
+)
+from bylaw_lab.theorems.pending import is_held
+from bylaw_lab.theorems.story import Story, Wanted
+from bylaw_lab.theorems.truth import Allowed, Lifted, Note, Ran, Shown, Stopped, True_
+
+ORDERS = (("R-1", "r-1", "R1"), ("R-2", "r-2"))
+PAID = Decimal("100.00")
+AMOUNTS = ("30.00", "60.00", "60", "200.00")
+
+
+@cache
+def shop_pack() -> Pack:
+    """A shop whose refunds need a fresh record, and whose voids need a person."""
+    return Pack.from_files(
+        {
+            "pack.yaml": (
+                "{format: 1, name: shop, document: policy.md, shield: {handover: true, "
+                "approval: {timeout: 900, lifetime: 1800}}}"
+            ),
+            "policy.md": (
+                "A refund is never more than what was paid and not refunded yet.\n"
+                "An order is voided only after it was checked.\n"
+            ),
+            "policies.yaml": (
+                "policies:\n"
+                "  - {id: refund-left, kind: guard, spans: [A refund is never more than what was paid]}\n"
+                "  - {id: checked-first, kind: guard, spans: [An order is voided only after it was checked.]}\n"
+            ),
+            "entities.yaml": (
+                "entities:\n  Order: {key: order_id, read: get_order, "
+                "fields: {paid: money, refunded: money, checked: boolean}}\n"
+                "context:\n  signed_in_as: string\n"
+            ),
+            "guards/shop.py": (
+                "def refund_left(call: refund, facts):\n"
+                "    order = facts.Order(call.order_id)\n"
+                '    return deny("too much") if money(call.amount) > order.paid - order.refunded else permit()\n'
+                "def checked_first(call: void_order, facts):\n"
+                "    order = facts.Order(call.order_id)\n"
+                '    return permit() if order.paid > money("0") and order.checked else deny("not checked")\n'
+            ),
+            "tools.yaml": (
+                "tools:\n"
+                "  get_order: {effect: read, parameters: {order_id: string}}\n"
+                "  refund: {effect: write, parameters: {order_id: string, amount: string}, "
+                "changes: [Order], refused: ^REFUSED}\n"
+                "  void_order: {effect: write, parameters: {order_id: string, reason: string?}, "
+                "changes: [], refused: ^REFUSED}\n"
+            ),
+        }
+    )
+
+
+class Shop(Story):
+    """A conversation in the shop, with the shop's true records."""
+
+    def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
+        super().__init__(rng, host, theorems, note)
+        self.refunded = {names[0]: Decimal(0) for names in ORDERS}
+        self.paid = dict.fromkeys(self.refunded, PAID)
+        self._last_seen: dict[str, str] = {}
+        self._stops: list[str] = []
+        self._wanted = ""
+
+    @property
+    def facts(self) -> str:
+        """The price of the order that is being voided, as the agent saw it last: its guard reads nothing else."""
+        return self._last_seen.get(self._wanted, "")
+
+    def about(self, order: str) -> None:
+        self._wanted = order
+
+    def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
+        theorem = "T8-facts" if wanted.tool == "refund" and not decision.approval else "T6-approvals"
+        self.theorems = (theorem, "T7-stops") if self._stops else (theorem,)
+        return super().allow(decision, wanted)
+
+    def read(self, wanted: Wanted, id: str) -> None:
+        """Look an order up. The result may be lost or cut off; then the agent has seen nothing."""
+        order, since = true_name(wanted.arguments["order_id"]), len(self.events)
+        left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
+        record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
+        made, way = (wanted.tool, wanted.arguments, id), self.rng.random()
+        if way < 0.85:
+            self.host.result(record, *made)
+            self._last_seen[order] = left["paid"]
+            self.events.append(Shown(order, self.paid[order] - self.refunded[order], since))
+        elif way < 0.9:
+            self.host.result(record[: self.rng.randrange(len(record))], *made)
+        elif way < 0.95:
+            self.host.result("no answer", *made, error=True)
+        else:
+            self.host.no_result(*made)
+
+    def carry_out(self, decision: Decision, wanted: Wanted, id: str) -> None:
+        super().carry_out(decision, wanted, id)
+        last = self.events[-1]
+        if wanted.tool == "refund" and isinstance(last, Ran) and last.outcome != "did not run":
+            self.refunded[true_name(wanted.arguments["order_id"])] += Decimal(wanted.arguments["amount"])
+
+    def stop(self) -> None:
+        """A person stops a tool or all writes."""
+        log, rng = self.host.log, self.rng
+        if log is None:
+            return
+        tool = rng.choice(("", "refund", "void_order", "Refund"))
+        until = self.now + rng.choice((60.0, 3600.0))
+        made = log.stop("tool" if tool else "all", tool, by="ann", reason="r", until=until, tenant=self.host.tenant)
+        self._stops.append(made.id)
+        self.events.append(Stopped(made.id, tool.lower(), until))
+
+    def lift(self) -> None:
+        if self.host.log is None or not self._stops:
+            return
+        stop = self.rng.choice(self._stops)
+        try:
+            self.host.log.lift(stop, by="bo", tenant=self.host.tenant)
+        except BylawError as error:
+            self.events.append(Note(str(error)))
+        else:
+            self.events.append(Lifted(stop))
+
+
+def true_name(order: str) -> str:
+    """The order that a spelling means."""
+    return next(names[0] for names in ORDERS if order in names)
+
+
+def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
+    """Play one conversation; its true events."""
+    kinds: tuple[type[Host], ...] = (Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
+    host = rng.choice(kinds)(rng, shop_pack(), log, name, "P1")
+    shop = Shop(rng, host, (), "shop")
+    if isinstance(host, HistoryHost) and not isinstance(host, StatelessHost) and not is_held("look-up told again"):
+        host.spared = (trim, summarise, hide_arguments, rename_ids, drop_one, swap)
+    if rng.random() < 0.9 or not is_held("look-up told again"):
+        shop.user("other", "I want my money back.")
+    order = rng.choice(ORDERS)
+    for _ in range(rng.choice((3, 5, 8))):
+        way = rng.random()
+        shop.about(order[0])
+        spelled = order[0] if rng.random() < 0.85 else rng.choice(order)
+        if rng.random() < 0.3:
+            rng.choice((shop.stop, shop.lift, shop.lift))()
+        if way < 0.3:
+            shop.attempt(Wanted("get_order", {"order_id": spelled}))
+        elif way < 0.55:
+            shop.attempt(Wanted("refund", {"order_id": spelled, "amount": rng.choice(AMOUNTS)}))
+        elif way < 0.8:
+            _void(shop, spelled)
+        else:
+            _disturb(shop)
+        if rng.random() < 0.1:
+            order = rng.choice(ORDERS)
+    return shop.events
+
+
+def _void(shop: Shop, order: str) -> None:
+    """The agent wants to void an order; a person answers in most cases."""
+    if shop.host.log is None:
+        return
+    wanted = Wanted("void_order", {"order_id": order})
+    if shop.chance(0.6):
+        shop.attempt(Wanted("get_order", {"order_id": order}))
+    shop.attempt(wanted)
+    if shop.chance(0.8):
+        shop.person(shop.chance(0.85))
+    if shop.chance(0.2):
+        _disturb(shop)
+    for _ in range(shop.rng.choice((1, 1, 2))):
+        called = wanted
+        if shop.chance(0.15):
+            names = next(each for each in ORDERS if order in each)
+            called = Wanted("void_order", {"order_id": shop.rng.choice(names)})
+        elif shop.chance(0.1):
+            called = Wanted("void_order", {"order_id": order, "reason": "broken"})
+        shop.attempt(called)
+
+
+def _disturb(shop: Shop) -> None:
+    way = shop.rng.random()
+    if way < 0.4:
+        shop.host.clock.now += shop.rng.choice((1.0, 59.0, 60.0, 900.0, 1900.0))
+    elif way < 0.55 and shop.host.may_reopen:
+        shop.host.reopen()
+    elif way < 0.7:
+        shop.user("other", "It says 100.00 was paid for R-1 and nothing was refunded.")
+    elif way < 0.85:
+        shop.resume()
+    else:
+        # Somebody else changes the shop's records.
+        order = shop.rng.choice(list(shop.paid))
+        shop.paid[order] += Decimal(10)

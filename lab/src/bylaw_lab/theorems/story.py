@@ -1,0 +1,215 @@
+"""One generated conversation in progress: every move is reported to a host and kept as a true event."""
+
+from random import Random
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.errors import BylawError
+from bylaw.shield import Decision
+from bylaw_lab.theorems import desk
+from bylaw_lab.theorems.host import Host
+from bylaw_lab.theorems.pending import is_held
+from bylaw_lab.theorems.truth import (
+    Allowed,
+    CallKey,
+    Issued,
+    Meaning,
+    Note,
+    Outcome,
+    PersonAnswered,
+    PersonAsked,
+    Pressed,
+    Ran,
+    Said,
+    True_,
+    key,
+)
+
+
+class Wanted(Struct):
+    """A call that the agent is trying to make, and its last card."""
+
+    tool: str
+    arguments: dict[str, Any]
+    card: Any = None
+
+    @property
+    def key(self) -> CallKey:
+        return key(self.tool, self.arguments, desk.IRRELEVANT)
+
+
+class Shown(NamedTuple):
+    """A card, as the user saw it first."""
+
+    card: Any
+    call: CallKey
+    place: int
+    """The number of true events before it."""
+    at: float
+    position: int
+    """The shield's count of messages then."""
+
+
+class Story:
+    """One conversation in progress."""
+
+    def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
+        self.rng, self.host, self.theorems = rng, host, theorems
+        log = "no log" if host.log is None else "log"
+        self.events: list[True_] = [Note(f"{type(host).__name__}, {log}, {note}")]
+        self._calls = 0
+        self.cards: list[Shown] = []
+        """Every card that was issued."""
+        self.approvals: list[str] = []
+        """Every approval that was asked for."""
+        self.paused: list[tuple[str, Wanted, int]] = []
+        """Allowed calls that were interrupted before they ran."""
+
+    @property
+    def now(self) -> float:
+        return self.host.clock.now
+
+    @property
+    def facts(self) -> str:
+        """The facts that a person is asked about, in stories that have some."""
+        return ""
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def user(self, meaning: Meaning, text: str = "", **more: Any) -> None:
+        text = text or desk.wording(self.rng, meaning)
+        self.host.user(text)
+        self.events.append(Said("user", text, self.now, self.host.principal, meaning, **more))
+
+    def other(self) -> None:
+        """A tool or another agent says yes in the role `user`."""
+        text = desk.wording(self.rng, "yes")
+        self.host.other(text)
+        self.events.append(Said("other", text, self.now))
+
+    def agent(self, text: str, *shows: CallKey, as_card: bool = False) -> None:
+        self.host.agent(text)
+        self.events.append(Said("agent", text, self.now, shows=shows, as_card=as_card))
+
+    def next_id(self) -> str:
+        self._calls += 1
+        return f"k{self._calls}"
+
+    def attempt(self, wanted: Wanted) -> Decision | None:
+        """The agent makes a call: decided, and carried out if it is allowed."""
+        id = self.next_id()
+        try:
+            decision = self.host.decide(wanted.tool, wanted.arguments, id)
+        except BylawError as error:
+            self.events.append(Note(f"{wanted.tool}: {error}"))
+            return None
+        if self.host.edits:
+            self.events.append(Note(f"history handed over: {', '.join(self.host.edits)}"))
+            self.host.edits = []
+        if decision.allowed:
+            self.carry_out(decision, wanted, id)
+        else:
+            self._keep_questions(decision, wanted)
+            self.host.not_allowed(decision, wanted.tool, wanted.arguments, id)
+        return decision
+
+    def _keep_questions(self, decision: Decision, wanted: Wanted) -> None:
+        if decision.card is not None:
+            wanted.card = decision.card
+            position = self.host.session.position if self.host.may_press else 0
+            self.cards.append(Shown(decision.card, wanted.key, len(self.events), self.now, position))
+            self.events.append(Issued(decision.card.id, wanted.key, self.now))
+        elif decision.answer == "ask" and decision.approval and decision.approval not in self.approvals:
+            self.approvals.append(decision.approval)
+            asked = PersonAsked(decision.approval, wanted.key, self.now, self.facts, self.host.principal)
+            self.events.append(asked)
+
+    def carry_out(self, decision: Decision, wanted: Wanted, id: str) -> None:
+        """Run an allowed call, or lose it, or pause it."""
+        host, made = self.host, (wanted.tool, wanted.arguments, id)
+        if wanted.tool.startswith("get_"):
+            self.read(wanted, id)
+            return
+        self.events.append(self.allow(decision, wanted))
+        if host.may_pause and self.chance(0.06):
+            host.session.interrupt(id, decision)
+            self.paused.append((id, wanted, len(self.events) - 1))
+            self.events.append(Note(f"{id} is paused"))
+            return
+        way = self.rng.random()
+        outcome: Outcome = "ran" if way < 0.5 else "may have run"
+        if way < 0.5:
+            host.result("done", *made)
+        elif way < 0.6:
+            host.result("time-out", *made, error=True)
+        elif way < 0.7:
+            host.result("REFUSED: closed today", *made, error=True, refused=True)
+            outcome = "did not run"
+        elif host.keeps_calls or is_held("unanswered call"):
+            host.no_result(*made)
+        else:
+            host.result("done", *made)
+        self.events.append(Ran(wanted.key, outcome, host.principal))
+
+    def read(self, wanted: Wanted, id: str) -> None:
+        """Make a look-up that was allowed."""
+        self.host.result("done", wanted.tool, wanted.arguments, id)
+
+    def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
+        host = self.host
+        return Allowed(wanted.key, self.now, self.theorems, host.principal, host.has_times, self.facts)
+
+    def resume(self) -> None:
+        """Go on with a paused call, perhaps one that has gone on already."""
+        if not self.paused:
+            return
+        id, wanted, place = self.rng.choice(self.paused)
+        decision = self.host.session.resume(id, wanted.tool, wanted.arguments)
+        self.events.append(Note(f"{id} resumes: {'no' if decision is None else decision.answer}"))
+        if decision is not None and decision.allowed:
+            self.events.append(replace(self.allow(decision, wanted), resumes=place))
+            self.host.result("done", wanted.tool, wanted.arguments, id)
+            self.events.append(Ran(wanted.key, "ran", self.host.principal))
+
+    def press(self, card: Any, call: CallKey, yes: bool) -> None:
+        """The user presses a button, and the host reports it immediately."""
+        given: tuple[float | None, int | None] = (None, None)
+        if self.chance(0.3):
+            given = (self.now, self.host.session.position)
+        if self.host.press(card.id, yes, *given):
+            self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
+
+    def press_late(self, shown: Shown, yes: bool) -> None:
+        """The user pressed a button as soon as they saw the card; the host reports it now, with true or wrong data."""
+        future, beyond = self.now + 9.0, shown.position + 1000
+        given = self.rng.choice(
+            (
+                (None, None),
+                (shown.at, None),
+                (None, shown.position),
+                (shown.at, shown.position),
+                (future, shown.position),
+                (shown.at, beyond),
+            )
+        )
+        if self.host.press(shown.card.id, yes, *given):
+            self.events.append(Note(f"reported with at, after = {given}, position was {shown.position}"))
+            place = min(shown.place + 1, len(self.events))
+            self.events.append(Pressed(shown.card.id, shown.call, yes, shown.at, place, self.host.principal))
+
+    def person(self, yes: bool) -> None:
+        """A person answers one of the calls that wait, or have waited."""
+        log = self.host.log
+        if log is None or not self.approvals:
+            return
+        approval = self.rng.choice(self.approvals[-2:])
+        answer = log.approve if yes else log.reject
+        try:
+            answer(approval, by="ann", tenant=self.host.tenant)
+        except BylawError as error:
+            self.events.append(Note(f"person: {error}"))
+        else:
+            self.events.append(PersonAnswered(approval, yes, self.now))
