@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from bylaw.align.dataset import Row, Shape, conversation_row
 from bylaw.align.gold import CannotPassError, gold
-from bylaw.align.override import Overridden, cited_by, load_overrides
 from bylaw.align.prompt import pack_named
 from bylaw.align.thought import Thought
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import read_folder
 from bylaw.policy.python import parse_python, text_of
+from bylaw_lab.align.override import Overridden, cited_by, load_overrides
 from bylaw_lab.clinic import tasks as clinic_tasks
 from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.tasks import Scenario

@@ -13,12 +13,12 @@ from align_questions import at_the_desk, held_out_questions
 
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import evaluate, score
-from bylaw.align.knowledge import examine
 from bylaw.align.matcher import Matcher
-from bylaw.align.override import obedience
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
 from bylaw.align.shielded import ShieldedEpisode
+from bylaw_lab.align.knowledge import examine
+from bylaw_lab.align.override import obedience
 
 
 class Examiner:

@@ -9,12 +9,12 @@ import random
 from bylaw.align.bearing import Saw
 from bylaw.align.dataset import Row, Shape, tools_text
 from bylaw.align.episode import ChatMessage
-from bylaw.align.knowledge import AskedFacts, Question, Situation, asked_of, questions, read_questions
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message
 from bylaw.align.thought_words import saw_in_words
 from bylaw.align.working import notes_of
 from bylaw.guard import evaluate
 from bylaw.pack import Pack
+from bylaw_lab.align.knowledge import AskedFacts, Question, Situation, asked_of, questions, read_questions
 
 EACH = 40
 """Questions on one policy at most, half of them answered with yes."""

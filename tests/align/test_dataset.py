@@ -11,20 +11,21 @@ import pytest
 from click.testing import CliRunner
 
 from bylaw.align.builder import build_from_logs, write_sets
-from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, read_rows, turn_rows
+from bylaw.align.dataset import SHAPES, conversation_row, read_rows, turn_rows
 from bylaw.align.episode import Episode
 from bylaw.align.gold import gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.manifest import Source
 from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
-from bylaw.align.planted import Faults, distort, plant
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import hallucinated
 from bylaw.cli.app import app
 from bylaw.errors import BylawError, UsageError
 from bylaw.trace import Call, Message, Result, Trajectory, read
 from bylaw.trace.event import Event
+from bylaw_lab.align.parting import parting_rows
+from bylaw_lab.align.planted import Faults, distort, plant
 from bylaw_lab.clinic.tasks import scenarios
 
 PACK = pack_named("clinic")
@@ -232,10 +233,8 @@ def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (["LOGS", "--parting"], "no twins"),
         (["LOGS", "--times", "2"], "cannot be multiplied"),
         (["LOGS", "--rl-times", "2"], "cannot be multiplied"),
-        (["LOGS", "--plant", "omission=0.5"], "gold conversations"),
         (["--keep-all"], "are for logs"),
         (["--document", "LOGS"], "are for logs"),
     ],

@@ -6,10 +6,10 @@ from typing import Any
 from align_questions import held_out_questions, learned_policies, question_rows
 
 from bylaw.align.dataset import SHAPES, SetName
-from bylaw.align.knowledge import read_questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
 from bylaw.align.prompt import pack_named
+from bylaw_lab.align.knowledge import read_questions
 
 
 @cache

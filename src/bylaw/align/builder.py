@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from bylaw.align.dataset import SHAPES, conversation_row, is_graded, parting_rows, turn_rows, write_rows
+from bylaw.align.dataset import SHAPES, conversation_row, is_graded, turn_rows, write_rows
 from bylaw.align.desk import load_tasks
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.logged import Thoughts, acts, lessons_of
 from bylaw.align.manifest import Source, sets_in, write_card, write_manifest
-from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, unfit
 from bylaw.errors import BylawError, UsageError
@@ -36,38 +35,35 @@ def build_from_tasks(
     turns: int = 900,
     times: int = 1,
     rl_times: int = 1,
-    parting: bool = False,
     seed: int = 0,
     command: str = "",
-    faults: Faults | None = None,
     watch: Watch | None = None,
 ) -> Path:
-    """Sets from the gold conversations of a pack's tasks; returns the data card's path.
+    """Sets from the gold conversations of a pack's desk; returns the data card's path.
 
-    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try. With
-    `parting` the turns to try are those where twins part, `turns` of them at most. With `faults` there is a fifth set,
-    `unfiltered`: stage 2 with faults planted in its thoughts.
+    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try.
     """
-    talks: dict[str, list[LessonSeries]] = {}
     dropped: Counter[str] = Counter()
-    for part in ("training", "rl"):
-        tasks = load_tasks(part, pack, times=times if part == "training" else rl_times)
-        talks[part] = []
-        for done, task in enumerate(tasks, start=1):
-            try:
-                talks[part].append(gold(task, seed=seed))
-            except CannotPassError:
-                dropped["a caller who contradicts themselves"] += 1
-            if watch is not None:
-                watch(part, done, len(tasks))
-    if faults is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        spoilt = (plant(pack_named(pack), talk, faults, seed=seed) for talk in talks["training"])
-        write_rows(out / "unfiltered.jsonl", (conversation_row(pack, talk, SHAPES["stage2"]) for talk in spoilt))
-    source = Source(
-        "Gold conversations of the pack's own training tasks, played by its careful agent.", command, dropped
-    )
-    return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source, parting=parting)
+    training = gold_series("training", pack, times, seed, dropped, watch)
+    tried = gold_series("rl", pack, rl_times, seed, dropped, watch)
+    source = Source("Gold conversations of the desk's training tasks, played by its expert.", command, dropped)
+    return write_sets(pack, out, training, tried, turns=turns, seed=seed, source=source)
+
+
+def gold_series(
+    part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
+) -> list[LessonSeries]:
+    """The gold conversations of one part of a desk's tasks; those that the expert cannot pass are counted."""
+    tasks = load_tasks(part, pack, times=times)
+    found: list[LessonSeries] = []
+    for done, task in enumerate(tasks, start=1):
+        try:
+            found.append(gold(task, seed=seed))
+        except CannotPassError:
+            dropped["a caller who contradicts themselves"] += 1
+        if watch is not None:
+            watch(part, done, len(tasks))
+    return found
 
 
 def build_from_logs(
@@ -154,7 +150,6 @@ def write_sets(
     seed: int,
     source: Source,
     document: str = "",
-    parting: bool = False,
     for_judge: bool = False,
 ) -> Path:
     """Write the sets, `data.json` and the card. Without the policy's document there is no stage 1."""
@@ -165,11 +160,7 @@ def write_sets(
         if shape.policy == "none" or document or held.document is not None:
             rows = (conversation_row(pack, talk, shape, document=document) for talk in training)
             write_rows(out / f"{name}.jsonl", rows)
-    if parting:
-        tried = parting_rows(pack, apart)[:turns]
-    else:
-        tried = turn_rows(pack, apart, turns, seed=seed, for_judge=for_judge)
-    write_rows(out / "rl.jsonl", tried)
+    write_rows(out / "rl.jsonl", turn_rows(pack, apart, turns, seed=seed, for_judge=for_judge))
     ungraded = sum(not is_graded(lesson) for talk in apart for lesson in talk.lessons)
     write_manifest(out, pack, held, source.command, sets_in(out))
     return write_card(out, held, source, ungraded=0 if for_judge else ungraded)

@@ -123,21 +123,6 @@ class Expert(Protocol):
         ...
 
 
-class Override(Protocol):
-    """A task under a changed policy."""
-
-    @property
-    def task(self) -> Task: ...
-
-    @property
-    def policy(self) -> str: ...
-
-    @property
-    def words(self) -> str:
-        """The sentence that replaces the policy."""
-        ...
-
-
 class Desk(Protocol):
     """The practice tasks of one pack. Only `tasks` is needed to measure an agent; the rest may return nothing."""
 
@@ -156,10 +141,6 @@ class Desk(Protocol):
 
     def agents(self) -> Mapping[str, "Agent"]:
         """Scripted agents for `--agent`, by name."""
-        ...
-
-    def overrides(self) -> Sequence[Override]:
-        """Tasks under changed policies, for `--test override`."""
         ...
 
 

@@ -1,8 +1,4 @@
-"""The three measurements of an agent: playing tasks, answering questions, following a changed policy.
-
-Of tasks: pass@1, the words it took, the policies that its thoughts state, and what the audit says of its writes, over
-the very records that they were made in.
-"""
+"""Measures an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,13 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.align.agents import leanings
 from bylaw.align.bootstrap import Interval, interval
 from bylaw.align.desk import Task, load_tasks
 from bylaw.align.episode import Outcome
-from bylaw.align.knowledge import Known, examine, prompt, questions
 from bylaw.align.matcher import Matcher
-from bylaw.align.override import Obedience, load_overrides, obedience, play_overrides
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.rollout import Agent, play
 from bylaw.align.stem import values_in
@@ -219,7 +212,6 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 
 
 Watch = Callable[[int, int], None]
-Line = dict[str, Any]
 
 
 def perform(
@@ -230,27 +222,3 @@ def perform(
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]
     return scores, evaluate(tasks, scores)
-
-
-def know(agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None) -> tuple[list[Line], Known]:
-    """What an agent knows, question by question and as a whole."""
-    asked = questions(pack)[:limit]
-    found = leanings(agent, [prompt(pack, question.text, policy) for question in asked])
-    lines = [
-        {"policy": question.policy, "text": question.text, "answer": question.answer, "leaning": leaning}
-        for question, leaning in zip(asked, found, strict=True)
-    ]
-    return lines, examine(asked, found)
-
-
-def obey(
-    agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
-) -> tuple[list[Line], Obedience]:
-    """Whether an agent follows a changed policy, task by task and as a whole."""
-    cases = load_overrides(pack)[:limit]
-    outcomes = play_overrides(cases, agent, policy=policy, watch=watch)
-    lines = [
-        {"task": case.task.id, "policy": case.policy, "new": case.new, "success": outcome.success}
-        for case, outcome in zip(cases, outcomes, strict=True)
-    ]
-    return lines, obedience(cases, outcomes)

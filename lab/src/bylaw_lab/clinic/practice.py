@@ -5,14 +5,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from bylaw.align.desk import Expert, Override, Task
+from bylaw.align.desk import Expert, Task
 from bylaw.align.episode import Episode
 from bylaw.align.output import write_call
 from bylaw.align.rollout import Agent
 from bylaw_lab.clinic.simulator.dialogue import do
 from bylaw_lab.clinic.tasks import PARTS, Scenario, scenarios
 from bylaw_lab.clinic.tasks.careful import Careful
-from bylaw_lab.clinic.tasks.overrides import overrides
 from bylaw_lab.clinic.tasks.parts import grounds
 
 Script = Literal["careful", "comply", "refuse"]
@@ -31,9 +30,6 @@ class ClinicDesk:
 
     def agents(self) -> Mapping[str, Agent]:
         return {"careful": Scripted("careful"), "comply": Scripted("comply"), "refuse": Scripted("refuse")}
-
-    def overrides(self) -> Sequence[Override]:
-        return overrides()
 
 
 class Scripted:

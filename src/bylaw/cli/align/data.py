@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import msgspec
 
 from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, command_line, sources
 from bylaw.cli.command import command
@@ -32,14 +31,10 @@ def data_command(
     turns: Annotated[Count, "Turns held out for RL."] = 900,
     times: Annotated[Count, "Make N times as many training tasks (without logs)."] = 1,
     rl_times: Annotated[Count, "Make N times as many tasks to draw RL turns from (without logs)."] = 1,
-    parting: Annotated[bool, "Hold out the turns where twin tasks part (without logs)."] = False,
     seed: Annotated[int, "--seed N", "Another seed gives the thoughts other words."] = 0,
     keep_open: Annotated[bool, "Keep logs in which the audit could not settle something."] = False,
     keep_all: Annotated[bool, "Keep those, and logs that failed or that the audit flags."] = False,
     for_judge: Annotated[bool, "Keep RL texts that only a judge model can mark (`train --judge`)."] = False,
-    plant: Annotated[
-        str, "--plant FAULT=SHARE,...", "A fifth set with faults in its thoughts: omission, invention, irrelevancy."
-    ] = "",
     parquet: Annotated[bool, "Write Parquet files too (needs the extra `parquet`)."] = False,
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
@@ -49,18 +44,13 @@ def data_command(
 
     pack = pack or (None if audit is not None else "clinic")
     told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit, "--thoughts": thoughts}
-    told |= {"--turns": turns, "--seed": seed, "--document": document, "--plant": plant or None}
+    told |= {"--turns": turns, "--seed": seed, "--document": document}
     told |= {"--times": times if times > 1 else None, "--rl-times": rl_times if rl_times > 1 else None}
-    told |= {"--parting": parting, "--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
+    told |= {"--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
     said_line = command_line("data", logs, told)
-    faults = _faults(plant) if plant else None
     if logs or audit is not None:
-        if parting:
-            raise UsageError("logs have no twins", hint="leave out --parting, or the logs")
         if times > 1 or rl_times > 1:
             raise UsageError("logs cannot be multiplied", hint="leave out --times and --rl-times, or the logs")
-        if faults is not None:
-            raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
         wanted = sources(logs, pack, world, audit, document)
         with open_logs(list(wanted.logs), without=out) as opened:
             card = build_from_logs(
@@ -88,27 +78,14 @@ def data_command(
             turns=turns,
             times=times,
             rl_times=rl_times,
-            parting=parting,
             seed=seed,
             command=said_line,
-            faults=faults,
             watch=_say,
         )
     if parquet:
         write_parquet(out)
     print(f"wrote {card}")
     return 0
-
-
-def _faults(said: str) -> Any:
-    from bylaw.align.planted import Faults
-
-    pairs = [part.partition("=")[::2] for part in said.split(",")]
-    try:
-        return msgspec.convert({name: float(share) for name, share in pairs}, Faults)
-    except (ValueError, msgspec.ValidationError):
-        hint = "as in --plant omission=0.3,invention=0.1,irrelevancy=0.2"
-        raise UsageError(f"`{said}` cannot be read as shares of faults", hint=hint) from None
 
 
 def _say(part: str, done: int, count: int) -> None:

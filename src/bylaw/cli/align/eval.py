@@ -17,28 +17,16 @@ def eval_command(
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the prompt contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack whose tasks are played."] = "clinic",
     part: Annotated[str, "--part PART", "The tasks to play: development or test."] = "development",
-    measure: Annotated[
-        str,
-        "--test",
-        click.Choice(["tasks", "knowledge", "override"]),
-        "Play tasks, ask questions about the policy, or play under changed policies.",
-    ] = "tasks",
     limit: Annotated[Count | None, "Play only the first N tasks."] = None,
     out: Annotated[Folder, "Write a line per task there."] = None,
     name: Annotated[Name, "What to call the files there."] = "eval",
 ) -> int:
-    """Measure an agent on a pack's tasks: pass@1, words, near-misses; what it knows; whether it follows a change."""
+    """Measure an agent on a pack's practice tasks: pass@1, words, near-misses."""
     from bylaw.align.agents import open_agent
-    from bylaw.align.evaluation import know, obey, perform
+    from bylaw.align.evaluation import perform
 
     played = open_agent(agent, model, pack)
-    match measure:
-        case "knowledge":
-            lines, summary = know(played, pack, policy, limit=limit)
-        case "override":
-            lines, summary = obey(played, pack, policy, limit=limit, watch=_say)
-        case _:
-            lines, summary = perform(played, pack, part, policy, limit=limit, watch=_say)
+    lines, summary = perform(played, pack, part, policy, limit=limit, watch=_say)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))

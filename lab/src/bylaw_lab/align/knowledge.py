@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from msgspec import Struct
 
+from bylaw.align.agents import leanings
 from bylaw.align.episode import ChatMessage
 from bylaw.align.prompt import PolicyPlace, pack_named
+from bylaw.align.rollout import Agent
 from bylaw.errors import UsageError
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
 from bylaw.guard import evaluate
 from bylaw.pack import Pack
-from bylaw.policy.yaml import LOADER
+from bylaw_lab.clinic.tasks.parts import read
 
 ARGUMENTS = {
     "patient_id": "P1",
@@ -106,11 +106,10 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
 
 
 def read_questions(pack: Pack) -> dict[str, Any]:
-    """`tasks/questions.yaml` of a pack, by policy."""
-    path = pack.root / "tasks" / "questions.yaml"
-    if not Path(path).is_file():
-        raise UsageError(f"pack `{pack.name}` comes with no questions", hint="`clinic` does")
-    return yaml.load(path.read_text(encoding="utf-8"), LOADER)
+    """The questions on a pack, by policy."""
+    if pack.name != "clinic":
+        raise UsageError(f"there are no questions on pack `{pack.name}`", hint="name `clinic`")
+    return read("questions.yaml")
 
 
 class Situation(Struct, frozen=True):
@@ -193,3 +192,16 @@ def examine(asked: Sequence[Question], leaning: Sequence[float]) -> Known:
         sum(settled) / len(settled),
         {policy: sum(values) / len(values) for policy, values in sorted(by_policy.items())},
     )
+
+
+def know(
+    agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None
+) -> tuple[list[dict[str, Any]], Known]:
+    """What an agent knows, question by question and as a whole."""
+    asked = questions(pack)[:limit]
+    found = leanings(agent, [prompt(pack, question.text, policy) for question in asked])
+    lines = [
+        {"policy": question.policy, "text": question.text, "answer": question.answer, "leaning": leaning}
+        for question, leaning in zip(asked, found, strict=True)
+    ]
+    return lines, examine(asked, found)

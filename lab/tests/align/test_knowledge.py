@@ -7,7 +7,10 @@ import pytest
 
 from bylaw.align.agents import leanings
 from bylaw.align.gold import gold
-from bylaw.align.knowledge import (
+from bylaw.align.prompt import pack_named
+from bylaw.align.rollout import Model
+from bylaw.errors import UsageError
+from bylaw_lab.align.knowledge import (
     Situation,
     answer,
     examine,
@@ -16,9 +19,6 @@ from bylaw.align.knowledge import (
     read_questions,
     situations,
 )
-from bylaw.align.prompt import pack_named
-from bylaw.align.rollout import Model
-from bylaw.errors import UsageError
 from bylaw_lab.clinic.practice import Scripted
 from bylaw_lab.clinic.simulator.tables import Key, known, tables
 from bylaw_lab.clinic.simulator.truth import POLICIES

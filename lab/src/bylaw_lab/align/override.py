@@ -3,15 +3,17 @@
 After the paper's appendix C. What is right under the contrary is computed, and judged like any task: by the records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from bylaw.align.bootstrap import Interval, interval
-from bylaw.align.desk import Task, open_desk
+from bylaw.align.desk import Task
 from bylaw.align.episode import Outcome
 from bylaw.align.prompt import PolicyPlace, pack_named
-from bylaw.align.rollout import Agent, play
+from bylaw.align.rollout import Agent, Watch, play
+from bylaw_lab.clinic.tasks.overrides import overrides
 
 
 class Overridden(Struct, frozen=True):
@@ -37,7 +39,7 @@ def load_overrides(pack: str = "clinic") -> list[Overridden]:
     policies = pack_named(pack).policies
     return [
         Overridden(each.task, each.policy, " ".join(cited_by(policies[each.policy].citations)), each.words)
-        for each in open_desk(pack).overrides()
+        for each in overrides()
     ]
 
 
@@ -51,7 +53,7 @@ def play_overrides(
     agent: Agent,
     *,
     policy: PolicyPlace,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> list[Outcome]:
     """How each went. With `policy` none the prompt holds the change alone."""
     changes = [(case.old, case.new) for case in cases]
@@ -65,3 +67,16 @@ def obedience(cases: Sequence[Overridden], outcomes: Sequence[Outcome]) -> Obedi
         found.setdefault(case.policy, []).append(float(outcome.success))
     by_policy = {policy: sum(values) / len(values) for policy, values in sorted(found.items())}
     return Obedience(len(cases), len(found), interval(found), by_policy)
+
+
+def obey(
+    agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
+) -> tuple[list[dict[str, Any]], Obedience]:
+    """Whether an agent follows a changed policy, task by task and as a whole."""
+    cases = load_overrides(pack)[:limit]
+    outcomes = play_overrides(cases, agent, policy=policy, watch=watch)
+    lines = [
+        {"task": case.task.id, "policy": case.policy, "new": case.new, "success": outcome.success}
+        for case, outcome in zip(cases, outcomes, strict=True)
+    ]
+    return lines, obedience(cases, outcomes)
