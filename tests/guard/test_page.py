@@ -109,3 +109,20 @@ def test_the_look_up_example_of_the_page() -> None:
 def test_the_page_names_everything_there_is() -> None:
     for name in (*BUILT_INS, *TEXT_METHODS, *DATE_METHODS, *DATE_PARTS):
         assert re.search(rf"\b{name}\b", PAGE), name
+
+
+def test_the_conditions_that_the_page_calls_undetermined_are() -> None:
+    """None of them can hold, so a complete evaluator would permit; the page tells authors that this one does not."""
+    numbers = {name: Field(name, "money") for name in ("total", "paid", "limit", "balance", "fee")}
+    entity = Entity("Order", ("order_id",), {**numbers, "lines": Field("lines", "list")})
+    vocabulary = Vocabulary({"Order": entity}, frozenset(("order_id",)))
+    table = PAGE.partition("never true, yet undetermined")[2].partition("\n\n")[0]
+    conditions = [row.split("|")[2].strip().strip("`") for row in table.splitlines() if row.startswith("| ")]
+    assert len(conditions) == 5
+    for condition in conditions:
+        answer = f"return deny('no') if {condition} else permit()"
+        text = f"def g(call, facts):\n    order = facts.Order(call.order_id)\n    {answer}\n"
+        guards, faults = parse_guards(text, file="g.py", vocabulary=vocabulary)
+        assert faults == []
+        (found,) = evaluate(guards["g"], {"order_id": "A"}, Table({Fact("Order", ("A",), "exists"): True}))
+        assert found.outcome == "undetermined", condition

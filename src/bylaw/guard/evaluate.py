@@ -126,21 +126,15 @@ def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: 
 def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome: str, because: str) -> Completion:
     """Every path of one completion, the first of which has just been run."""
     reads = tuple(run.reads)
-    outcomes = run.outcomes
+    outcomes = {outcome: because}
     limit = ""
-    while True:
-        outcomes.setdefault(outcome, because)
-        other = outcome not in ("stuck", "failed") and len(outcomes) == 1 and _turn(run.decisions, run.position)
-        if not other:
-            break
+    while outcome not in ("stuck", "failed") and len(outcomes) == 1 and _turn(run.decisions, run.position):
         if run.paths == PATHS or run.left < 0:
             limit = f"more than {PATHS} paths" if run.paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
             break
-        if other is True:
-            run.restart()
-            outcome, because = run_path(guard, function, run)
-        else:
-            outcome, because = other
+        run.restart()
+        outcome, because = run_path(guard, function, run)
+        outcomes.setdefault(outcome, because)
         run.paths += 1
     for fact, thing in run.doubtful.items():
         run.lacking.setdefault(fact)
@@ -158,18 +152,14 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
     return Completion(run.assumptions, result, because, reads, lacking, tuple(run.asked), run.paths)
 
 
-def _turn(decisions: list[bool | tuple[str, str]], used: int) -> bool | tuple[str, str]:
-    """Turns the last decision that can still be turned: its answer where that is known, or True.
-
-    False where every path has been taken.
-    """
+def _turn(decisions: list[bool], used: int) -> bool:
+    """Turns the last decision that can still be turned; False if every path has been taken."""
     del decisions[used:]
-    while decisions and decisions[-1] is False:
+    while decisions and not decisions[-1]:
         decisions.pop()
-    if not decisions:
-        return False
-    other, decisions[-1] = decisions[-1], False
-    return other
+    if decisions:
+        decisions[-1] = False
+    return bool(decisions)
 
 
 def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple[Any, str]:

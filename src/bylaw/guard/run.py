@@ -4,13 +4,15 @@ Where all is known the guard simply runs, on plain values. The first fact that i
 place, and what hangs on it is a decision of the path.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
-from typing import Any, TypeGuard
+from itertools import islice
+from typing import Any, TypeGuard, cast
 
 from bylaw.facts.entity import (
     ABSENT,
+    EXISTS,
     NOT_KNOWN,
     UNSEEN,
     Between,
@@ -22,13 +24,13 @@ from bylaw.facts.entity import (
     Origin,
     TellsOrigins,
 )
-from bylaw.facts.unknown import Stuck, Unknown, UnknownBool, derive, expression_text
+from bylaw.facts.unknown import BranchDecider, Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.value import key_of
-from bylaw.facts.variable import parted
+from bylaw.facts.variable import DAY, EITHER, TRUE, ValueSet, Variable, Words, name_of_fact, parted, words_of
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
+from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
-from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
-from bylaw.guard.missing import MissingFacts, References, new_fact, unknown_fact
+from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.reading import Spec
 
@@ -52,15 +54,80 @@ def _tells_origins(source: Any) -> TypeGuard[TellsOrigins]:
     return hasattr(source, "traced")
 
 
-class GuardRun(MissingFacts):
-    """What the compiled code of a guard talks to, as `_`: one call, and a source of facts about it.
+new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
-    Guards are run one after the other: what the source has answered is kept for all of them.
+
+def unknown_fact(
+    decider: BranchDecider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None
+) -> Unknown:
+    """The Unknown that stands for a field whose value is not known."""
+    match field.type:
+        case "boolean":
+            whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
+            return UnknownBool(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
+        case "enum":
+            return Unknown(decider, name, needs, "text", words=words_of(field.values))
+        case "string":
+            return Unknown(decider, name, needs, "text")
+        case "integer":
+            return Unknown(decider, name, needs, "number", step=1)
+        case "number":
+            return Unknown(decider, name, needs, "number", exact=False)
+        case "money":
+            return Unknown(decider, name, needs, "number")
+        case "date":
+            return Unknown(decider, name, needs, "time", step=DAY)
+        case "datetime":
+            return Unknown(decider, name, needs, "time", step=1)
+        case "list":
+            return Unknown(decider, name, needs, "list")
+        case "object":
+            return Unknown(decider, name, needs, "record")
+
+
+DIGITS = frozenset("123456789")
+
+
+class References:
+    """What one path has read, looked through for names as it grows."""
+
+    __slots__ = ("_looked_through", "_names", "_read")
+
+    def __init__(self) -> None:
+        self._read: Mapping[Fact, Any] = {}
+        self._names: set[str] = set()
+        self._looked_through = 0
+
+    def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
+        """Whether something `read` on this path names the thing.
+
+        A word without a digit, or a 0, may say that there is none (`none`, `n/a`), so it names nothing here.
+        """
+        if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
+            return False
+        if self._read is not read:
+            self._read, self._names, self._looked_through = read, set(), 0
+        for value in islice(read.values(), self._looked_through, None) if self._looked_through < len(read) else ():
+            if value.__class__ is str:
+                self._names.add(value)
+            elif value.__class__ is list or value.__class__ is tuple:
+                self._names.update(name for name in cast("Sequence[Any]", value) if isinstance(name, str))
+        self._looked_through = len(read)
+        return key[0] in self._names
+
+
+class GuardRun(BuiltIns):
+    """A guard running along one path, `_` in its compiled code: one call, and a source of facts about it.
+
+    Guards are run one after the other. The answers of the source are kept for all of them.
     """
 
     __slots__ = (
-        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "lacking", "left", "looking", "open",
-        "outcomes", "paths", "position", "reads", "seen", "time", "tool", "tried",
+        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
+        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open",
+        "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
+        "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -76,66 +143,65 @@ class GuardRun(MissingFacts):
         self.admitted: dict[str, Any] = {}
         """The arguments that were asked for, as the language has them."""
         self.source = source
-        self.given = {}
+        self.given: dict[Any, Any] = {}
+        """The answers of the source, over all guards and paths: by fact, or by another question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
-        """Where the source is the world: whether the agent had seen a fact."""
-        self.unknowns = {}
-        self.is_open = True
+        """Given if the source is the world: whether the agent had seen a fact."""
+        self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
+        """For each fact that is not known: its Unknown, whether its thing may not exist, and the thing."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         """At the beginning of a guard."""
         self.coverage = coverage
         self.left = ALL_TICKS
-        if self.is_open:
-            self.is_open = False
-            self.tried: dict[str, dict[Key, Any]] = {}
-            """By question, how the members of a kind were tried."""
-            self.open: set[str] = set()
-            """Variables that were asked for while looking for a member."""
-            self.complete(assumptions)
-            self.start()
-        else:
-            self.assumptions = assumptions
-            self.ticks, self.memo, self.reads, self.is_noting, self.hushed = TICKS, {}, [], True, None
+        self.is_open = False
+        """Whether anything but plain known facts was met since the beginning."""
+        self.tried: dict[str, dict[Key, Any]] = {}
+        """By question, the trials of the members of a kind."""
+        self.open: set[str] = set()
+        """Variables that were asked for while looking for a member."""
+        self.complete(assumptions)
+        self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
         """At the beginning of a completion: nothing is decided."""
         self.assumptions = assumptions
-        self.decisions: list[bool | tuple[str, str]] = []
-        """Of each: whether its other way has yet to be run, or what that would answer. This way is then taken."""
-        self.outcomes: dict[str, str] = {}
-        """What paths answered so far, each with its words."""
+        self.decisions: list[bool] = []
+        """The answers along this path; the other answer of a True has yet to be run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
-        self.doubtful = {}
+        self.doubtful: dict[Fact, tuple[str, Any]] = {}
+        """Facts of things that nothing shows to exist."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """At the beginning of another path: values once read stay known, and what was spent stays spent."""
+        """At the beginning of another path: values once read stay known, and spent ticks stay spent."""
         self.left -= TICKS - self.ticks
         self.start()
 
     def start(self) -> None:
         """At the beginning of a path."""
         self.ticks = TICKS
-        self.memo = {}
+        self.memo: dict[Fact, Any] = {}
+        """The values read on the path, or the Unknowns in their place."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        self.hushed = None
+        """Whether a read counts: not after the first unknown fact, and not for the text of a denial."""
+        self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.position = 0
-        self.path = {}
-        self.touched = set()
+        self.path: dict[str, ValueSet] = {}
+        self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
         """No guard is asked any more: every Unknown is dropped. Each refers back to this run, a cycle that only the
         garbage collector could free."""
-        self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
+        self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
     # The call.
@@ -312,11 +378,8 @@ class GuardRun(MissingFacts):
 
     # Forks.
 
-    def decide(self, truth: UnknownBool, ending: tuple[str, str] | None = None) -> bool:
-        """The answer to an Unknown boolean on this path: what the path implies, or else the next decision.
-
-        `ending` is what the guard answers where it is true, should that be known.
-        """
+    def decide(self, truth: UnknownBool) -> bool:
+        """The answer to an Unknown boolean on this path: the one the path implies, or else the next decision."""
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -345,11 +408,10 @@ class GuardRun(MissingFacts):
             raise Split(variable, yes, no)
         else:
             self.check_counted(needs)
-            decisions, position = self.decisions, self.position
-            if position == len(decisions):
-                decisions.append(ending is None or not self.is_noted(ending))
-            answer = decisions[position] is not False
-            self.position = position + 1
+            if self.position == len(self.decisions):
+                self.decisions.append(True)
+            answer = self.decisions[self.position]
+            self.position += 1
             for fact, origin in needs.items():
                 (self.lacking if origin == "system" else self.asked)[fact] = None
         self.path[name] = yes if answer else no
@@ -359,29 +421,83 @@ class GuardRun(MissingFacts):
                 raise Absent(no_such(*variable.thing))
         return answer
 
-    def forks(self, test: Any, other: tuple[str, str]) -> bool:
-        """The answer to a test that, where it is false, ends the guard with `other`: that way need not be run."""
-        made = len(self.decisions)
-        answer = bool(test)
-        if len(self.decisions) > made and test.__class__ is UnknownBool and test.variable.thing is None:
-            self.decisions[-1] = other
-        return answer
-
-    def ends(self, test: Any, answer: tuple[str, str]) -> bool:
-        """The answer to a test that, where it is true, ends the guard with `answer`: that way need not be run."""
-        if test.__class__ is UnknownBool and test.variable.thing is None:
-            return self.decide(test, answer)
-        return bool(test)
-
-    def is_noted(self, answer: tuple[str, str]) -> bool:
-        """Counts a path that ends here, so that this one goes the other way; unless its answer is the last needed."""
-        if self.paths == PATHS or (self.outcomes and answer[0] not in self.outcomes):
-            return False
-        self.outcomes.setdefault(*answer)
-        self.paths += 1
-        return True
-
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
         self.is_open = True
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
+
+    # Facts that are not known.
+
+    def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
+        """One of the few values that a fact may have: this path goes on with it, another path with another."""
+        self.missing(spec, key, fact)
+        name = name_of_fact(spec.entity_name, key, spec.field_name)
+        for place, value in enumerate(possible[:-1]):
+            if self.decide(opaque_bool(self, f"{name} is value {place + 1}", {fact: spec.origin})):
+                return admit(value, self.zone)
+        return admit(possible[-1], self.zone)
+
+    def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
+        self.is_open = True
+        self.ticks -= UNKNOWN_TICKS
+        if self.ticks < 0:
+            self.spend(0)
+        if spec.is_system:
+            self.is_noting = False
+        found = self.unknowns.get(fact)
+        if found is None:
+            thing = (spec.entity_name, key)
+            name = name_of_fact(*thing, spec.field_name)
+            unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
+            is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
+            found = self.unknowns[fact] = (unknown, is_shaky, thing)
+        unknown, is_shaky, thing = found
+        if spec.field_name != "exists":
+            if self.has_decided_existence:
+                self.check_exists(thing)
+            self.touched.add(thing)
+            if is_shaky and fact not in self.doubtful and not self.references.name(key, self.memo):
+                self.doubt(fact, thing)
+        return unknown
+
+    def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
+        fact = new_fact(Fact, (spec.entity_name, key, "exists"))
+        found = self.given.get(fact, self)
+        if found is self:
+            found = self.given[fact] = self.source.read(spec.entity, key, EXISTS)
+        return found is not UNSEEN
+
+    def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
+        """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
+        if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
+            self.doubtful[fact] = thing
+
+    def is_there(self, thing: tuple[str, Any]) -> bool:
+        """Whether this path took the thing to exist."""
+        if not self.has_decided_existence:
+            return False
+        possible = self.path.get(name_of_fact(*thing, "exists"))
+        return isinstance(possible, Words) and False not in possible.values
+
+    def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
+        """A field of a thing whose key is not known: what is missing is what the key needs."""
+        self.is_open = True
+        thing = (spec.entity_name, key.text)
+        if spec.field_name != "exists":
+            self.check_exists(thing)
+            if spec.is_system:
+                for fact, origin in key.needs.items():
+                    if origin == "system":
+                        self.doubt(fact, thing)
+        return unknown_fact(self, spec.field, name_of_fact(*thing, spec.field_name), key.needs, thing)
+
+    def check_exists(self, thing: tuple[str, Any]) -> None:
+        """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
+        if self.has_decided_existence and self.is_gone(thing):
+            raise Absent(no_such(*thing))
+        self.touched.add(thing)
+
+    def is_gone(self, thing: tuple[str, Any]) -> bool:
+        """Whether this path took the thing not to exist."""
+        possible = self.path.get(name_of_fact(*thing, "exists"))
+        return isinstance(possible, Words) and True not in possible.values

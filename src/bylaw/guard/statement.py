@@ -8,7 +8,6 @@ from typing import Any
 
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
-from bylaw.guard.known_way import note_known_ways
 from bylaw.guard.language import BINARY, BUILT_INS, LOOPS, NODES_PER_TICK, PERMIT
 from bylaw.guard.scope import Scope
 from bylaw.guard.syntax import children_of, parts_of
@@ -64,8 +63,6 @@ class Statements:
         size = 1 + len(parts_of(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
         arguments = ast.arguments([], [ast.arg(name) for name in ["_", *self.scope.parameters]], None, [], [], None, [])
-        if self.answers == ANSWERS and not self.scope.cover:
-            note_known_ways(body, self.scope.constants)
         made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
         module = ast.Module([made], [])
         _inherit_lines(made, getattr(node, "lineno", 1))
