@@ -1,10 +1,10 @@
 """The gain of each fast path of the evaluator: function calls without it, divided by function calls with it.
 
-    uv run python benchmarks/guard_evaluator.py [--count 60]
+    uv run python lab/benchmarks/guard_evaluator.py [--count 60]
 
 Each fast path is switched off on its own. Calls of Python and C functions are counted by the interpreter, so a busy
 machine does not matter. An audit judges and settles simulated clinic conversations, with the clinic's database and in
-hindsight. A decision is `session.decide` or, without a session, `Shield.decide`, on every call of the conversations.
+hindsight. A decision is `session.decide` or, without a session, `Shield.decide`, on every write of the conversations.
 Verdicts and answers must be equal with and without.
 """
 
@@ -12,7 +12,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,13 @@ from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry
 from bylaw.pack import Pack, load_pack
-from bylaw.packs.clinic.simulator.generate import simulate
-from bylaw.packs.clinic.simulator.world import build
 from bylaw.shield import Shield
 from bylaw.shield.session import LiveSession
 from bylaw.trace import Call, Message, Result, Trajectory
+from bylaw_lab.clinic.simulator.generate import simulate
+from bylaw_lab.clinic.simulator.world import build
 
-Work = Callable[[Pack, Trajectory], object]
+Work = Callable[[Shield, Trajectory], object]
 Switch = Callable[[], AbstractContextManager[object]]
 
 
@@ -43,8 +43,8 @@ def main() -> None:
         build(path).close()
         world = open_snapshot(path, load_pack("clinic").schema)
         works: dict[str, Work] = {
-            "audit, database": lambda pack, talk: audit(pack, talk, world),
-            "audit, hindsight": lambda pack, talk: audit(pack, talk, None),
+            "audit, database": lambda shield, talk: audit(shield, talk, world),
+            "audit, hindsight": lambda shield, talk: audit(shield, talk, None),
             "session.decide": decide,
             "Shield.decide": decide_alone,
         }
@@ -66,28 +66,41 @@ def ratio(work: Work, talks: Sequence[Trajectory], off: Switch) -> float:
 def counted(work: Work, talks: Sequence[Trajectory]) -> tuple[list[object], int]:
     """What the work finds, and its function calls once caches are warm."""
     pack = load_pack("clinic")
-    found = [work(pack, talk) for talk in talks]
+    shield = Shield(pack)
+    found = [work(shield, talk) for talk in talks]
+    METER.calls = 0
+    for talk in talks:
+        work(shield, talk)
+    return found, METER.calls
+
+
+class Meter:
+    """Counts the function calls inside a `with`."""
+
     calls = 0
 
-    def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
+    def __enter__(self) -> None:
+        sys.setprofile(self._count)
 
-    sys.setprofile(count)
-    try:
-        for talk in talks:
-            work(pack, talk)
-    finally:
+    def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
-    return found, calls
+
+    def _count(self, _frame: object, event: str, _argument: object) -> None:
+        self.calls += event in ("call", "c_call")
 
 
-def audit(pack: Pack, talk: Trajectory, world: World | None) -> object:
+METER = Meter()
+
+
+def audit(shield: Shield, talk: Trajectory, world: World | None) -> object:
+    pack = shield.pack
     mode: Mode = "hindsight" if world is None else "snapshot"
     session = Session(pack, world=world, mode=mode)
     steps = [step for step, event in enumerate(talk.events) if is_write(event, pack)]
-    list(session.follow(talk.events, steps))
-    return [(each.strict, each.determined, [one.because for one in each.policies]) for each in session.settle()]
+    with METER:
+        list(session.follow(talk.events, steps))
+        verdicts = session.settle()
+    return [(each.strict, each.determined, [one.because for one in each.policies]) for each in verdicts]
 
 
 def is_write(event: object, pack: Pack) -> bool:
@@ -95,8 +108,8 @@ def is_write(event: object, pack: Pack) -> bool:
     return tool is not None and tool.effect == "write"
 
 
-def decide(pack: Pack, talk: Trajectory) -> object:
-    session = Shield(pack).session("measured")
+def decide(shield: Shield, talk: Trajectory) -> object:
+    session = shield.session()
     answers: list[str] = []
     allowed: set[int] = set()
     for step, event in enumerate(talk.events):
@@ -106,7 +119,8 @@ def decide(pack: Pack, talk: Trajectory) -> object:
             case Message():
                 session.agent(event.text)
             case Call():
-                decision = session.decide(event.tool, event.arguments, id=str(step))
+                with METER if is_write(event, shield.pack) else nullcontext():
+                    decision = session.decide(event.tool, event.arguments, id=str(step))
                 answers.append(decision.answer)
                 if decision.allowed:
                     allowed.add(step)
@@ -118,9 +132,8 @@ def decide(pack: Pack, talk: Trajectory) -> object:
     return answers
 
 
-def decide_alone(pack: Pack, talk: Trajectory) -> object:
-    """Each call of a conversation, with the messages before it."""
-    shield = Shield(pack)
+def decide_alone(shield: Shield, talk: Trajectory) -> object:
+    """Each write of a conversation, with the messages before it."""
     answers: list[str] = []
     messages: list[dict[str, Any]] = []
     for step, event in enumerate(talk.events):
@@ -128,7 +141,10 @@ def decide_alone(pack: Pack, talk: Trajectory) -> object:
             case Message():
                 messages.append({"role": "user" if event.by == "user" else "assistant", "content": event.text})
             case Call():
-                answers.append(shield.decide(messages, event.tool, event.arguments).answer)
+                if is_write(event, shield.pack):
+                    with METER:
+                        decision = shield.decide(messages, event.tool, event.arguments)
+                    answers.append(decision.answer)
                 function = {"name": event.tool, "arguments": event.arguments}
                 call = {"id": str(step), "type": "function", "function": function}
                 messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
@@ -163,9 +179,7 @@ def patched(target: str, new: object) -> Switch:
 
 FAST_PATHS: dict[str, Switch] = {
     "1 one Inquiry for all guards of a call": ask_each_guard_alone,
-    "2 answers of branches known in advance": patched("bylaw.guard.statement.note_known_ways", lambda *_: None),
     "3 no second run if the world agrees": patched("bylaw.engine.settlement._CallCase._holds", lambda *_: False),
-    "4 calls alike are weighed once": patched("bylaw.rule.monitors.MonitorSet.standing", None),
     "5 grounds of a permitted call kept": patched("bylaw.shield.deciding._is_permitted", lambda _: False),
     "6 one decision without a session": patched("bylaw.shield.shield.Shield.decide", decide_in_a_session),
 }

@@ -1,10 +1,9 @@
 """Every quick way of the engine says what the plain way says.
 
-Guards of one call share what the source answered; where all that a guard read is so, or the world knows nothing of it
-better, it is not run over the world; and calls of which the rules know the same are weighed once.
+Guards of one call share what the source answered. If all that a guard read is so, or the world knows nothing of it
+better, it is not run over the world.
 """
 
-import random
 from collections.abc import Sequence
 from functools import cache
 
@@ -19,9 +18,8 @@ from bylaw.guard import evaluate
 from bylaw.pack import Pack
 from bylaw.trace import Call, Event, Result
 
-from .clinic import conversations, guards, guards_of, pack, world
+from .clinic import conversations, guards, guards_of, world
 from .recorded import DATA, recorded, runs
-from .test_weighing import talk, till
 
 
 @cache
@@ -130,35 +128,3 @@ def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:
     assert not is_equal([True], [1])
     assert not is_equal("1", 1)
     assert not is_equal(None, ABSENT)
-
-
-def weighed(pack: Pack, events: Sequence[Event]) -> list[object]:
-    """How the rules lean on every call of a conversation, with answers and without."""
-    session = Session(pack)
-    found: list[object] = []
-    for event in events:
-        if isinstance(event, Call) and event.by == "agent":
-            session.judge(event)
-            found += [session.weigh(event), session.weigh(event, answers={"manager": 0.25, "agreed": 0.25})]
-        session.observe(event)
-    return found
-
-
-PAID_TWICE = """
-rules:
-  - {id: once, policy: care, formula: "ALWAYS (pays IMPLIES NOT YESTERDAY ONCE pays)", weight: 1.5}
-  - {id: limit, policy: care, formula: "ALWAYS (large IMPLIES manager)", weight: 2.0}
-  - {id: calm, policy: care, formula: "ALWAYS (pays IMPLIES NOT ONCE rude)", weight: 1.0}
-"""
-
-
-def test_calls_alike_are_weighed_as_each_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under rules for which it matters what came before, and under those of the clinic."""
-    rng = random.Random(3)
-    careful = till(PAID_TWICE)
-    talks = [(careful, talk(rng)) for _ in range(50)] + [(pack(), each.events) for each in conversations()[:25]]
-    kept = [weighed(under, events) for under, events in talks]
-    monkeypatch.setattr("bylaw.rule.monitors.MonitorSet.standing", None)
-    alone = [weighed(under, events) for under, events in talks]
-    assert kept == alone
-    assert len({repr(each) for found in alone for each in found}) > 10

@@ -204,17 +204,7 @@ class Conduct:
         values = {name: ahead._value(predicates[name], act) for name in ready.weighed}
         known = {name: value for name, value in values.items() if value is not None}
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
-        # Where no rule is about single things, nothing else of the act counts, and few acts differ in these.
-        standing = ahead._monitors.standing if not ahead._families else None
-        kind = (standing, tuple(known.items()), tuple(left.items()), tuple(answers.items()))
-        found = ready.weighings.get(kind) if standing is not None else None
-        if found is None:
-            found = ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-            if standing is not None:
-                if len(ready.weighings) >= MEMO:
-                    ready.weighings.clear()
-                ready.weighings[kind] = found
-        return found
+        return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
         """What each rule says of an act, over whether it is made and the predicates that nobody knows."""

@@ -1,6 +1,6 @@
 """A pack's `rules.yaml`, compiled: its limits, its rules over its predicates, and both made ready for conversations."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import isfinite
 from typing import Any, get_args
@@ -15,7 +15,7 @@ from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
-from bylaw.rule.circuit import Assessment, Circuit
+from bylaw.rule.circuit import Circuit
 from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.limit import Limit, Over
@@ -192,8 +192,6 @@ class ReadyRules:
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """The rules that ask how many calls a turn makes."""
-        self.weighings: dict[Hashable, Assessment] = {}
-        """What was said of calls alike, by all that it hangs on."""
         self.bits: dict[tuple[Any, ...], int] = {}
         """What `told` comes to, by kind of act."""
         self._all, self._eps = rules.every, rules.eps

@@ -5,7 +5,7 @@ and, below it, room for the values of its own predicates. One look-up per few pr
 rules at once; the byte is then the place where the rule's flat table is read.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import getitem
 
@@ -231,12 +231,6 @@ class MonitorSet:
         if known & book.everything == book.everything and not (self._sets or self._slow):
             return step
         return self._unsure_step(values, known, before, step)
-
-    @property
-    def standing(self) -> Hashable | None:
-        """Where all rules stand, the same for sets of one book of which the same can be said; None where that would
-        take as long to tell as to ask."""
-        return None if self._slow else (self._states, tuple(self._sets.items()))
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
