@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.audit.baseline import compare_audits, is_graver, read_baseline
-from bylaw.audit.finding import Charge, Finding, former_ids, read_findings
+from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.store import Store
 from bylaw.errors import UsageError
 
 from .desk import bylaw, looked_up, talk, write_desk, write_logs
@@ -79,12 +80,12 @@ def test_a_severity_keeps_milder_findings_from_counting(desk: Path) -> None:
 def test_an_audit_may_be_its_own_baseline(desk: Path) -> None:
     said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--baseline", "old", "--out", "old")
     assert "against old" in said
-    assert not any(finding.trajectory == "leaves" for finding in read_findings(desk / "old"))
+    assert not any(finding.trajectory == "leaves" for finding in Store(desk / "old").findings())
 
 
 def test_a_finding_keeps_its_id_when_talk_and_look_ups_move(desk: Path) -> None:
     moved = talk("stays", "Hello?", "Hello!", "Close C1.", ALSO, CLOSED)
-    before = {f.id for f in read_findings(desk / "old") if f.trajectory == "stays" and f.kind == "call"}
+    before = {f.id for f in Store(desk / "old").findings() if f.trajectory == "stays" and f.kind == "call"}
     write_logs(desk / "logs.jsonl", [moved])
     _, found = again(desk)
     assert [finding["finding"] for finding in found["still"]] == list(before)
@@ -160,7 +161,7 @@ def test_another_call_under_the_same_name_is_new(tmp_path: Path, named: dict[str
 
 def former(folder: Path) -> None:
     """An audit as earlier versions wrote it."""
-    ids = former_ids(folder)
+    ids = Store(folder).former_ids()
     for name in ("calls.jsonl", "findings.jsonl"):
         text = (folder / name).read_text()
         for now, then in ids.items():

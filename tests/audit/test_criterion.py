@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.baseline import compare_audits, read_baseline
-from bylaw.audit.finding import read_findings
+from bylaw.audit.store import Store
 from tests.audit.logs import Shop, call, look, record, ship, user
 from tests.docs.walkthrough import run
 
@@ -46,7 +46,7 @@ def test_the_default_goes_by_what_decides_and_does_not_name_it(both: Shop) -> No
     assert summary["criterion"] == "determined"
     assert summary["verdicts"] == {"strict": {"near_miss": 1, "compliant": 1}, "determined": {"compliant": 2}}
     assert summary["by_reason"]["stale"] == 0
-    assert list(read_findings(both.root / "out")) == []
+    assert list(Store(both.root / "out").findings()) == []
     assert "\ncompliant\n" in run("bylaw explain out t1 5", both.root).stdout
 
 
@@ -59,7 +59,7 @@ def test_the_papers_criterion_is_asked_for_and_named(both: Shop) -> None:
     assert summary["criterion"] == "strict"
     assert summary["by_reason"]["stale"] == 1
     assert summary["by_lookup"]["get_order"]["agents"] == {"bot": 1}
-    assert [finding.verdict for finding in read_findings(both.root / "out")] == ["near_miss"]
+    assert [finding.verdict for finding in Store(both.root / "out").findings()] == ["near_miss"]
     assert len(json.loads((both.root / "s.sarif").read_text())["runs"][0]["results"]) == 1
     assert 'failures="1"' in (both.root / "j.xml").read_text()
     shown = run("bylaw explain out t1 5", both.root).stdout

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import read_broken_rules
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
+from bylaw.audit.store import Store
 from bylaw.cli.tables import _notes as notes_of  # pyright: ignore[reportPrivateUsage]
 from bylaw.engine.limited import LimitedCall, over_and_open
 from bylaw.rule.limit import Limit
@@ -89,12 +89,12 @@ def test_the_call_is_named_and_a_redacted_audit_names_no_file(tmp_path: Path) ->
 @pytest.mark.usefixtures("quick_workers")
 def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_run(tmp_path: Path) -> None:
     audited(tmp_path, FOUR)
-    findings = list(read_broken_rules(tmp_path / "out"))
+    findings = list(Store(tmp_path / "out").broken_rules())
     assert [(each.kind, each.name, each.charges[0].policy) for each in findings] == [
         ("rule", "few-refunds", "few-refunds")
     ]
     audited(tmp_path, FOUR, jobs=2)
-    assert list(read_broken_rules(tmp_path / "out")) == findings
+    assert list(Store(tmp_path / "out").broken_rules()) == findings
 
     def run(*options: str, out: str = "again") -> int:
         return bylaw(tmp_path, "audit", "a.jsonl", "b.jsonl", "--pack", "pack", "--out", out, *options).returncode
@@ -107,7 +107,7 @@ def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_
     assert run("--fail-on", "rule", "--format", "parquet", out="tables") == 1
     told = " ".join(bylaw(tmp_path, "explain", "again").stdout.split())
     assert "rule few-refunds" in told
-    (shown,) = read_broken_rules(tmp_path / "again")
+    (shown,) = Store(tmp_path / "again").broken_rules()
     told = " ".join(bylaw(tmp_path, "explain", "again", shown.id).stdout.split())
     assert "few-refunds rule broken" in told
     assert "one too many: at most 3 refund" in told
@@ -115,7 +115,7 @@ def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_
 
 def test_three_calls_are_no_finding(tmp_path: Path) -> None:
     audited(tmp_path, FOUR[:3])
-    assert list(read_broken_rules(tmp_path / "out")) == []
+    assert list(Store(tmp_path / "out").broken_rules()) == []
 
 
 def twin(calls: list[LimitedCall]) -> tuple[set[LimitedCall], set[LimitedCall]]:

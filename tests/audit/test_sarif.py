@@ -8,9 +8,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.request import told_apart
 from bylaw.audit.sarif import level, write_sarif
+from bylaw.audit.store import Store
 
 from .desk import bylaw, secretive, talk, write_desk, write_logs
 from .test_baseline import careless
@@ -53,7 +54,7 @@ def test_every_policy_of_a_finding_is_a_result_at_the_record_it_was_found_in(tmp
     (tmp_path / "logs.jsonl").rename(tmp_path / "my logs/näme.jsonl")
     bylaw(tmp_path, "audit", "my logs/näme.jsonl", *WORLD, "--sarif", "deep/down/s.sarif")
     run = run_of(tmp_path / "deep/down/s.sarif")
-    findings = list(read_findings(tmp_path / "out"))
+    findings = list(Store(tmp_path / "out").findings())
     assert len(run["results"]) == sum(len(finding.charges) for finding in findings) == 4
     for finding, result in zip(findings, run["results"], strict=True):
         place = result["locations"][0]["physicalLocation"]

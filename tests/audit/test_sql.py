@@ -73,12 +73,12 @@ def test_tables_from_before_policies_had_a_word_count_the_same(out: Path, tmp_pa
     """Those of an earlier version, and those that a newer one has added to."""
     want = answered(out, "rates-by-policy")
     older = Path(shutil.copytree(out, tmp_path / "older"))
-    files = sorted((older / "tables" / "calls").rglob("*.parquet"))
-    assert len(files) > 1
+    (file,) = (older / "tables" / "calls").rglob("*.parquet")
     parquet = pytest.importorskip("pyarrow.parquet")
-    for file in files if written == "all" else files[::2]:
-        rows = parquet.ParquetFile(file).read()
-        parquet.write_table(rows.drop_columns(["policies_json"]), file)
+    whole = parquet.ParquetFile(file).read()
+    half = whole.num_rows if written == "all" else whole.num_rows // 2
+    parquet.write_table(whole.slice(0, half).drop_columns(["policies_json"]), file)
+    parquet.write_table(whole.slice(half), file.with_name("part-1.parquet"))
     if written == "all":
         note = json.loads((older / "tables" / "schema.json").read_bytes())
         del note["tables"]["calls"]["columns"]["policies_json"]

@@ -358,7 +358,7 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
     [
         (["--format", "both"], "`--update` adds to tables"),
         (["--redact"], "pseudonyms of one night"),
-        (["--sarif", "x.sarif"], "`--sarif` is made from lines"),
+        (["--sarif", "x.sarif"], "`--sarif` does not work with --update"),
     ],
 )
 def test_what_cannot_be_added_to_is_told_in_a_line(shop: Shop, options: list[str], said: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import Charge, Finding, former_ids, read_findings
+from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import WaiverError, Waivers, read_waivers
 
 from .desk import bylaw, write_desk
@@ -53,7 +54,7 @@ def test_a_policy_is_waived_for_some_calls(desk: Path) -> None:
 
 def test_one_finding_is_waived_by_its_id(desk: Path) -> None:
     bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
-    first, *rest = read_findings(desk / "out")
+    first, *rest = Store(desk / "out").findings()
     _, found = audited(desk, f"finding: {first.id}, {SIGNED}")
     assert [finding["finding"] for finding in found["waived"]] == [first.id]
     assert len(found["new"]) == len(rest)
@@ -61,8 +62,8 @@ def test_one_finding_is_waived_by_its_id(desk: Path) -> None:
 
 def test_a_waiver_of_an_earlier_version_waives_nothing_and_is_told_the_new_id(desk: Path) -> None:
     bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
-    first = next(read_findings(desk / "out"))
-    said, found = audited(desk, f"finding: {former_ids(desk / 'out')[first.id]}, {SIGNED}")
+    first = next(Store(desk / "out").findings())
+    said, found = audited(desk, f"finding: {Store(desk / 'out').former_ids()[first.id]}, {SIGNED}")
     assert found["waived"] == []
     assert f"write `{first.id}`" in " ".join(said.split())
 

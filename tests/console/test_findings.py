@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import read_findings
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.kept_case import keep_call_case
@@ -28,7 +28,7 @@ def test_every_finding_of_the_files_has_a_reason_in_the_index(out: Path) -> None
     listed = {
         row.id for reason in every for row in index.findings(Wanted(state="all", reason=reason.key), limit=10_000)
     }
-    assert {finding.id for finding in read_findings(out)} <= listed
+    assert {finding.id for finding in Store(out).findings()} <= listed
     assert sum(reason.findings for reason in every) == len(listed)
 
 
@@ -102,7 +102,7 @@ def test_filters_leave_what_they_name(out: Path) -> None:
     assert {row.id for row in index.findings(Wanted(state="all", agent=agent, tool=tool), limit=10_000)} == wanted
     policy = every[0].policy
     shown = index.findings(Wanted(state="all", policy=policy), limit=10_000)
-    charged = {f.id for f in read_findings(out) if any(charge.policy == policy for charge in f.charges)}
+    charged = {f.id for f in Store(out).findings() if any(charge.policy == policy for charge in f.charges)}
     assert {row.id for row in shown} >= charged
 
 
@@ -137,7 +137,7 @@ def test_waiving_writes_what_an_audit_reads(reader: Reader, out: Path) -> None:
     told = reader.send(f"/finding/{name}/waive", reason="agreed: with the desk", expires="2999-01-01")
     path = out.parent / "waivers.yaml"
     assert str(path) in told
-    finding = next(each for each in read_findings(out) if each.id == name)
+    finding = next(each for each in Store(out).findings() if each.id == name)
     (waiver,) = read_waivers(path).waive(finding)
     assert waiver.owner == "Mara (unverified)"
     assert waiver.reason == "agreed: with the desk"
@@ -193,7 +193,7 @@ def test_a_waiver_that_lacks_something_is_not_written(
 def test_what_is_written_cannot_break_out_of_its_entry(reader: Reader, out: Path) -> None:
     name = first(reader)
     reader.send(f"/finding/{name}/waive", reason="x\n- policy: '*'\n  owner: me # \u202e", expires="2999-01-01")
-    finding = next(each for each in read_findings(out) if each.id == name)
+    finding = next(each for each in Store(out).findings() if each.id == name)
     waivers = read_waivers(out.parent / "waivers.yaml")
     assert [waiver.finding for waiver in waivers.waive(finding)] == [name]
     assert not waivers.unused
@@ -206,7 +206,7 @@ def test_a_whole_policy_can_be_waived(reader: Reader, out: Path) -> None:
 
 
 def test_a_waived_policy_says_how_much_of_it_is_waived_and_who_else_objects(reader: Reader, out: Path) -> None:
-    every = list(read_findings(out))
+    every = list(Store(out).findings())
     shared = next(each for each in every if len({charge.policy for charge in each.charges}) > 1)
     policy = open_index(out).finding(shared.id).policy  # pyright: ignore[reportOptionalMemberAccess]
     own = [each for each in every if policy in {charge.policy for charge in each.charges}]
@@ -347,7 +347,7 @@ def test_many_who_triage_at_once_lose_nothing(reader: Reader, out: Path) -> None
     text = (out.parent / "waivers.yaml").read_text()
     assert all(f"finding: {name}" in text or f'finding: "{name}"' in text for name in names)
     waivers = read_waivers(out.parent / "waivers.yaml")
-    assert sum(bool(waivers.waive(finding)) for finding in read_findings(out)) == len(names)
+    assert sum(bool(waivers.waive(finding)) for finding in Store(out).findings()) == len(names)
 
 
 def test_a_waiver_is_taken_back_and_leaves_the_file_as_it_was(reader: Reader, out: Path) -> None:

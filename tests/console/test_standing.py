@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.baseline import compare_audits, read_baseline
-from bylaw.audit.finding import Finding, read_findings
+from bylaw.audit.finding import Finding
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.console import preparing, view
 from bylaw.console.attestation import Attestation, attest
@@ -43,7 +44,7 @@ def waivers_of(dice: random.Random, findings: list[Finding]) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_counts_by_cell_are_those_of_every_finding_by_itself(out: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    findings = list(read_findings(out))
+    findings = list(Store(out).findings())
     base = tmp_path / "earlier"
     shutil.copytree(out, base, ignore=shutil.ignore_patterns("console.db"))
     for name in ("calls.jsonl", "findings.jsonl"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.finding import read_findings
+from bylaw.audit.store import Store
 from bylaw.console.backtest import Backtests
 from bylaw.console.draft import drafts_of, patch, tried_pack
 from bylaw.console.pages import view_app
@@ -41,7 +41,7 @@ def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> N
     found = Backtests(audit_bench(view).past).run(now.pack, edited, NOTICE)
     flagged = {
         (finding.trajectory, finding.step)
-        for finding in read_findings(view.out)
+        for finding in Store(view.out).findings()
         for charge in finding.charges
         if charge.policy == NOTICE
     }
@@ -58,7 +58,7 @@ def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: Vi
     found = Backtests(audit_bench(view).past).run(now.pack, edited, draft.policy)
     broken = {
         (finding.trajectory, finding.step)
-        for finding in read_findings(view.out)
+        for finding in Store(view.out).findings()
         if finding.kind == "rule" and finding.charges[0].policy == draft.policy
     }
     assert broken

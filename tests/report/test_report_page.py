@@ -237,7 +237,7 @@ def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_folder_without_an_audit_is_the_users_to_fix(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not an audit's output folder"):
+    with pytest.raises(UsageError, match="no summary.json here"):
         write_report(tmp_path)
 
 
@@ -248,10 +248,11 @@ def test_audit_without_findings_says_what_that_does_not_mean(tmp_path: Path) -> 
 
 
 def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bylaw.audit.report import finding, folder
+    from bylaw.audit.report import finding
+    from bylaw.audit.store import Store
 
     out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
-    found = finding.index(folder.AuditFolder(out), {}, "determined", listed=50)
+    found = finding.index(Store(out), {}, "determined", listed=50)
     assert (len(found.places), found.total, found.calls) == (50, 300, 300)
 
 

@@ -6,10 +6,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import Charge, Finding, former_ids, names_calls, read_criterion, read_findings
+from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
@@ -81,22 +81,20 @@ class Baseline(Struct, frozen=True):
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     """The findings of the audit in `folder`; `redacted` marks the key under which the new ones will be named."""
-    check_baseline(folder, redacted=redacted)
+    store = Store(folder)
+    check_baseline(store, redacted=redacted)
     findings: dict[Criterion, dict[str, Finding]] = {
-        each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA
+        each: {found.id: found for found in store.findings(each)} for each in CRITERIA
     }
-    return Baseline(folder, findings, not names_calls(folder))
+    return Baseline(folder, findings, not store.names_calls)
 
 
-def check_baseline(folder: Path, *, redacted: str | None = None) -> None:
-    """Whether `folder` holds an audit whose findings are named as the new ones are."""
-    path = folder / "summary.json"
-    if not path.is_file():
-        raise UsageError("no summary.json here", place=str(folder), hint="give the folder an audit wrote")
-    if msgspec.json.decode(path.read_bytes()).get("redacted") != redacted:
+def check_baseline(store: Store, *, redacted: str | None = None) -> None:
+    """Raise `UsageError` if the findings of an earlier audit have other ids, because of another redaction key."""
+    if store.summary.get("redacted") != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError(
-            "its findings have different ids: it was redacted with another key", place=str(folder), hint=hint
+            "its findings have different ids: it was redacted with another key", place=str(store.path), hint=hint
         )
 
 
@@ -105,15 +103,16 @@ def compare_audits(
 ) -> Comparison:
     """Compare the audit in `out`, which read the conversations `names`, with an earlier one."""
     waivers = waivers or Waivers(today=date.today())
-    criterion = read_criterion(out)
+    store = Store(out)
+    criterion = store.criterion
     before = dict(baseline.findings[criterion]) if baseline is not None else {}
     is_former = baseline is not None and baseline.is_former
-    former = former_ids(out) if is_former or any(each.finding for each in waivers.in_force) else {}
+    former = store.former_ids() if is_former or any(each.finding for each in waivers.in_force) else {}
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
-    for finding in read_findings(out, criterion):
+    for finding in store.findings(criterion):
         then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)

@@ -1,16 +1,10 @@
-"""The findings of an audit, read back from its folder: flagged calls and broken rules, each under a stable id."""
+"""A finding: one flagged call or one broken rule, under an id that stays the same from run to run."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from io import BytesIO
-from pathlib import Path
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
-from bylaw.audit.line import FINDING_IDS, FLAGGED, finding_id
-from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
 SEVERITIES = ("high", "medium", "low")
@@ -94,149 +88,7 @@ class Gate(Struct, frozen=True):
         return "rule" in self.verdicts and limit["over"] > 0 and limit["severity"] in severe
 
 
-class PolicyWord(Struct):
-    """One policy's word in a line of `calls.jsonl`."""
-
-    id: str
-    strict: str
-    determined: str
-    severity: str = "medium"
-    because: str = ""
-
-
-class CallLine(Struct):
-    """What is needed of a line of `calls.jsonl`."""
-
-    trajectory: str
-    agent: str
-    step: int
-    tool: str
-    executed: bool | None
-    strict: str
-    determined: str
-    policies: list[PolicyWord]
-    finding: str = ""
-    because: str = ""
-
-    def as_finding(self, criterion: Criterion, verdicts: Collection[str] = FLAGGED) -> Finding:
-        """The finding it is, with what the policies of these verdicts say."""
-        charges = tuple(
-            Charge(p.id, p.severity, getattr(p, criterion), p.because)
-            for p in self.policies
-            if getattr(p, criterion) in verdicts
-        )
-        verdict: str = getattr(self, criterion)
-        head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
-        judged = bool(self.policies or self.because)
-        return Finding(*head, verdict, self.executed, charges, self.because, judged)
-
-
-class _RuleLine(Struct):
-    trajectory: str
-    agent: str
-    step: int
-    rule: str
-    policy: str
-    because: str
-    finding: str = ""
-
-
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
     """The facts that a verdict lacks: all that were not seen, or where deciding is enough, those that decide."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
-
-
-_calls = msgspec.json.Decoder(CallLine)
-_rules = msgspec.json.Decoder(_RuleLine)
-
-
-def read_call(line: bytes) -> CallLine:
-    """One line of `calls.jsonl`."""
-    return _calls.decode(line)
-
-
-def read_criterion(out: Path) -> Criterion:
-    """What the audit in a folder goes by."""
-    path = out / "summary.json"
-    if not path.is_file():
-        raise UsageError("no summary.json here", place=str(out), hint="give the folder an audit wrote")
-    # Folders that older versions wrote do not say.
-    return "strict" if msgspec.json.decode(path.read_bytes()).get("criterion") == "strict" else "determined"
-
-
-def no_lines(out: Path) -> UsageError:
-    """What to say of a folder without files of lines."""
-    if (out / "tables").is_dir():
-        return UsageError("tables only, no calls.jsonl here", place=str(out), hint="audit with --format both")
-    return UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
-
-
-def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Finding]:
-    """Every finding of an audit, flagged calls first, in the order of the files; by its own criterion or another."""
-    if not (out / "calls.jsonl").is_file():
-        raise no_lines(out)
-    criterion = criterion or read_criterion(out)
-    try:
-        with (out / "calls.jsonl").open("rb") as lines:
-            for line in lines:
-                # Most calls are not flagged, and only flagged ones have an id, whichever criterion flags them.
-                if b'"finding":"' in line and (call := _calls.decode(line)).finding:
-                    finding = call.as_finding(criterion)
-                    if finding.verdict in FLAGGED:
-                        yield finding
-        yield from read_broken_rules(out)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"a line of its files cannot be read: {error}", place=str(out), hint="audit again") from None
-
-
-def former_ids(out: Path) -> dict[str, str]:
-    """What findings of an audit were called by earlier versions, which named no arguments, by what they are called."""
-    made: Counter[tuple[str, str]] = Counter()
-    former: dict[str, str] = {}
-    for name, decoder in (("calls.jsonl", _calls), ("findings.jsonl", _rules)):
-        path = out / name
-        with path.open("rb") if path.is_file() else BytesIO() as lines:
-            for each in map(decoder.decode, lines):
-                told = each.tool if isinstance(each, CallLine) else f"rule {each.rule}"
-                made[each.trajectory, told] += 1
-                if each.finding:
-                    former[each.finding] = finding_id(each.trajectory, told, made[each.trajectory, told])
-    return former
-
-
-def names_calls(out: Path) -> bool:
-    """Whether the findings of the audit in a folder are named by their calls' arguments, too."""
-    return msgspec.json.decode((out / "summary.json").read_bytes()).get("finding_ids", 1) >= FINDING_IDS
-
-
-def read_inconclusive(out: Path) -> Iterator[Finding]:
-    """The calls of an audit on which there is no verdict, with what each policy lacks; they are no findings."""
-    criterion = read_criterion(out)
-    needle = f'"{criterion}":"inconclusive"'.encode()
-    with (out / "calls.jsonl").open("rb") as lines:
-        for line in lines:
-            if needle in line and getattr(call := _calls.decode(line), criterion) == "inconclusive":
-                yield call.as_finding(criterion, {"inconclusive"})
-
-
-def read_broken_rules(out: Path) -> Iterator[Finding]:
-    """The findings of an audit that are broken rules."""
-    path = out / "findings.jsonl"
-    if not path.is_file():
-        return
-    policies = read_policies(out)
-    with path.open("rb") as lines:
-        for line in lines:
-            rule = _rules.decode(line)
-            if rule.finding:
-                severity = policies.get(rule.policy, {}).get("severity", "medium")
-                charge = Charge(rule.policy, severity, "violation", rule.because)
-                head = (rule.finding, "rule", rule.rule, rule.trajectory, rule.agent, rule.step)
-                yield Finding(*head, "violation", None, (charge,), rule.because)
-
-
-def read_policies(out: Path) -> dict[str, Any]:
-    """`policies.json`."""
-    path = out / "policies.json"
-    return msgspec.json.decode(path.read_bytes()) if path.is_file() else {}

@@ -9,7 +9,8 @@ from typing import IO
 from msgspec import Struct
 
 from bylaw.audit.baseline import Standings
-from bylaw.audit.finding import Finding, Gate, read_broken_rules, read_call, read_criterion
+from bylaw.audit.finding import Finding, Gate
+from bylaw.audit.store import CALLS, Store
 from bylaw.pack import Criterion
 
 # What XML 1.0 cannot hold, whatever way it is written.
@@ -49,17 +50,18 @@ def write_junit(out: Path, target: Path, *, standings: Standings | None = None, 
     A finding that the gate stops fails its case; one that was there before, is waived, was refused or is not settled
     is skipped, and so is a call that no guard binds.
     """
-    judge = _Judge(read_criterion(out), standings or Standings(), gate or Gate())
+    store = Store(out)
+    judge = _Judge(store.criterion, standings or Standings(), gate or Gate())
     suites: dict[str, Suite] = {}
-    with (out / "calls.jsonl").open("rb") as lines:
+    with store.file(CALLS).open("rb") as lines:
         place = 0
         for line in lines:
-            call = read_call(line)
+            call = store.call(line)
             suite = suites.setdefault(call.agent, Suite([], []))
             suite.calls.append(place)
             suite.count(_outcome(call.as_finding(judge.criterion), judge)[0])
             place += len(line)
-        for finding in read_broken_rules(out):
+        for finding in store.broken_rules():
             suite = suites.setdefault(finding.agent, Suite([], []))
             suite.rules.append(finding)
             suite.count(_outcome(finding, judge)[0])
@@ -69,7 +71,7 @@ def write_junit(out: Path, target: Path, *, standings: Standings | None = None, 
             junit.write(f'<testsuites name="bylaw audit" {_counts(suites.values())}>\n')
             for agent, suite in suites.items():
                 junit.write(f"<testsuite name={_attribute(agent or '(unnamed)')} {_counts([suite])}>\n")
-                for finding in _findings(suite, lines, judge.criterion):
+                for finding in _findings(suite, lines, judge.criterion, store):
                     junit.write(_case(finding, judge))
                 junit.write("</testsuite>\n")
             junit.write("</testsuites>\n")
@@ -87,10 +89,10 @@ def _counts(suites: Iterable[Suite]) -> str:
     return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}" time="0"'
 
 
-def _findings(suite: Suite, lines: IO[bytes], criterion: Criterion) -> Iterator[Finding]:
+def _findings(suite: Suite, lines: IO[bytes], criterion: Criterion, store: Store) -> Iterator[Finding]:
     for place in suite.calls:
         lines.seek(place)
-        yield read_call(lines.readline()).as_finding(criterion)
+        yield store.call(lines.readline()).as_finding(criterion)
     yield from suite.rules
 
 

@@ -1,7 +1,7 @@
 """The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from bylaw.audit.lines import LineFiles
 from bylaw.audit.output import spare_earlier, written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
+from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.engine.limited import over_limits
 from bylaw.errors import RecordError, UsageError
@@ -116,10 +117,3 @@ def dump(path: Path, record: Any) -> None:
     # A file's name need not be text: what is not stays an escape, which JSON reads back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
-
-
-def read_calls(out: Path) -> Iterator[dict[str, Any]]:
-    """The lines of `calls.jsonl`."""
-    with (out / "calls.jsonl").open("rb") as lines:
-        for line in lines:
-            yield json.loads(line)

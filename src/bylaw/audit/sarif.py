@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-from msgspec import Struct
-
 from bylaw import __version__
 from bylaw.audit.baseline import Standings
-from bylaw.audit.finding import Charge, Finding, read_findings, read_policies
+from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.request import told_apart
+from bylaw.audit.store import LogPlace, Store
 from bylaw.trace.log_file import LogFile, RemoteFile
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -23,23 +21,13 @@ _SEVERE = {
 }
 
 
-class LogPlace(Struct):
-    """Where a conversation was recorded: the file, and its line or position there."""
-
-    trajectory: str
-    file: str = ""
-    position: int = 0
-
-
-_places = msgspec.json.Decoder(LogPlace)
-
-
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
     """Write the findings of the audit in `out`; `files` are the logs as they were named, to point into them."""
-    policies = read_policies(out)
+    store = Store(out)
+    policies = store.policies
     rules = [_rule(name, policy) for name, policy in policies.items()]
     index = {name: number for number, name in enumerate(policies)}
-    places = read_places(out)
+    places = store.log_places()
     paths = _paths(files)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("w", encoding="utf-8", newline="\n") as sarif:
@@ -47,21 +35,12 @@ def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), stand
         head = f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"tool": {{"driver": {_dump(driver)}}}'
         sarif.write(head + ', "columnKind": "unicodeCodePoints", "results": [')
         comma = "\n"
-        for finding in read_findings(out):
+        for finding in store.findings():
             for result in _results(finding, index, places, paths, standings or Standings()):
                 sarif.write(comma + _dump(result))
                 comma = ",\n"
         sarif.write("\n]}]}\n")
     return target
-
-
-def read_places(out: Path) -> dict[str, LogPlace]:
-    """Where the conversations with findings were recorded, by name."""
-    path = out / "conversations.jsonl"
-    if not path.is_file():
-        return {}
-    with path.open("rb") as lines:
-        return {place.trajectory: place for place in map(_places.decode, lines)}
 
 
 def _rule(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:

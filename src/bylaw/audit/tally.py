@@ -98,17 +98,36 @@ class Tally:
             self.counts["rule", name, "agents", agent] += 1
 
     def add_open(self, calls: Sequence[Sequence[tuple[str, str]]]) -> None:
-        """Count what is open in one conversation: per executed call its open rules, each with the reason."""
+        """Count the undecided rules of one conversation: per executed call its rules, each with the reason."""
         for rules in calls:
-            self.counts[("open_calls",)] += bool(rules)
             for name, reason in rules:
                 self.counts["open", name, "calls"] += 1
                 self.counts["open", name, "reasons", reason] += 1
         for name in {name for rules in calls for name, _ in rules}:
             self.counts["open", name, "trajectories"] += 1
 
-    def open(self) -> dict[str, Any]:
-        """What code could not settle: calls with an open rule, and per rule how many, where, and why."""
+    def headline(self, criterion: Criterion) -> dict[str, Any]:
+        """The counts that every output shows, as docs/reference/audit-output.md defines them."""
+        counts = self.counts.items()
+        return {
+            "conversations": sum(n for key, n in counts if key[0] == "agent" and key[2:] == ("trajectories",)),
+            **self._calls("executed", criterion),
+            "broken_rules": sum(n for key, n in counts if key[0] == "rule" and key[2:] == ("broken",)),
+            "refused": self._calls("refused", criterion),
+        }
+
+    def _calls(self, done: str, criterion: Criterion) -> dict[str, int]:
+        found = self._verdicts("call", done, criterion)
+        return {
+            "calls": sum(found.values()),
+            "violations": found["violation"],
+            "near_misses": found["near_miss"],
+            "uninformed": found["uninformed"],
+            "undecided": self.counts["undecided", done, criterion],
+        }
+
+    def open(self, criterion: Criterion) -> dict[str, Any]:
+        """Executed calls that code could not decide, and per rule how many, where, and why."""
         rules = {
             name: {
                 "calls": self.counts["open", name, "calls"],
@@ -117,7 +136,7 @@ class Tally:
             }
             for name in self._names("open")
         }
-        return {"calls": self.counts[("open_calls",)], "rules": rules}
+        return {"calls": self.counts["undecided", "executed", criterion], "rules": rules}
 
     def failed(self) -> dict[str, dict[str, int]]:
         """Per policy whose guard failed, the lines of the guard with the executed calls it failed at."""
@@ -152,7 +171,13 @@ class Tally:
         counts["tool", tool, "calls"] += 1
         if verdict.made.result is None or not verdict.made.result.captured:
             counts["tool", tool, "result_not_captured"] += 1
-        if verdict.made.accepted is False:
+        done = "refused" if verdict.made.accepted is False else "executed"
+        for criterion in CRITERIA:
+            found: Verdict = getattr(verdict, criterion)
+            counts["call", done, criterion, found] += 1
+            if found == "inconclusive" or verdict.open_rules:
+                counts["undecided", done, criterion] += 1
+        if done == "refused":
             return
         if verdict.made.is_perhaps_done():
             counts["tool", tool, "perhaps_done"] += 1
@@ -171,7 +196,8 @@ class Tally:
 
     def _speaking(self, agent: str, verdict: CallVerdict, speaking: Sequence[PolicyVerdict]) -> None:
         counts, tool = self.counts, verdict.made.call.tool
-        lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
+        lookups: dict[str, set[str]] = {criterion: set() for criterion in CRITERIA}
+        reasons: dict[str, set[str]] = {criterion: set() for criterion in CRITERIA}
         if any(_asks_the_time(policy) for policy in speaking):
             counts[("clockless",)] += 1
         if any(_is_contradicted(policy) for policy in speaking):
@@ -189,12 +215,14 @@ class Tally:
                     if criterion == "determined" and not missing.decisive:
                         continue
                     lookups[criterion].add(missing.lookup[0] if missing.lookup else f"({missing.fact.entity})")
-                    counts["reason", criterion, missing.reason] += 1
+                    reasons[criterion].add(missing.reason)
         for criterion, tools in lookups.items():
             for lookup in tools:
                 counts["lookup", lookup, criterion] += 1
                 counts["lookup", lookup, criterion, "agents", agent] += 1
                 counts["lookup", lookup, criterion, "tools", tool] += 1
+            for reason in reasons[criterion]:
+                counts["reason", criterion, reason] += 1
 
     def agents(self, criterion: Criterion) -> list[dict[str, Any]]:
         """One row per agent, by name; rates by severity under one criterion."""
@@ -277,7 +305,7 @@ class Tally:
         }
 
     def by_reason(self, criterion: Criterion) -> dict[str, int]:
-        """Why facts were missing, over the facts of near-miss and uninformed calls."""
+        """Per reason, the near-miss and uninformed calls that lacked a fact for it."""
         return {reason: self.counts["reason", criterion, reason] for reason in REASONS}
 
     def outcome_from(self) -> dict[str, int]:
@@ -286,14 +314,10 @@ class Tally:
 
     def verdicts(self, criterion: str) -> Mapping[Verdict, int]:
         """Executed calls by verdict."""
-        found: Counter[Verdict] = Counter()
-        for key, count in self.counts.items():
-            if key[0] == "tool" and key[2] == criterion:
-                found[key[3]] += count  # pyright: ignore[reportArgumentType]
-        # In a set order: that of counting depends on how the work was shared out.
-        return {verdict: found[verdict] for verdict in WORST_FIRST if found[verdict]}
+        found = self._verdicts("call", "executed", criterion)
+        return {verdict: count for verdict, count in found.items() if count}
 
-    def _verdicts(self, *prefix: str) -> dict[str, int]:
+    def _verdicts(self, *prefix: str) -> dict[Verdict, int]:
         return {verdict: self.counts[(*prefix, verdict)] for verdict in WORST_FIRST}
 
     def _names(self, kind: str) -> list[str]:

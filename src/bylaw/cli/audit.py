@@ -16,6 +16,7 @@ from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.batch import Batch
@@ -141,7 +142,7 @@ def audit_command(
         from bylaw.audit.report import write_report
 
         print(f"Wrote {write_report(out)}")
-    counted = comparison.new if comparison is not None else batch.findings(out, found.criterion)
+    counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
     # Tables have no row for a call beyond a limit, which is known only once all of them are written.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))

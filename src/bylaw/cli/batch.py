@@ -3,19 +3,16 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
 from msgspec import Struct
 
-from bylaw.audit.finding import Finding, read_findings
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report
 from bylaw.cli.given import Name
 from bylaw.errors import UsageError
-from bylaw.pack import Criterion
 from bylaw.trace.source import Columns
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -93,9 +90,8 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--search` works in one process only", hint="leave out --format and --engine")
         if self.update and self.has_lines:
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
-        if not self.has_lines and given:
-            hint = "leave it out; `bylaw report OUT` reads tables" if self.update else "give --format both"
-            raise UsageError(f"`{given[0]}` is made from lines", hint=hint)
+        if self.update and given:
+            raise UsageError(f"`{given[0]}` does not work with --update", hint="`bylaw report OUT` reads its tables")
         if self.address is not None and self.engine != "ray":
             raise UsageError("`--address` is that of a Ray cluster", hint="give --engine ray")
 
@@ -126,14 +122,6 @@ class Batch(Struct, frozen=True, kw_only=True):
         told = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in all"
         print(f"{logs}: {told}")
         return added.report
-
-    def findings(self, out: Path, criterion: Criterion) -> Iterator[Finding]:
-        """What was found, wherever it was written."""
-        if self.has_lines:
-            return read_findings(out)
-        from bylaw.audit.batch.findings import read_table_findings
-
-        return read_table_findings(out, criterion)
 
 
 class _Speedometer:

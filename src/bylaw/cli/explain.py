@@ -14,8 +14,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
-from bylaw.audit.finding import SEVERITIES, lacked, read_criterion, severity_rank
+from bylaw.audit.finding import SEVERITIES, lacked, severity_rank
+from bylaw.audit.store import Store
 from bylaw.cli.command import command
 from bylaw.cli.consent_hint import consent_hint
 from bylaw.cli.console import open_console
@@ -72,15 +72,15 @@ def explain_command(
     """Explain the verdict on one call, or a broken rule; without an id, list the findings."""
     console = open_console()
     wanted = Wanted(policy, tool, agent, verdict, severity)
+    store = Store(out)
     if name is None:
-        print_findings(out, console, wanted=wanted, whole=whole)
+        print_findings(store, console, wanted=wanted, whole=whole)
         return
     if wanted != Wanted() or whole:
         raise UsageError("filters choose among findings, and one was named", hint="leave out the id, or the filters")
-    trajectory, at = find_conversation(out, name)
+    trajectory, at = store.find(name)
     step = at if step is None else step
-    lines = explainable_lines(out, trajectory)
-    criterion = read_criterion(out)
+    lines, criterion = store.explainable(trajectory), store.criterion
     if step is None and len(lines) > 1:
         _list(all_visible(lines), out, criterion, console)
         return
@@ -89,15 +89,14 @@ def explain_command(
         known = ", ".join(map(str, lines))
         what = f"nothing was judged at step {step} of `{trajectory}`"
         raise UsageError(what, hint=f"what can be explained is at {known}")
-    policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
-    events = kept_events(out, trajectory) or events_in_logs(out, trajectory)
+    events = store.events(trajectory) or events_in_logs(out, trajectory)
     doubtful = {at for at, each in lines.items() if each.get("executed", False) is None}
-    shown = all_visible(line), all_visible(policies), all_visible(events)
+    shown = all_visible(line), all_visible(store.policies), all_visible(events)
     explain(*shown, console, criterion=criterion, doubtful=doubtful)
     console.print()
-    if place := place_of(out, trajectory):
+    if place := store.repeated_at(trajectory):
         console.print(Text(f"another conversation has this id, too: this one is {clean(place, 200)}"))
-    print_about(out, console)
+    print_about(store, console)
 
 
 def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, console: Console) -> None:

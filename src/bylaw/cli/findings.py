@@ -1,14 +1,13 @@
 """The findings of an audit as a list for a terminal, the most severe first."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.audit.finding import Finding, read_findings, read_inconclusive, severity_rank
+from bylaw.audit.finding import Finding, severity_rank
+from bylaw.audit.store import Store
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.text.visible import clean
 
@@ -42,12 +41,12 @@ class Wanted(NamedTuple):
         )
 
 
-def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
-    """List the findings of the audit in `out` that are wanted, each with what explains it."""
-    every = list(read_findings(out))
-    unsettled = list(read_inconclusive(out))
+def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
+    """List the wanted findings of an audit, each with the id that explains it."""
+    every = list(store.findings())
+    unsettled = list(store.inconclusive())
     found = sorted(filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every), key=gravity)
-    print_about(out, console)
+    print_about(store, console)
     if not found:
         said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
         console.print(said, markup=False)
@@ -65,7 +64,7 @@ def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), wh
         rest = f"and {left:,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
         console.print(rest, markup=False)
     named = "ID" if any(finding.id for finding in found) else "CONVERSATION STEP"
-    console.print(f"to explain one: bylaw explain {out} {named}", markup=False, soft_wrap=True)
+    console.print(f"to explain one: bylaw explain {store.path} {named}", markup=False, soft_wrap=True)
     _tell_unsettled(unsettled, wanted, console)
 
 
@@ -97,9 +96,9 @@ def _policies(finding: Finding) -> str:
     return ", ".join(names[:2]) + more
 
 
-def print_about(out: Path, console: Console) -> None:
+def print_about(store: Store, console: Console) -> None:
     """Say when the audit was made, of which files, and when their conversations took place."""
-    summary: dict[str, Any] = json.loads((out / "summary.json").read_bytes())
+    summary = store.summary
     if "date" not in summary:
         return
     files: list[str] = summary["files"]

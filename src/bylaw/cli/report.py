@@ -5,7 +5,6 @@ from typing import Annotated
 
 from bylaw.cli.command import command
 from bylaw.cli.given import Audited
-from bylaw.errors import UsageError
 
 
 @command("report")
@@ -16,10 +15,6 @@ def report_command(
     opening: Annotated[str, "--opening ID", "The finding to open on; by default the most telling one."] = "",
 ) -> None:
     """Write report.html from an audit's folder."""
-    from bylaw.audit.batch.lines_of_tables import lined
     from bylaw.audit.report import write_report
 
-    if not (out / "summary.json").is_file():
-        raise UsageError("no summary.json here", place=str(out), hint="give the folder an audit wrote")
-    with lined(out) as folder:
-        print(f"wrote {write_report(folder, target or out / 'report.html', opening=opening)}")
+    print(f"wrote {write_report(out, target, opening=opening)}")

@@ -19,7 +19,10 @@ from bylaw.text.visible import visible
 
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
-    """Rates per agent, then where the findings lie."""
+    """The counts, rates per agent, then findings by tool, policy, look-up and rule."""
+    for line in _headline(summary["counts"]):
+        console.print(line, markup=False, style="bold")
+    console.print()
     console.print(agents_table(summary, console.width))
     console.print(_tools(summary))
     if policies := _policies(summary, _severities(out)):
@@ -28,8 +31,8 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_lookups(summary))
     if summary["by_rule"]:
         console.print(_rules(summary))
-    if summary["open"]["rules"]:
-        console.print(_open(summary))
+    if summary["counts"]["undecided"]:
+        console.print(_undecided(summary))
     for line in _failures(summary, out):
         console.print(line, style="bold", markup=False)
     for line in _notes(summary):
@@ -39,6 +42,28 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     if found := _finding(summary, out):
         console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
     console.print(f"Wrote {out}/summary.json{_written(out)}", markup=False)
+
+
+def _headline(counts: dict[str, Any]) -> list[str]:
+    """The counts in words: executed calls first, refused ones by themselves."""
+    told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
+    told[0] += f" of {counted(counts['conversations'], 'conversation')}."
+    if counts["broken_rules"]:
+        told[0] += f" Rules were broken {counted(counts['broken_rules'], 'time')}."
+    if counts["refused"]["calls"]:
+        told.append(f"Refused by the tool, not counted above: {_flagged(counts['refused'])}.")
+    return told
+
+
+def _flagged(counts: dict[str, Any]) -> str:
+    named = {"violations": "violation", "near_misses": "near-miss"}
+    plurals = {"near-miss": "near-misses"}
+    parts = [
+        f"{counts[name]:,} {noun if counts[name] == 1 else plurals.get(noun, f'{noun}s')}"
+        for name, noun in named.items()
+    ]
+    parts += [f"{counts[name]:,} {name}" for name in ("uninformed", "undecided") if counts[name]]
+    return ", ".join(parts)
 
 
 def _written(out: Path) -> str:
@@ -159,8 +184,8 @@ def _rules(summary: dict[str, Any]) -> Group:
     return _table("Rules broken (findings.jsonl)", ["severity", "rule"], ["times", "conversations"], rows)
 
 
-def _open(summary: dict[str, Any]) -> Group:
-    """What code could not settle, by rule and reason: work for a model or a person."""
+def _undecided(summary: dict[str, Any]) -> Group:
+    """Undecided calls by rule and reason: work for a model or a person."""
     rules: dict[str, Any] = summary["open"]["rules"]
     rows = [
         ("" if place else name, OPEN_REASONS.get(reason, reason), f"{count:,}")
@@ -169,8 +194,10 @@ def _open(summary: dict[str, Any]) -> Group:
             sorted(rules[name]["reasons"].items(), key=lambda item: (-item[1], item[0]))
         )
     ]
-    title = f"Open: rules that code could not settle, at {counted(summary['open']['calls'], 'call')}"
-    return _table(title, ["rule", "open because"], ["calls"], rows)
+    if without := summary["verdicts"][summary["criterion"]].get("inconclusive"):
+        rows.append(("(guards)", "a guard came to no verdict", f"{without:,}"))
+    title = f"Undecided: {counted(summary['counts']['undecided'], 'call')} to review"
+    return _table(title, ["rule", "undecided because"], ["calls"], rows)
 
 
 def _settling(summary: dict[str, Any]) -> list[str]:
@@ -180,7 +207,7 @@ def _settling(summary: dict[str, Any]) -> list[str]:
         left = f", {row['open']:,} left open" if row["open"] else ""
         told.append(f"Said by a model, not by code: {name} holds {row['yes']:,} times, not {row['no']:,} times{left}.")
     if summary["open"]["calls"] and not summary["answered"] and not summary.get("unanswered"):
-        told.append("Nobody is accused of what is open. --llm MODEL asks a model, `bylaw view` a person.")
+        told.append("Undecided calls are not counted as violations. --llm MODEL asks a model, `bylaw view` a person.")
     return told
 
 

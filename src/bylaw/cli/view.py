@@ -25,7 +25,4 @@ def view_command(
     except ImportError as error:
         hint = "in your clone of Bylaw: pip install '.[serve]'"
         raise UsageError("the console needs starlette, uvicorn and jinja2", hint=hint) from error
-    from bylaw.audit.batch.lines_of_tables import lined
-
-    with lined(out) as folder:
-        run_pages(folder, port, pack=pack, waivers=waivers, base=base, tell=lambda line: print(line, flush=True))
+    run_pages(out, port, pack=pack, waivers=waivers, base=base, tell=lambda line: print(line, flush=True))

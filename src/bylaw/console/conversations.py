@@ -4,8 +4,8 @@
 from starlette.responses import Response
 
 from bylaw.audit.report.conversation import bounded
-from bylaw.audit.report.folder import JsonRecord
 from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.audit.store import JsonRecord
 from bylaw.console.app import shown
 from bylaw.console.door import Refused
 from bylaw.console.page import from_path, place_in

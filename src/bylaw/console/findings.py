@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from bylaw.audit.report.folder import JsonRecord
+from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bylaw.audit.report.folder import JsonRecord
+from bylaw.audit.store import JsonRecord
 from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.record_file import Written, add_record, one_line, written
 from bylaw.errors import BylawError, UsageError

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bylaw.audit.report.folder import cut, spelled
+from bylaw.audit.report.text import cut, spelled
 from bylaw.console.app import shown, streamed
 from bylaw.console.door import Refused
 from bylaw.console.page import from_path

@@ -8,9 +8,10 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from bylaw.audit.finding import severity_rank
-from bylaw.audit.report.folder import JsonRecord, cut
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.audit.report.text import cut
+from bylaw.audit.store import JsonRecord
 from bylaw.console.app import shown
 from bylaw.console.index.query import Index
 from bylaw.console.index.wanted import Wanted

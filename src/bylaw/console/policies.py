@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from bylaw.audit.report.folder import JsonRecord
+from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.comment import Comment, comment_on, comments_of

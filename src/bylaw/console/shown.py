@@ -1,9 +1,10 @@
 """What the elements of a page are fed: a finding with its conversation, bounded as in the static report."""
 
 from bylaw.audit.report.conversation import bounded
-from bylaw.audit.report.finding import CALLS, call_details, rule_details, steps_of
-from bylaw.audit.report.folder import JsonRecord, cut
+from bylaw.audit.report.finding import call_details, rule_details, steps_of
 from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.audit.report.text import cut
+from bylaw.audit.store import CALLS, JsonRecord
 from bylaw.console.index.query import FindingRow, Index
 from bylaw.console.view import View
 

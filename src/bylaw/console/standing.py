@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.audit.baseline import check_baseline, is_graver
-from bylaw.audit.finding import Finding, read_criterion, read_findings
+from bylaw.audit.finding import Finding
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
 from bylaw.console.attestation import read_attestations
 from bylaw.console.index.query import Index
@@ -77,10 +78,11 @@ class Standings:
     def _compare(self, base: Path) -> None:
         """Find out, once, which findings the earlier audit had already, and which of its own are no more."""
         own = self.index.folder
-        check_baseline(base, redacted=own.document("summary.json").get("redacted"))
+        earlier = Store(base)
+        check_baseline(earlier, redacted=own.summary.get("redacted"))
         known: dict[int, bool] = {}
         missing: set[str] = set()
-        for then in read_findings(base, read_criterion(own.path)):
+        for then in earlier.findings(own.criterion):
             rows = self.index.rows("SELECT number, cell FROM findings WHERE id = ?", (then.id,))
             now = self._cells.get(rows[0][1]) if rows else None
             if now is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bylaw.audit.audited import read_audited
-from bylaw.audit.report.folder import JsonRecord
+from bylaw.audit.store import JsonRecord
 from bylaw.console.app import Pages
 from bylaw.console.index import Index, open_index, stamp_of
 from bylaw.console.pack_state import PackState, PackStates
@@ -16,7 +16,6 @@ from bylaw.console.preparing import Prepared
 from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
-from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
 
 BASES = 4
@@ -37,9 +36,9 @@ class View:
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
         self.index: Index = open_index(out)
-        self.summary: JsonRecord = self.index.folder.document("summary.json")
-        self.policies: JsonRecord = self.index.folder.document("policies.json")
-        self.criterion: Criterion = "strict" if self.summary.get("criterion") == "strict" else "determined"
+        store = self.index.folder
+        self.summary, self.policies = store.summary, store.policies
+        self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
         """The folder of the pack; None where it is not known or not there any more."""
         self._pack = PackStates(self.root) if self.root is not None else None

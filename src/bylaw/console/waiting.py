@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.audit.report.folder import cut, spelled, whole_text
+from bylaw.audit.report.text import cut, spelled, whole_text
 from bylaw.consent.card import label_of, title_of
 from bylaw.console.service_log import ServiceLog, Told
 from bylaw.pack import Pack

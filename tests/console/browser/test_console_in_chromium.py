@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import read_findings
+from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.serve import pages_of
 from bylaw.console.index import Wanted, open_index
@@ -62,7 +62,7 @@ def test_a_finding_is_found_opened_and_waived_without_a_mouse(visit: Open, home:
     assert "waivers.yaml" in page.locator("#told").inner_text()
     page.locator("#states", has_text="Waived").wait_for()
     assert page.locator(f".members a[data-open='{row.id}'] .state").inner_text() == "waived"
-    finding = next(found for found in read_findings(out) if found.id == row.id)
+    finding = next(found for found in Store(out).findings() if found.id == row.id)
     assert read_waivers(out.parent / "waivers.yaml").waive(finding)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bylaw.audit.batch.schema import INTERNAL, NESTED, TABLES, arrow, arrow_schema, arrow_type
+from bylaw.audit.batch.schema import NESTED, TABLES, arrow, arrow_schema, arrow_type, internal_columns
 
 
 class Gathered:
@@ -11,14 +11,13 @@ class Gathered:
 
     def __init__(self, table: str) -> None:
         self.table = table
-        self._kinds = TABLES[table]
-        self._internal = INTERNAL if "finding" in self._kinds else ()
+        self._kinds = TABLES[table] | internal_columns(table)
         self.columns: dict[str, list[Any]] = {}
         self.clear()
 
     def clear(self) -> None:
         """Begin anew."""
-        self.columns = {name: [] for name in (*self._kinds, *self._internal)}
+        self.columns = {name: [] for name in self._kinds}
 
     def __len__(self) -> int:
         return len(self.columns["conversation"])
@@ -30,11 +29,8 @@ class Gathered:
 
     def arrow(self) -> Any:
         """The rows as an Arrow table."""
-        pa = arrow()
         arrays = [array_of(kind, self.columns[name]) for name, kind in self._kinds.items()]
-        if self._internal:
-            arrays += [pa.array(self.columns["_name"], pa.string()), pa.array(self.columns["_number"], pa.int32())]
-        return pa.Table.from_arrays(arrays, schema=arrow_schema(self.table, internal=True))
+        return arrow().Table.from_arrays(arrays, schema=arrow_schema(self.table, internal=True))
 
 
 def array_of(kind: str, values: Sequence[Any]) -> Any:

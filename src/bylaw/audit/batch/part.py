@@ -32,6 +32,8 @@ class Job(Struct, frozen=True):
     request: Request
     parts: Path
     """Where the parts go."""
+    has_lines: bool = False
+    """Whether files of lines are written, too."""
 
     def part(self, shard: Shard) -> Path:
         """The folder of a shard's part."""
@@ -76,7 +78,7 @@ class Judge:
         faults: list[RecordError] = []
         count = 0
         apart = Apart(examiner) if request.adds else None
-        with PartFiles(folder, severities_of(examiner)) as files:
+        with PartFiles(folder, Rows(severities_of(examiner), has_lines=self._job.has_lines)) as files:
             for part in examiner.examine_source(source, shard.look):
                 if isinstance(part, RecordError):
                     faults.append(part)
@@ -105,9 +107,9 @@ class Judge:
 class PartFiles:
     """The part files of a shard, one a table, open for writing."""
 
-    def __init__(self, folder: Path, severities: dict[str, str]) -> None:
+    def __init__(self, folder: Path, rows: Rows) -> None:
         self._folder = folder
-        self.rows = Rows(severities)
+        self.rows = rows
         self.counts: list[tuple[int, str]] = []
         """Conversations, by their place in the part, with what was counted of them; kept where runs add up."""
         self._writers: dict[str, Any] = {}

@@ -101,7 +101,8 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
         case "calls" | "findings":
             members = "{policy: x.policy, severity: x.severity, verdict: x." + criterion + "}"
             shown = listed.replace('"policies"', f"list_transform(policies, lambda x: {members}) AS policies")
-            return f"{shown}, {criterion} AS verdict"
+            undecided = f", {criterion} = 'inconclusive' OR coalesce(open_rules, 0) > 0 AS undecided"
+            return f"{shown}, {criterion} AS verdict{undecided if table == 'calls' else ''}"
         case "missing_facts":
             lacks = " AND ".join(f"{name} IN {_VERDICTS}" for name in (criterion, f"policy_{criterion}"))
             decides = " AND decisive IS NOT FALSE" if criterion == "determined" else ""

@@ -47,34 +47,33 @@ def kept_rows(source: Path, dropped: Any, *, target: Path) -> bool:
     with pq.ParquetFile(source) as file:
         if not file.metadata.num_rows:
             return False
-        if not any(_touches(file, group, dropped) for group in range(file.num_row_groups)):
+        inside = [_within(file, group, dropped) for group in range(file.num_row_groups)]
+        if not any(map(len, inside)):
             link(source, target)
             return True
         target.parent.mkdir(parents=True, exist_ok=True)
         rows = 0
         with pq.ParquetWriter(target, file.schema_arrow, compression="zstd") as out:
-            for group in range(file.num_row_groups):
+            for group, gone in enumerate(inside):
                 table = file.read_row_group(group)
-                left = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=dropped)))
-                rows += left.num_rows
-                out.write_table(left)
+                if len(gone):
+                    table = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=gone)))
+                rows += table.num_rows
+                out.write_table(table)
     if not rows:
         target.unlink()
     return bool(rows)
 
 
-def _touches(file: Any, group: int, dropped: Any) -> bool:
-    """Whether a row group may hold one of the ordinals."""
-    if not len(dropped):
-        return False
+def _within(file: Any, group: int, dropped: Any) -> Any:
+    """Those of the ordinals that a row group may hold."""
     pc = arrow("compute")
     columns = file.metadata.row_group(group)
     places = (columns.column(place) for place in range(columns.num_columns))
     told = next(place.statistics for place in places if place.path_in_schema == "ordinal")
     if told is None or not told.has_min_max:
-        return True
-    inside = pc.and_(pc.greater_equal(dropped, told.min), pc.less_equal(dropped, told.max))
-    return bool(pc.any(inside).as_py())
+        return dropped
+    return dropped.filter(pc.and_(pc.greater_equal(dropped, told.min), pc.less_equal(dropped, told.max)))
 
 
 def parquet_files(folder: Path) -> Sequence[Path]:

@@ -66,8 +66,14 @@ class _Call(Struct):
     strict: str
     determined: str
     policies: list[_Policy]
+    rules: list[Raw] = []
     open_rules: list[_Rule] = []
     because: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the call is compliant and breaks no rule: its columns say all there is to say."""
+        return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
 
 _calls = msgspec.json.Decoder(_Call)
@@ -78,10 +84,12 @@ _json = msgspec.json.Encoder()
 class Rows:
     """The rows of conversations, gathered until they are written."""
 
-    def __init__(self, severities: dict[str, str]) -> None:
+    def __init__(self, severities: dict[str, str], *, has_lines: bool = False) -> None:
         self.tables = {name: Gathered(name) for name in TABLES}
         self._severities = severities
-        """Of policies: a line that tells of a broken rule does not say."""
+        """By policy: the line of a broken rule does not name the severity."""
+        self._has_lines = has_lines
+        """Whether the lines of all calls are kept, so that files of lines can be written."""
 
     def __len__(self) -> int:
         """How many conversations are held."""
@@ -141,7 +149,9 @@ class Rows:
                 "because": call.because,
                 "policies": policies,
                 "policies_json": _coded(policies),
-                "record": line.decode(),
+                "record": None if call.is_plain else line.decode(),
+                "_line": line.decode() if self._has_lines else None,
+                "open_rules": len(call.open_rules),
             }
         )
         if flagged:

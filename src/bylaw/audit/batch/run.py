@@ -21,8 +21,7 @@ from bylaw.audit.batch.engine import Engine
 from bylaw.audit.batch.part import Job, read_entry
 from bylaw.audit.batch.schema import TABLES, arrow
 from bylaw.audit.batch.shard import SIZE, Shard, cut
-from bylaw.audit.batch.tables import PlacedPart, partitioned_by, place_parts, write_schema, write_table
-from bylaw.audit.batch.written_lines import write_lines
+from bylaw.audit.batch.tables import PlacedPart, place_parts, write_lines, write_schema, write_table
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
@@ -68,8 +67,8 @@ def audit_in_shards(
     with alone_in(out):
         check_ours(out, tables="parquet" in formats)
         work = out / WORK
-        begin(work, request, examiner)
-        job = Job(request, (work / "parts").resolve())
+        job = Job(request, (work / "parts").resolve(), has_lines="jsonl" in formats)
+        begin(work, job, examiner)
         shards, aside = judged(job, engine, size, progress)
         report = _put_together(examiner, job, shards, aside, out, formats)
         if not aside:
@@ -77,9 +76,9 @@ def audit_in_shards(
         return report
 
 
-def begin(work: Path, request: Request, examiner: Examiner) -> None:
+def begin(work: Path, job: Job, examiner: Examiner) -> None:
     """Take up the run that left this folder; begin anew where it was of another pack, world, code or options."""
-    mark = _mark(request, examiner)
+    mark = _mark(job, examiner)
     note = work / "run.json"
     try:
         is_same = json.loads(note.read_bytes())["mark"] == mark
@@ -95,8 +94,9 @@ def begin(work: Path, request: Request, examiner: Examiner) -> None:
     os.replace(written, note)
 
 
-def _mark(request: Request, examiner: Examiner) -> str:
+def _mark(job: Job, examiner: Examiner) -> str:
     """What parts must have in common to be put together; the logs themselves are in the key of each shard."""
+    request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
         own_code(),
@@ -107,6 +107,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
         request.mode,
         request.agent,
         request.adds,
+        job.has_lines,
         msgspec.to_builtins(request.columns),
         Pseudonyms(request.key).mark if request.key is not None else None,
     ]
@@ -195,15 +196,14 @@ def _put_together(
     # What was skipped is redacted where it was found.
     summary = write_summary(made, examiner, request, skipped, repeated)
     if "parquet" in formats:
-        _write_tables(examiner, parts, made / FOLDER, summary)
+        _write_tables(parts, made / FOLDER, summary)
     if "jsonl" in formats:
         write_lines(parts, made)
     put_in_place(made, out)
     return Report(summary, out, tuple(skipped), names)
 
 
-def _write_tables(examiner: Examiner, parts: Sequence[PlacedPart], folder: Path, summary: dict[str, Any]) -> None:
+def _write_tables(parts: Sequence[PlacedPart], folder: Path, summary: dict[str, Any]) -> None:
     folder.mkdir()
-    by = partitioned_by([str(agent["agent"]) for agent in examiner.tally.agents("determined")])
-    rows = {table: write_table(table, parts, folder / table, by) for table in TABLES}
-    write_schema(folder, summary["criterion"], by, rows)
+    rows = {table: write_table(table, parts, folder / table) for table in TABLES}
+    write_schema(folder, summary["criterion"], rows)

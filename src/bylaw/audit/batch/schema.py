@@ -6,18 +6,20 @@ from typing import Any, Final
 
 from bylaw.errors import UsageError
 
-PARTITIONED = ("day", "agent")
-INTERNAL = ("_name", "_number")
-"""Columns of parts only: what a finding's id is made of, should its conversation be given another name."""
+PARTITIONED = ("day",)
+"""The folders of a table. Folders by agent, too, made thousands of files with few rows each."""
+INTERNAL = {"_name": "text", "_number": "integer", "_line": "text"}
+"""Columns of parts only: what a finding's id is made of, should its conversation be given another name; and the whole
+line, if lines are written beside tables."""
 
-_SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "word", "step": "integer"}
+_SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
 TABLES: Final[dict[str, dict[str, str]]] = {
     "conversations": {
         "conversation": "text",
         "ordinal": "long",
         "day": "day",
-        "agent": "word",
+        "agent": "text",
         "file": "word",
         "position": "long",
         "pack": "word",
@@ -37,7 +39,8 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     "calls": _SHARED
     | {"call_id": "text", "tool": "word", "executed": "truth"}
     | _VERDICTS
-    | {"finding": "text", "because": "text", "policies": "policies", "record": "text", "policies_json": "word"},
+    | {"finding": "text", "because": "text", "policies": "policies", "record": "text", "policies_json": "word"}
+    | {"open_rules": "integer"},
     "findings": {"finding": "text", "kind": "word", "name": "word"}
     | _SHARED
     | {"executed": "truth"}
@@ -74,10 +77,13 @@ def arrow(part: str = "") -> Any:
 def arrow_schema(table: str, *, internal: bool = False) -> Any:
     """A table's columns as Arrow types."""
     pa = arrow()
-    fields = [(name, arrow_type(kind)) for name, kind in TABLES[table].items()]
-    if internal and "finding" in TABLES[table]:
-        fields += zip(INTERNAL, (pa.string(), pa.int32()), strict=True)
-    return pa.schema(fields)
+    columns = TABLES[table] | (internal_columns(table) if internal else {})
+    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+
+
+def internal_columns(table: str) -> dict[str, str]:
+    """The columns that a table has in parts only."""
+    return INTERNAL if "finding" in TABLES[table] else {}
 
 
 def arrow_type(kind: str) -> Any:

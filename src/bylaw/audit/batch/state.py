@@ -20,6 +20,7 @@ from bylaw.audit.output import STATE, TABLES, TABLES_SCHEMA, has_state, has_tabl
 from bylaw.audit.redaction import Pseudonyms
 from bylaw.audit.request import Request
 from bylaw.errors import UsageError
+from bylaw.trace.log_file import is_url
 
 STATE_SCHEMA = "bylaw.state/1"
 
@@ -117,6 +118,8 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
         state = msgspec.json.decode(path.read_bytes(), type=State)
     except msgspec.DecodeError as error:
         raise UsageError(f"cannot be read: {error}", place=str(path), hint="restore it, or begin anew") from None
+    # Earlier versions kept paths as they were given.
+    state.files = {name if is_url(name) else str(Path(name).resolve()): held for name, held in state.files.items()}
     if state.mark != mark:
         hint = "judge all logs anew into another --out; rows judged differently would not compare"
         raise UsageError(

@@ -1,9 +1,9 @@
-"""From the parts of all shards to the tables: in the order of the logs, under unique names, by day and agent.
+"""From the parts of all shards to the tables: in the order of the logs, under unique names, by day.
 
 What comes out depends on the rows alone, and not on how they were shared out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from bylaw.audit.batch.part import part_file
 from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow, arrow_schema
-from bylaw.audit.line import finding_id
+from bylaw.audit.line import finding_id, named
+from bylaw.audit.lines import BUFFER
 from bylaw.audit.output import TABLES_SCHEMA
 from bylaw.audit.run import dump
 from bylaw.trace import Identities
@@ -24,9 +25,6 @@ FILE = 1 << 22
 """Rows of a file, at most."""
 OPEN = 200
 """Files open at a time."""
-AGENTS = 50
-"""With more agents than these, they are a column and not folders: a folder for each would hold next to nothing."""
-_LONGEST = 60
 
 
 class PlacedPart(Struct, frozen=True):
@@ -54,21 +52,14 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
         first += count
 
 
-def partitioned_by(agents: Sequence[str]) -> tuple[str, ...]:
-    """What the folders of tables go by: day and agent; the day alone where agents are many, or make no folders."""
-    if len(agents) > AGENTS or any(not agent or len(agent) > _LONGEST for agent in agents):
-        return PARTITIONED[:1]
-    return PARTITIONED
-
-
 def write_table(
-    table: str, parts: Sequence[PlacedPart], target: Path, by: Sequence[str], *, name: str = "part", without: Any = None
+    table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
 ) -> int:
     """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened.
 
     `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
     """
-    schema = table_schema(table, by)
+    schema = arrow_schema(table)
     rows = 0
 
     def every() -> Iterator[Any]:
@@ -82,23 +73,13 @@ def write_table(
                 rows += found.num_rows
                 yield from found.cast(schema).to_batches()
 
-    write_batches(every(), schema, target, by, name=name)
+    write_batches(every(), schema, target, name=name)
     if not rows and not any(target.rglob("*.parquet")):
-        _write_empty(target, schema, by)
+        _write_empty(target, schema)
     return rows
 
 
-def table_schema(table: str, by: Sequence[str]) -> Any:
-    """The columns of a table whose folders go by some of them."""
-    pa = arrow()
-    schema = arrow_schema(table)
-    if "agent" not in by:
-        return schema
-    # What names a folder is no code but the text itself.
-    return schema.set(schema.get_field_index("agent"), pa.field("agent", pa.string()))
-
-
-def write_batches(rows: Iterator[Any], schema: Any, target: Path, by: Sequence[str], *, name: str = "part") -> None:
+def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
     """Write the files of a table, its rows in the order in which they come."""
     pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
@@ -106,7 +87,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, by: Sequence[s
         target,
         format=ds.ParquetFileFormat(),
         file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
-        partitioning=ds.partitioning(pa.schema([schema.field(name) for name in by]), flavor="hive"),
+        partitioning=ds.partitioning(pa.schema([schema.field(name) for name in PARTITIONED]), flavor="hive"),
         basename_template=name + "-{i}.parquet",
         existing_data_behavior="overwrite_or_ignore",
         preserve_order=True,
@@ -117,13 +98,30 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, by: Sequence[s
     )
 
 
-def _write_empty(target: Path, schema: Any, by: Sequence[str]) -> None:
-    folder = target.joinpath(*(f"{name}=__HIVE_DEFAULT_PARTITION__" for name in by))
+def _write_empty(target: Path, schema: Any) -> None:
+    folder = target.joinpath(*(f"{name}=__HIVE_DEFAULT_PARTITION__" for name in PARTITIONED))
     folder.mkdir(parents=True, exist_ok=True)
-    pa = arrow()
-    arrow("parquet").write_table(
-        pa.schema([field for field in schema if field.name not in by]).empty_table(), folder / "part-0.parquet"
-    )
+    kept = arrow().schema([field for field in schema if field.name not in PARTITIONED])
+    arrow("parquet").write_table(kept.empty_table(), folder / "part-0.parquet")
+
+
+def write_lines(parts: Sequence[PlacedPart], folder: Path) -> None:
+    """Write `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`: the bytes that the small audit writes."""
+    for table in ("calls", "findings", "conversations"):
+        with (folder / f"{table}.jsonl").open("wb", BUFFER) as out:
+            for part in parts:
+                for rows in batches(part.folder, table):
+                    for name, finding, line in _lines(table, rows, part):
+                        if line is not None:
+                            out.write(named(line.encode(), name, finding))
+
+
+def _lines(table: str, batch: Any, part: PlacedPart) -> Iterable[tuple[str, str | None, str | None]]:
+    rows = placed(table, batch, part)
+    names = rows.column("conversation").to_pylist()
+    findings = rows.column("finding").to_pylist() if table != "conversations" else [None] * len(names)
+    whole = batch.column("_line") if table == "calls" else rows.column("record")
+    return zip(names, findings, whole.to_pylist(), strict=True)
 
 
 def batches(folder: Path, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -152,7 +150,7 @@ def _renamed(table: str, rows: Any, ordinals: list[int], renamed: dict[int, str]
     own: list[str] = rows.column("conversation").to_pylist()
     names = [renamed.get(ordinal, name) for ordinal, name in zip(ordinals, own, strict=True)]
     if "finding" in TABLES[table]:
-        kept, of, numbers = (rows.column(name).to_pylist() for name in ("finding", *INTERNAL))
+        kept, of, numbers = (rows.column(name).to_pylist() for name in ("finding", "_name", "_number"))
         findings = [
             finding_id(name, of[at], numbers[at]) if kept[at] is not None and ordinal in renamed else kept[at]
             for at, (ordinal, name) in enumerate(zip(ordinals, names, strict=True))
@@ -161,8 +159,8 @@ def _renamed(table: str, rows: Any, ordinals: list[int], renamed: dict[int, str]
     return rows.set_column(rows.schema.get_field_index("conversation"), "conversation", pa.array(names, pa.string()))
 
 
-def write_schema(folder: Path, criterion: str, by: Sequence[str], rows: Mapping[str, int]) -> None:
+def write_schema(folder: Path, criterion: str, rows: Mapping[str, int]) -> None:
     """Write what a folder of tables holds, with the rows of each."""
     tables = {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()}
-    record = {"schema": TABLES_SCHEMA, "criterion": criterion, "partitioned_by": list(by), "tables": tables}
+    record = {"schema": TABLES_SCHEMA, "criterion": criterion, "partitioned_by": list(PARTITIONED), "tables": tables}
     dump(folder / "schema.json", record)

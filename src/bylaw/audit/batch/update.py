@@ -19,7 +19,7 @@ from bylaw.audit.batch.engine import Engine
 from bylaw.audit.batch.part import COUNTS, Job, read_entry, sync
 from bylaw.audit.batch.replacing import commit, kept_rows, parquet_files, recover
 from bylaw.audit.batch.run import WORK, Advance, begin, judged
-from bylaw.audit.batch.schema import PARTITIONED, TABLES, arrow
+from bylaw.audit.batch.schema import TABLES, arrow
 from bylaw.audit.batch.shard import SIZE, Shard
 from bylaw.audit.batch.state import HeldLog, Night, State, counts_file, read_state, recount
 from bylaw.audit.batch.tables import PlacedPart, batches, write_schema, write_table
@@ -34,9 +34,6 @@ from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import LogFile, log_file, stamp_of
 from bylaw.trace.source import UNOPENED
-
-BY = PARTITIONED[:1]
-"""Tables that are added to are partitioned by day alone: who the agents will be is not known beforehand."""
 
 
 class Added(Struct, frozen=True):
@@ -70,16 +67,16 @@ def update(
         check_ours(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
-        # By their whole paths: tomorrow's run may be started elsewhere.
-        files = [file.absolute() if isinstance(file, Path) else file for file in request.files]
+        # By their resolved paths: tomorrow's run may start elsewhere, or name the same folder in another way.
+        files = [file.resolve() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         changed = tuple(file for file, stamp in stamps.items() if not state.holds(str(file), stamp))
         again, gone = _again(state, {str(file) for file in changed})
         new = (*again, *changed)
         fresh = replace(request, files=new, adds=True)
         work = out / WORK
-        begin(work, fresh, examiner)
         job = Job(fresh, (work / "parts").resolve())
+        begin(work, job, examiner)
         shards, aside = judged(job, engine, size, progress) if new else ([], {})
         addition = _Addition(job, shards, aside, state)
         addition.skipped += gone
@@ -172,12 +169,9 @@ class _Addition:
 
     def note_over(self, ids: Any, repeated: Any, tables: Path) -> None:
         """Keep with each log which ones had to give way to it: should it change, they are read again."""
-        pc, ds = arrow("compute"), arrow("dataset")
+        pc = arrow("compute")
         lost: list[dict[str, Any]] = ids.filter(pc.is_in(ids.column("ordinal"), value_set=repeated)).to_pylist()
-        if (tables / "conversations").is_dir():
-            names = _one(ids.column("conversation"))
-            for batch in ds.dataset(tables / "conversations").to_batches(columns=["conversation", "ordinal"]):
-                lost += batch.filter(pc.is_in(batch.column("conversation"), value_set=names)).to_pylist()
+        lost += _come_again(ids, tables).to_pylist()
         logs = {**{name: held for name, held in self.state.files.items() if name not in self.logs}, **self.logs}
         spans = sorted((held.first, held.end, name) for name, held in logs.items() if held.first < held.end)
         again = arrow().array({row["conversation"] for row in lost}, arrow().string())
@@ -190,21 +184,29 @@ class _Addition:
 
     def replaced(self, ids: Any, tables: Path) -> Any:
         """The ordinals of earlier conversations whose log was read anew, or whose id has come again."""
-        pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
+        pc, ds = arrow("compute"), arrow("dataset")
+        again = _come_again(ids, tables).column("ordinal")
         spans = [(held.first, held.end) for name in self.logs if (held := self.state.files.get(name)) is not None]
-        names = _one(ids.column("conversation"))
-        found: list[int] = []
-        if not (tables / "conversations").is_dir():
-            return pa.array(found, pa.int64())
-        for batch in ds.dataset(tables / "conversations").to_batches(columns=["conversation", "ordinal"]):
-            ordinal = batch.column("ordinal")
-            is_again = is_gone = pc.is_in(batch.column("conversation"), value_set=names)
+        anew = again.slice(0, 0)
+        if spans and (tables / "conversations").is_dir():
+            ordinal = pc.field("ordinal")
+            inside = pc.scalar(False)
             for first, end in spans:
-                within = pc.and_(pc.greater_equal(ordinal, first), pc.less(ordinal, end))
-                is_gone = pc.or_(is_gone, within)
-            found += ordinal.filter(is_gone).to_pylist()
-            self.removed += len(ordinal.filter(pc.and_(is_gone, pc.invert(is_again))))
-        return pa.array(sorted(found), pa.int64())
+                inside |= (ordinal >= first) & (ordinal < end)
+            anew = ds.dataset(tables / "conversations").to_table(columns=["ordinal"], filter=inside).column("ordinal")
+        found = pc.unique(arrow().chunked_array([*again.chunks, *anew.chunks], arrow().int64()))
+        self.removed = len(found) - len(again)
+        return found.take(pc.sort_indices(found))
+
+
+def _come_again(ids: Any, tables: Path) -> Any:
+    """Earlier conversations whose id is among `ids`; the join holds the new ids in memory and streams the rest."""
+    ds, columns = arrow("dataset"), ["conversation", "ordinal"]
+    if not (tables / "conversations").is_dir():
+        return ids.slice(0, 0).select(columns)
+    earlier = ds.dataset(tables / "conversations")
+    earlier = earlier.replace_schema(arrow().schema([earlier.schema.field(name) for name in columns]))
+    return earlier.join(ds.dataset(ids.select(["conversation"])), "conversation", join_type="left semi").to_table()
 
 
 def _merge(
@@ -225,7 +227,7 @@ def _merge(
         for file in parquet_files(before / table):
             kept_rows(file, replaced, target=made / table / file.relative_to(before / table))
         name = f"night-{night.number:05}"
-        write_table(table, addition.parts, made / table, BY, name=name, without=repeated)
+        write_table(table, addition.parts, made / table, name=name, without=repeated)
     for name, held in addition.logs.items():
         held.stamp = stamps[name] if held.stamp is not None else None
         state.files[name] = held
@@ -291,7 +293,7 @@ def _counted(state: State, examiner: Examiner) -> Examiner:
 def _write_schema(made: Path, request: Request, examiner: Examiner) -> None:
     pq = arrow("parquet")
     rows = {table: sum(pq.read_metadata(file).num_rows for file in parquet_files(made / table)) for table in TABLES}
-    write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion, BY, rows)
+    write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion, rows)
 
 
 def _tell(state: State, examiner: Examiner, request: Request, aside: Sequence[RecordError], out: Path) -> Report:

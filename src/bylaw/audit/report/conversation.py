@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Container, Iterator
 from typing import Any
 
-from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, whole_text
+from bylaw.audit.report.text import cut, whole_text
+from bylaw.audit.store import JsonRecord, Store
 
 TEXT = 20_000
 """The most characters of one message or result; `bylaw explain` shows the rest."""
@@ -22,7 +23,7 @@ RULES = 40
 """The most broken process rules that are marked in one conversation."""
 
 
-def conversation_places(folder: AuditFolder, wanted: set[str]) -> dict[str, int]:
+def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
     """Where each wanted conversation starts."""
     places: dict[str, int] = {}
     for place, told in folder.places("conversations.jsonl"):
@@ -31,7 +32,7 @@ def conversation_places(folder: AuditFolder, wanted: set[str]) -> dict[str, int]
     return places
 
 
-def broken_rules(folder: AuditFolder, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
+def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
     """The process rules that wanted conversations broke, each with its step; a few of each conversation."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.finding import SEVERITIES, lacked
-from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled
+from bylaw.audit.report.text import cut, spelled
+from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader, source_words
 from bylaw.pack import Criterion
@@ -17,7 +18,6 @@ SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
 """Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
 WRONG = ("violation", "near_miss")
-CALLS, RULES = "calls.jsonl", "findings.jsonl"
 
 LISTED = 20_000
 """The most findings one page lists; the rest is counted and stays in the folder's files."""
@@ -44,7 +44,7 @@ class Index(Struct):
     """By verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
 
 
-def index(folder: AuditFolder, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
+def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules without keeping more than their places."""
     shelves: dict[tuple[int, ...], list[LinePlace]] = {}
     refused = Counter[str]()
@@ -72,7 +72,7 @@ def index(folder: AuditFolder, severities: Mapping[str, str], criterion: Criteri
 
 
 def kept(
-    folder: AuditFolder, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
+    folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
     """What the page keeps of the findings at these places, in the order asked for."""
     for file, group in groupby(places, key=lambda place: place[0]):
@@ -80,7 +80,7 @@ def kept(
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
 
 
-def find_place(folder: AuditFolder, finding: str) -> LinePlace | None:
+def find_place(folder: Store, finding: str) -> LinePlace | None:
     """Where the finding with this id stands."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):

@@ -3,13 +3,14 @@
 from typing import Any
 
 from bylaw.audit.open_rule import OPEN_REASONS
-from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut
+from bylaw.audit.report.text import cut
+from bylaw.audit.store import JsonRecord, Store
 
 LISTED = 300
 """The most calls that are listed; the rest is counted."""
 
 
-def open_rules(folder: AuditFolder, summary: JsonRecord) -> JsonRecord:
+def open_rules(folder: Store, summary: JsonRecord) -> JsonRecord:
     """Rules that are open, each with its reasons in words, and the calls they are open at."""
     counted: JsonRecord = summary.get("open") or {}
     rules: JsonRecord = cut(counted.get("rules") or {})
@@ -21,7 +22,7 @@ def open_rules(folder: AuditFolder, summary: JsonRecord) -> JsonRecord:
     return {"calls": calls, "rules": groups, "list": _listed(folder) if calls else []}
 
 
-def _listed(folder: AuditFolder) -> list[JsonRecord]:
+def _listed(folder: Store) -> list[JsonRecord]:
     """The first of the calls that were made, in the order of the logs."""
     found: list[JsonRecord] = []
     for _, call in folder.places("calls.jsonl"):

@@ -4,7 +4,8 @@ from itertools import islice
 from typing import Any, cast
 
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.report.folder import JsonRecord, cut, spelled
+from bylaw.audit.report.text import cut, spelled
+from bylaw.audit.store import JsonRecord
 from bylaw.pack import CRITERIA, Criterion
 
 ROWS = 400

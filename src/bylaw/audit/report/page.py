@@ -18,11 +18,11 @@ import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import SOUGHT, WordList, find_place, index, kept, opening_kind, row, steps_of, telling
-from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut
 from bylaw.audit.report.open import open_rules
 from bylaw.audit.report.overview import overview, policies
+from bylaw.audit.report.text import cut
+from bylaw.audit.store import JsonRecord, Store
 from bylaw.errors import UsageError
-from bylaw.pack import Criterion
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
@@ -39,10 +39,8 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     It opens on the finding with the id `opening`, else on the most telling one.
     """
     target = target or out / "report.html"
-    folder = AuditFolder(out)
-    document = folder.document("policies.json")
-    summary = folder.document("summary.json")
-    criterion: Criterion = "strict" if summary.get("criterion") == "strict" else "determined"
+    folder = Store(out)
+    document, summary, criterion = folder.policies, folder.summary, folder.criterion
     severities: dict[str, str] = {name: policy["severity"] for name, policy in document.items()}
     found = index(folder, severities, criterion)
     if opening:
@@ -94,7 +92,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 
 
 def _conversations(
-    folder: AuditFolder, steps: dict[str, set[int]], places: dict[str, int], room: int
+    folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
     """The conversations of the first findings, compressed, until the room is spent; and the block each is in.
 
@@ -135,7 +133,7 @@ def _first(text: str | list[Any]) -> str:
 
 
 def _opening(
-    folder: AuditFolder, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
+    folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
     """The finding that the page opens on, with its conversation where there is one."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
@@ -205,7 +203,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
                 yield piece
 
 
-def _standings(folder: AuditFolder) -> JsonRecord:
+def _standings(folder: Store) -> JsonRecord:
     """Which findings an earlier audit knew and which are waived, where the audit was compared with anything."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.audit.audited import conversations_in_logs
-from bylaw.audit.finding import read_criterion
-from bylaw.audit.report.finding import CALLS, RULES, flagged
-from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled, whole_text
+from bylaw.audit.report.finding import flagged
+from bylaw.audit.report.text import cut, spelled, whole_text
+from bylaw.audit.store import CALLS, CONVERSATIONS, RULES, JsonRecord, Store
 from bylaw.console.index.query import Index
 from bylaw.console.index.quiet import packed
 from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule
@@ -22,19 +22,18 @@ from bylaw.engine.wording import rule_words_in_a_row
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
-CONVERSATIONS = "conversations.jsonl"
 SAID = 4_000
 """The most characters of one message or result that can be searched for."""
 TALK = 60_000
 """The same of one conversation."""
 _SHARED = ("trajectory", "agent", "policy", "rule")
 """What a line says that its cell or its conversation is found by."""
-_SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json")
+_SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
     """The index of the audit in `out`, made where there is none of these files yet."""
-    folder = AuditFolder(out)
+    folder = Store(out)
     stamp = stamp_of(out)
     for place in (out, _aside(out)):
         if (found := _opened(place / NAME, folder, stamp)) is not None:
@@ -68,7 +67,7 @@ def stamp_of(out: Path) -> str:
     return VERSION + "".join(found)
 
 
-def _opened(path: Path, folder: AuditFolder, stamp: str) -> Index | None:
+def _opened(path: Path, folder: Store, stamp: str) -> Index | None:
     if not path.is_file():
         return None
     try:
@@ -81,7 +80,7 @@ def _opened(path: Path, folder: AuditFolder, stamp: str) -> Index | None:
     return None
 
 
-def _make(folder: AuditFolder, path: Path, stamp: str) -> None:
+def _make(folder: Store, path: Path, stamp: str) -> None:
     handle, rough = tempfile.mkstemp(prefix=f".{NAME}-", dir=path.parent)
     os.close(handle)
     try:
@@ -105,11 +104,11 @@ def _make(folder: AuditFolder, path: Path, stamp: str) -> None:
 class _Builder:
     """One pass over the files of an audit."""
 
-    def __init__(self, database: sqlite3.Connection, folder: AuditFolder) -> None:
+    def __init__(self, database: sqlite3.Connection, folder: Store) -> None:
         self._database = database
         self._folder = folder
-        self._criterion: Criterion = read_criterion(folder.path)
-        stated: dict[str, JsonRecord] = folder.document("policies.json")
+        self._criterion: Criterion = folder.criterion
+        stated: dict[str, JsonRecord] = folder.policies
         self._severities: dict[str, str] = {name: policy.get("severity", "") for name, policy in stated.items()}
         self._meanings: dict[str, JsonRecord] = {name: each.get("predicates", {}) for name, each in stated.items()}
         self._conversations: dict[str, int] = {}

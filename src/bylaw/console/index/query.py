@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bylaw.audit.finding import Charge, Finding
-from bylaw.audit.report.folder import AuditFolder
+from bylaw.audit.store import Store
 from bylaw.console.index.quiet import unpacked
 from bylaw.console.index.schema import STANDINGS
 from bylaw.console.index.search import Searches, clean, sought
@@ -84,7 +84,7 @@ _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 class Index:
     """An audit's index. Any thread may ask; they take turns."""
 
-    def __init__(self, path: Path, folder: AuditFolder) -> None:
+    def __init__(self, path: Path, folder: Store) -> None:
         self.folder = folder
         self._path = path
         self.turn = threading.RLock()

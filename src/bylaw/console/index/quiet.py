@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 
 from bylaw.audit.line import encode
-from bylaw.audit.report.folder import JsonRecord, read_record_line
+from bylaw.audit.store import JsonRecord, read_record
 
 
 def packed(told: JsonRecord) -> bytes:
@@ -20,4 +20,4 @@ def packed(told: JsonRecord) -> bytes:
 
 def unpacked(data: bytes, place: Path) -> JsonRecord:
     """What was packed, out of the file at `place`."""
-    return read_record_line(zlib.decompress(data), place)
+    return read_record(zlib.decompress(data), place)

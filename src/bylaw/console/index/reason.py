@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from bylaw.audit.finding import lacked, severity_rank
 from bylaw.audit.report.finding import name as fact_name
-from bylaw.audit.report.folder import JsonRecord, cut
+from bylaw.audit.report.text import cut
+from bylaw.audit.store import JsonRecord
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import is_hosts, policy_words_for_reader
 from bylaw.pack import Criterion

@@ -1,0 +1,309 @@
+"""The findings of one audit, read from its folder. Every command, page and export reads through `Store`.
+
+An audit writes lines: `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote tables alone, the same
+lines are made from them when they are first asked for.
+"""
+
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.line import FINDING_IDS, FLAGGED, finding_id
+from bylaw.audit.output import has_tables
+from bylaw.errors import UsageError
+from bylaw.pack import Criterion
+
+JsonRecord = dict[str, Any]
+CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
+_REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
+_NAMED = 5
+"""Ids that are listed when the given one is ambiguous."""
+
+
+class PolicyVerdict(Struct):
+    """The verdict of one policy in a line of `calls.jsonl`."""
+
+    id: str
+    strict: str
+    determined: str
+    severity: str = "medium"
+    because: str = ""
+
+
+class CallLine(Struct):
+    """The part of a line of `calls.jsonl` that a finding needs."""
+
+    trajectory: str
+    agent: str
+    step: int
+    tool: str
+    executed: bool | None
+    strict: str
+    determined: str
+    policies: list[PolicyVerdict]
+    finding: str = ""
+    because: str = ""
+
+    def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
+        """The call as a finding, with the policies that came to one of the verdicts."""
+        charges = tuple(
+            Charge(p.id, p.severity, getattr(p, criterion), p.because)
+            for p in self.policies
+            if getattr(p, criterion) in verdicts
+        )
+        verdict: str = getattr(self, criterion)
+        head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
+        judged = bool(self.policies or self.because)
+        return Finding(*head, verdict, self.executed, charges, self.because, judged)
+
+
+class _RuleLine(Struct):
+    trajectory: str
+    agent: str
+    step: int
+    rule: str
+    policy: str
+    because: str
+    finding: str = ""
+
+
+class LogPlace(Struct):
+    """The place of a conversation in the logs: the file, and its line or position there."""
+
+    trajectory: str
+    file: str = ""
+    position: int = 0
+
+
+class _Head(Struct):
+    trajectory: str
+    step: int
+    finding: str = ""
+
+
+_calls = msgspec.json.Decoder(CallLine)
+_rules = msgspec.json.Decoder(_RuleLine)
+_places = msgspec.json.Decoder(LogPlace)
+_heads = msgspec.json.Decoder(_Head)
+
+
+class Store:
+    """The files of one audit; `UsageError` if the folder holds none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._made: tempfile.TemporaryDirectory[str] | None = None
+        if not (path / "summary.json").is_file():
+            hint = f"give the folder an audit wrote, or make one: `bylaw audit LOGS --pack PACK --out {path}`"
+            raise UsageError("no summary.json here", place=str(path), hint=hint)
+        self.has_lines = (path / CALLS).is_file()
+        if not self.has_lines and not has_tables(path):
+            raise UsageError("no calls.jsonl here", place=str(path), hint="give the folder an audit wrote")
+
+    @cached_property
+    def summary(self) -> JsonRecord:
+        """`summary.json`."""
+        return self.document("summary.json")
+
+    @cached_property
+    def policies(self) -> JsonRecord:
+        """`policies.json`."""
+        return self.document("policies.json")
+
+    @property
+    def criterion(self) -> Criterion:
+        """The criterion of the audit; audits of older versions do not name it."""
+        return "strict" if self.summary.get("criterion") == "strict" else "determined"
+
+    @property
+    def names_calls(self) -> bool:
+        """Whether the ids of findings depend on the arguments of calls, as they have since version 0.2."""
+        return self.summary.get("finding_ids", 1) >= FINDING_IDS
+
+    def document(self, name: str) -> JsonRecord:
+        """A whole JSON file as a record; empty if there is none."""
+        file = self.path / name
+        return read_record(file.read_bytes(), file) if file.is_file() else {}
+
+    def file(self, name: str) -> Path:
+        """A file of lines, made from the tables if the audit wrote tables alone."""
+        if self.has_lines:
+            return self.path / name
+        if self._made is None:
+            self._made = tempfile.TemporaryDirectory(prefix="bylaw-lines-")
+        made = Path(self._made.name) / name
+        if not made.is_file():
+            from bylaw.audit.batch.reading import write_lines_of
+
+            write_lines_of(self.path, made)
+        return made
+
+    def raw(self, name: str) -> Iterator[bytes]:
+        """The lines of a file as bytes; none if there is no such file."""
+        file = self.file(name)
+        if file.is_file():
+            with file.open("rb") as lines:
+                yield from lines
+
+    def places(self, name: str) -> Iterator[tuple[int, JsonRecord]]:
+        """The records of a file of lines, each with its offset."""
+        file, place = self.file(name), 0
+        for line in self.raw(name):
+            yield place, read_record(line, file)
+            place += len(line)
+
+    def at(self, name: str, places: Iterator[int]) -> Iterator[JsonRecord]:
+        """The records at these offsets of a file, in the order asked for."""
+        file = self.file(name)
+        if not file.is_file():
+            return
+        with file.open("rb") as lines:
+            for place in places:
+                lines.seek(place)
+                yield read_record(lines.readline(), file)
+
+    def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
+        """Every finding: flagged calls, refused ones too, then broken rules; in the order of the lines."""
+        criterion = criterion or self.criterion
+        if not self.has_lines:
+            from bylaw.audit.batch.reading import table_findings
+
+            yield from table_findings(self.path, criterion)
+            return
+        for line in self.raw(CALLS):
+            # Most calls are not flagged, and only flagged ones have an id, whichever criterion flags them.
+            if b'"finding":"' in line and (call := self.call(line)).finding:
+                finding = call.as_finding(criterion)
+                if finding.verdict in FLAGGED:
+                    yield finding
+        yield from self.broken_rules()
+
+    def call(self, line: bytes) -> CallLine:
+        """One line of `calls.jsonl`."""
+        return _decoded(_calls, line, self.path)
+
+    def inconclusive(self) -> Iterator[Finding]:
+        """The calls without a verdict, with the policies that came to none; they are no findings."""
+        criterion = self.criterion
+        needle = f'"{criterion}":"inconclusive"'.encode()
+        for line in self.raw(CALLS):
+            if needle in line and getattr(call := self.call(line), criterion) == "inconclusive":
+                yield call.as_finding(criterion, frozenset({"inconclusive"}))
+
+    def broken_rules(self) -> Iterator[Finding]:
+        """The findings that are broken rules."""
+        for line in self.raw(RULES):
+            rule = _decoded(_rules, line, self.path)
+            if rule.finding:
+                severity = self.policies.get(rule.policy, {}).get("severity", "medium")
+                charge = Charge(rule.policy, severity, "violation", rule.because)
+                head = (rule.finding, "rule", rule.rule, rule.trajectory, rule.agent, rule.step)
+                yield Finding(*head, "violation", None, (charge,), rule.because)
+
+    def former_ids(self) -> dict[str, str]:
+        """By id, the ids that versions before 0.2 gave the findings, regardless of arguments."""
+        made: Counter[tuple[str, str]] = Counter()
+        former: dict[str, str] = {}
+        lines = [(CALLS, _calls), (RULES, _rules)]
+        for each in (_decoded(decoder, line, self.path) for name, decoder in lines for line in self.raw(name)):
+            told = each.tool if isinstance(each, CallLine) else f"rule {each.rule}"
+            made[each.trajectory, told] += 1
+            if each.finding:
+                former[each.finding] = finding_id(each.trajectory, told, made[each.trajectory, told])
+        return former
+
+    def log_places(self) -> dict[str, LogPlace]:
+        """By conversation with a finding, its place in the logs."""
+        return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
+
+    def find(self, wanted: str) -> tuple[str, int | None]:
+        """The conversation with this id, or the conversation and step of the finding with it; a prefix will do.
+
+        Raises `UsageError` if there is none, or several.
+        """
+        conversations: set[str] = set()
+        findings: dict[str, tuple[str, int]] = {}
+        for head in (_heads.decode(line) for name in (CALLS, RULES) for line in self.raw(name)):
+            if head.trajectory == wanted:
+                return wanted, None
+            if head.trajectory.startswith(wanted):
+                conversations.add(head.trajectory)
+            if head.finding and head.finding.startswith(wanted):
+                findings[head.finding] = (head.trajectory, head.step)
+        if wanted in findings:
+            return findings[wanted]
+        found = sorted(conversations) + list(findings)
+        if len(found) == 1:
+            return findings[found[0]] if findings else (found[0], None)
+        place = str(self.path)
+        if not found:
+            hint = f"`bylaw explain {place}` lists the findings"
+            raise UsageError(f"no judged conversation and no finding begins with `{wanted}`", place=place, hint=hint)
+        more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+        raise UsageError(f"several ids begin with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
+
+    def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
+        """The judged calls of a conversation by step, and the steps that broke a rule without being such a call."""
+        found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
+        calls = {*found}
+        for rule in self._of(RULES, trajectory):
+            step: int = rule["step"]
+            # A call beyond a limit is known only once the lines of all calls are written.
+            if step not in calls or "limit" in rule:
+                line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
+                line["rules"].append(rule)
+        return dict(sorted(found.items()))
+
+    def events(self, trajectory: str) -> list[JsonRecord]:
+        """The events of a conversation with findings; none for any other."""
+        kept = next(self._of(CONVERSATIONS, trajectory), None)
+        return kept["events"] if kept is not None else []
+
+    def repeated_at(self, trajectory: str) -> str:
+        """The place in the logs of a conversation whose id is not unique; empty for any other."""
+        if not _REPEATED.search(trajectory):
+            return ""
+        kept = next(self._of(CONVERSATIONS, trajectory), None)
+        return f"{kept['file']}#{kept['position']}" if kept is not None else ""
+
+    def _of(self, name: str, trajectory: str) -> Iterator[JsonRecord]:
+        needle = json.dumps(trajectory, ensure_ascii=False).encode()
+        file = self.file(name)
+        for line in self.raw(name):
+            if needle in line and (record := read_record(line, file))["trajectory"] == trajectory:
+                yield record
+
+
+def read_record(data: bytes, file: Path) -> JsonRecord:
+    """A record that an audit wrote; lone surrogates and bytes that are not UTF-8 survive."""
+    try:
+        found: Any = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            found = json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"a line cannot be read: {error}", place=str(file), hint="audit again") from None
+    if not isinstance(found, dict):
+        raise UsageError("a line is not a record", place=str(file), hint="audit again")
+    return cast(JsonRecord, found)
+
+
+def _decoded(decoder: Any, line: bytes, out: Path) -> Any:
+    try:
+        return decoder.decode(line)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"a line cannot be read: {error}", place=str(out), hint="audit again") from None
+
+
+def read_calls(out: Path) -> Iterator[JsonRecord]:
+    """The lines of `calls.jsonl`."""
+    return (record for _, record in Store(out).places(CALLS))
