@@ -73,7 +73,7 @@ def test_what_is_open_is_counted_by_rule_and_reason(folder: Path) -> None:
         "calls": 2,
         "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unread": 2}}},
     }
-    assert "Open: rules that code could not settle, at 2 calls" in done.stdout
+    assert "Undecided: 2 calls to review" in done.stdout
     assert "--llm MODEL asks a model" in done.stdout
     report = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert '"open":{"calls":2' in report.replace(" ", "")

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
@@ -60,11 +61,12 @@ def test_counts_by_cell_are_those_of_every_finding_by_itself(out: Path, tmp_path
     standings = Standings(index, waivers=waivers, attestations=attestations, base=base)
     standings.refresh()
     plain = compare_audits(out, Everybody(), baseline=read_baseline(base), waivers=read_waivers(waivers))
-    every = index.findings(Wanted(state="all"), limit=10_000)
+    every = [row for state in ("all", "refused") for row in index.findings(Wanted(state=state), limit=10_000)]
     by_state = {state: {row.id for row in every if row.state == state} for state in index.states(Wanted())}
     assert by_state["waived"] | by_state["false-alarm"] == {finding.id for finding, _ in plain.waived}
     assert by_state["new"] == {finding.id for finding in plain.new}
     assert by_state["still"] == {finding.id for finding in plain.still}
+    assert by_state["refused"] >= {finding.id for finding in plain.refused}
     assert len(by_state["attested"]) == 2
     assert (standings.fixed.count + standings.gone.count) == len(plain.fixed)
     for finding, covering in plain.waived:
@@ -79,15 +81,17 @@ def test_counts_by_cell_are_those_of_every_finding_by_itself(out: Path, tmp_path
         Wanted(state="all", q=f"gold {row.agent}"),
     ):
         shown = index.findings(wanted, limit=10_000)
-        assert index.states(wanted) == {state: sum(each.state == state for each in shown) for state in by_state}
+        refused = index.findings(replace(wanted, state="refused"), limit=10_000)
+        counts = {state: sum(each.state == state for each in (*shown, *refused)) for state in by_state}
+        assert index.states(wanted) == counts
         assert index.verdicts(wanted) == Counter(each.verdict for each in shown)
         for state in by_state:
             of_state = Wanted(**{name: getattr(wanted, name) for name in ("agent", "policy", "tool", "q")}, state=state)
             assert {each.id for each in index.findings(of_state, limit=10_000)} == {
-                each.id for each in shown if each.state == state
+                each.id for each in (*shown, *refused) if each.state == state
             }
             counted = {reason.key: reason.findings for reason in index.reasons(of_state)}
-            assert counted == Counter(each.reason for each in shown if each.state == state)
+            assert counted == Counter(each.reason for each in (*shown, *refused) if each.state == state)
 
 
 def test_a_search_counts_anew_once_a_finding_is_waived(out: Path, tmp_path: Path) -> None:
@@ -108,7 +112,8 @@ def test_more_searches_than_are_kept_can_be_made(out: Path) -> None:
     for _ in range(2):
         for q in ("gold", "hasty", "patient", "refund", "note", "visit", "plan"):
             shown = index.findings(Wanted(q=q, state="all"), limit=10_000)
-            assert len(shown) == sum(index.states(Wanted(q=q)).values())
+            states = index.states(Wanted(q=q))
+            assert len(shown) == sum(states.values()) - states["refused"]
 
 
 def test_an_earlier_audit_that_takes_long_is_read_while_the_page_says_so(

@@ -237,7 +237,7 @@ def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_folder_without_an_audit_is_the_users_to_fix(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no summary.json here"):
+    with pytest.raises(UsageError, match=r"no summary\.json here"):
         write_report(tmp_path)
 
 

@@ -21,7 +21,7 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Comparison(Struct, frozen=True):
-    """Where every finding of an audit stands, and what has become of those of the earlier one."""
+    """The findings of an audit by state, and those of an earlier audit that are fixed or gone."""
 
     baseline: Path | None
     new: list[Finding]
@@ -31,6 +31,8 @@ class Comparison(Struct, frozen=True):
     """Their conversation was audited again and the finding is not there."""
     gone: list[Finding]
     """Their conversation was not audited this time: nothing is known."""
+    refused: list[Finding] = []
+    """Findings of refused calls, whatever their state: no other list has them."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
@@ -46,7 +48,7 @@ class Comparison(Struct, frozen=True):
 
     def record(self) -> dict[str, Any]:
         """As `comparison.json` holds it."""
-        lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone")}
+        lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone", "refused")}
         return {
             "schema": COMPARISON_SCHEMA,
             "baseline": self.baseline.name if self.baseline is not None else None,
@@ -111,23 +113,28 @@ def compare_audits(
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
+    refused: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
     for finding in store.findings(criterion):
         then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)
-        if covering := waivers.waive(finding):
+        covering = waivers.waive(finding)
+        if finding.executed is False:
+            refused.append(finding)
+        elif covering:
             waived.append((finding, covering))
         elif is_known:
             still.append(finding)
         else:
             new.append(finding)
-    fixed = [finding for finding in before.values() if finding.trajectory in names]
-    gone = [finding for finding in before.values() if finding.trajectory not in names]
+    left = [finding for finding in before.values() if finding.executed is not False]
+    fixed = [finding for finding in left if finding.trajectory in names]
+    gone = [finding for finding in left if finding.trajectory not in names]
     folder = baseline.folder if baseline is not None else None
     now = {old: id for id, old in former.items() if old != id}
     renamed = {each.finding: now[each.finding] for each in waivers.unused if each.finding in now}
-    told = (waivers.expired, waivers.unused, frozenset(known), is_former, renamed)
+    told = (refused, waivers.expired, waivers.unused, frozenset(known), is_former, renamed)
     return Comparison(folder, new, still, waived, fixed, gone, *told)
 
 

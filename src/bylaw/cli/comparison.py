@@ -22,6 +22,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} still there", f"{len(comparison.fixed):,} fixed"]
         counts.append(f"{len(comparison.gone):,} gone")
+    if comparison.refused:
+        counts.append(f"{len(comparison.refused):,} of refused calls")
     against = f" against {comparison.baseline}" if comparison.baseline is not None else ""
     console.print(Text(f"Findings{against}: {', '.join(counts)}", style="bold"))
     if comparison.baseline is not None:

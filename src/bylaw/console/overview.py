@@ -36,12 +36,15 @@ class PolicyRow(Struct, frozen=True):
     kind: str
     sentence: str
     states: dict[str, int]
+    verdicts: dict[str, int]
+    """New findings, by the verdict of this policy."""
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Small comes first: new findings of grave policies, then many."""
-        new, total = self.states["new"], sum(self.states.values())
-        return (0 if new else 1, severity_rank(self.severity), -(new or total))
+    def rank(self) -> tuple[int, ...]:
+        """Small comes first: new violations, then new near-misses, by severity and number."""
+        wrong = self.verdicts.get("violation", 0) + self.verdicts.get("broken", 0)
+        near, total = self.verdicts.get("near_miss", 0), sum(self.states.values())
+        return (0 if wrong else 1 if near else 2, severity_rank(self.severity), -wrong, -near, -total)
 
 
 class TrendPoint(Struct, frozen=True):
@@ -72,6 +75,7 @@ class OverviewPages(AuditPages):
             sentence=self._sentence(index, base),
             about=self._about(),
             states=index.states(Wanted()),
+            verdicts=index.verdicts(Wanted()),
             first=led,
             led=finding_data(view, index, led) if led is not None else None,
             rows=self._policies(index),
@@ -91,9 +95,9 @@ class OverviewPages(AuditPages):
         ]
         if not told:
             opened = index.states(Wanted())["open"]
-            rest = f"; {times(opened, 'call')} could not be judged" if opened else ""
+            rest = f"; {times(opened, 'undecided call')}" if opened else ""
             return f"Nothing new{_since(self._view, base)}{rest}."
-        policies = sum(states["new"] > 0 for states in index.by_policy().values())
+        policies = len(index.verdicts_by_policy())
         listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
         return f"{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
 
@@ -109,6 +113,7 @@ class OverviewPages(AuditPages):
         return said
 
     def _policies(self, index: Index) -> list[PolicyRow]:
+        verdicts = index.verdicts_by_policy()
         found = [
             PolicyRow(
                 name,
@@ -116,6 +121,7 @@ class OverviewPages(AuditPages):
                 str(stated.get("kind", "")),
                 sentence_of(self._view, name, 160),
                 states,
+                verdicts.get(name, {}),
             )
             for name, states in index.by_policy().items()
         ]
@@ -159,7 +165,7 @@ def unseen(summary: JsonRecord, index: Index) -> list[tuple[str, str]]:
     }
     found: list[tuple[str, str]] = [("What was really true", worlds.get(str(summary.get("world")), "Not recorded."))]
     if opened := index.states(Wanted())["open"]:
-        found.append(("Open", f"{times(opened, 'question')} that code could not settle; nobody is accused of them."))
+        found.append(("Undecided", f"{times(opened, 'call')} that code could not decide, not counted as violations."))
     lists: list[tuple[str, str]] = [
         ("Tools that no guard binds", "unguarded_tools"),
         ("Tools the pack does not know", "unknown_tools"),

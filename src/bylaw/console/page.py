@@ -22,7 +22,7 @@ VERDICTS = {
     "near_miss": "near-miss",
     "broken": "rule broken",
     "uninformed": "uninformed",
-    "inconclusive": "inconclusive",
+    "inconclusive": "undecided",
     "compliant": "compliant",
 }
 PLURALS = {"violation": "violations", "near_miss": "near-misses", "broken": "rules broken"}
@@ -30,10 +30,11 @@ PLURALS = {"violation": "violations", "near_miss": "near-misses", "broken": "rul
 STATES = {
     "new": "New",
     "still": "Known",
-    "open": "Open",
+    "open": "Undecided",
     "attested": "Attested",
     "waived": "Waived",
     "false-alarm": "False alarms",
+    "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
 """How a finding is called that somebody has answered for."""

@@ -34,13 +34,16 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
     line = index.line(row)
     if row.file != CALLS:
         return rule_details(line, view.policies) | {"finding": row.id}
-    opened = [rule for rule in line.get("open_rules") or () if row.id.endswith(f":{rule['step']}:{rule['rule']}")]
+    details: JsonRecord = call_details(line, view.criterion) | {"finding": row.id}
+    opened: list[JsonRecord] = (line.get("open_rules") or []) if row.verdict == "inconclusive" else []
     if not opened:
-        return call_details(line, view.criterion) | {"finding": row.id}
+        return details
     head = {"finding": row.id, "trajectory": line["trajectory"], "agent": line["agent"]}
-    made = rule_details(opened[0] | head, view.policies)
-    made["verdict"] = made["policies"][0]["verdict"] = "inconclusive"
-    return made | {"openRule": opened[0]["rule"]}
+    rules = [rule_details(rule | head, view.policies) for rule in opened]
+    undecided = [policy | {"verdict": "inconclusive"} for rule in rules for policy in rule["policies"]]
+    if line[view.criterion] == "inconclusive":
+        return details | {"policies": details["policies"] + undecided}
+    return rules[0] | {"verdict": "inconclusive", "policies": undecided, "openRule": opened[0]["rule"]}
 
 
 def conversation_data(index: Index, name: str, steps: set[int]) -> JsonRecord | None:

@@ -87,7 +87,7 @@ class Standings:
             now = self._cells.get(rows[0][1]) if rows else None
             if now is not None:
                 known[rows[0][0]] = not is_graver(now, then)
-            elif then.id not in missing:
+            elif then.id not in missing and then.executed is not False:
                 missing.add(then.id)
                 is_read = self.index.conversation(then.trajectory) is not None
                 (self.fixed if is_read else self.gone).add(then)
@@ -112,7 +112,9 @@ class Standings:
             if covering := self._waivers.waive(finding):
                 singled[number] = _state(covering)
         for id in attested:
-            for (number,) in self.index.rows("SELECT number FROM findings WHERE id = ?", (id,)):
+            # Attestations of earlier versions name a rule after the call.
+            names = (id, id.rpartition(":")[0])
+            for (number,) in self.index.rows("SELECT number FROM findings WHERE id IN (?, ?)", names):
                 singled[number] = "attested"
         self.index.stand(waived.items(), singled.items())
 

@@ -16,6 +16,7 @@ from bylaw.console.preparing import Prepared
 from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
 
 BASES = 4

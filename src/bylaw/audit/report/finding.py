@@ -1,6 +1,5 @@
 """The findings of an audit: which are listed, in what order, and what the page keeps of each."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -18,6 +17,8 @@ SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
 """Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
 WRONG = ("violation", "near_miss")
+LACKING = ("near_miss", "uninformed")
+"""Verdicts on calls that lacked a look-up."""
 
 LISTED = 20_000
 """The most findings one page lists; the rest is counted and stays in the folder's files."""
@@ -40,14 +41,11 @@ class Index(Struct):
     """Some findings of every kind, from which the opening drawing is chosen."""
     total: int
     calls: int
-    refused: Counter[str]
-    """By verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules without keeping more than their places."""
     shelves: dict[tuple[int, ...], list[LinePlace]] = {}
-    refused = Counter[str]()
     total = calls = 0
     for place, call in folder.places(CALLS):
         calls += 1
@@ -55,8 +53,6 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
         if not flagged(verdict):
             continue
         total += 1
-        if call["executed"] is False:
-            refused[verdict] += 1
         shelf = shelves.setdefault(_rank(call, criterion), [])
         if len(shelf) < listed:
             shelf.append((CALLS, place))
@@ -68,7 +64,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
             shelf.append((RULES, place))
     ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
     some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
-    return Index(places=ordered[:listed], candidates=some, total=total, calls=calls, refused=refused)
+    return Index(places=ordered[:listed], candidates=some, total=total, calls=calls)
 
 
 def kept(
@@ -197,12 +193,16 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: _position(WORST_FIRST, policy["verdict"]))
+    # The look-ups and reasons of a near-miss are those that `by_lookup` and `by_reason` of the summary count.
+    lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
-        (fact for policy in judged for fact in policy["missing"]),
+        (fact for policy in lacking for fact in policy["missing"]),
         key=lambda fact: _position(SHOWN_REASONS, fact["reason"]),
     )
     # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
-    distinct = dict.fromkeys((name(fact), fact["reason"], fact["lookup"]["tool"]) for fact in facts)
+    distinct = dict.fromkeys(
+        (name(fact), fact["reason"], fact["lookup"]["tool"] or f"({fact['entity']})") for fact in facts
+    )
     return [
         finding["finding"],
         words.of(finding["trajectory"]),
@@ -230,6 +230,11 @@ def _sought(judged: list[JsonRecord]) -> str:
 def _gravest_severity(judged: list[JsonRecord]) -> str:
     severities = [str(policy.get("severity", "")) for policy in judged]
     return min(severities, key=lambda word: _position(SEVERITIES, word), default="")
+
+
+def _lookup(fact: JsonRecord) -> str:
+    """The look-up that shows a fact, as `by_lookup` of the summary names it."""
+    return fact["lookup"]["tool"] or f"({fact['entity']})"
 
 
 def name(fact: JsonRecord) -> str:

@@ -18,9 +18,9 @@ import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import SOUGHT, WordList, find_place, index, kept, opening_kind, row, steps_of, telling
-from bylaw.audit.report.open import open_rules
 from bylaw.audit.report.overview import overview, policies
 from bylaw.audit.report.text import cut
+from bylaw.audit.report.undecided import undecided
 from bylaw.audit.store import JsonRecord, Store
 from bylaw.errors import UsageError
 
@@ -74,12 +74,12 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "findings": rows,
         "held": [[words.of(name), block] for name, block in held.items()],
         "opening": first,
-        "open": open_rules(folder, summary),
+        "open": undecided(folder, summary, criterion),
         **_standings(folder),
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
-        "refused": list(found.refused.items()),
+        "counts": summary.get("counts", {}),
         "conversations": len(steps),
         "kept": len(places),
     }

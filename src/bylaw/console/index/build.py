@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -149,25 +149,42 @@ class _Builder:
         verdict: str = call[self._criterion]
         row = (conversation, call["step"] or 0, cut(call["tool"], 200), verdict, place)
         self._run("INSERT INTO calls VALUES (?,?,?,?,?)", row)
-        if flagged(verdict):
+        if flagged(verdict) and verdict != "inconclusive":
             reason = reason_of_call(call, self._criterion)
-            name = call.get("finding") or f"{call['trajectory']}:{call['step']}"
-            judged = [policy for policy in call["policies"] if flagged(policy[self._criterion])]
-            charges = [(policy["id"], policy[self._criterion], policy["severity"]) for policy in judged]
-            cell = self._cell(reason, "call", call, verdict, charges)
-            number = self._add(name, reason, cell, conversation, CALLS, place, call, _because(call, reason))
-            self._seek("words", number, _words_of_call(name, call, judged))
-        for rule in call.get("open_rules") or ():
-            self._take_open(place, call, rule, conversation)
+            self._take_flagged(place, call, call.get("finding") or _place_of(call), verdict, reason, conversation, ())
+        if verdict == "inconclusive" or call.get("open_rules"):
+            self._take_undecided(place, call, verdict, conversation)
 
-    def _take_open(self, place: int, call: JsonRecord, rule: JsonRecord, conversation: int) -> None:
-        name = f"{call['trajectory']}:{rule['step']}:{rule['rule']}"
-        severity = self._severities.get(rule["policy"], "")
-        reason = reason_of_open(rule["policy"], severity, rule["rule"])
-        line = call | {"tool": rule["rule"], "step": rule["step"]}
-        cell = self._cell(reason, "rule", line, "inconclusive", [(rule["policy"], "inconclusive", severity)])
-        number = self._add(name, reason, cell, conversation, CALLS, place, line, self._told(rule))
-        self._seek("words", number, _words_of_rule(name, rule | {"tool": call["tool"]}))
+    def _take_undecided(self, place: int, call: JsonRecord, verdict: str, conversation: int) -> None:
+        """One finding for each undecided call, whatever of it is undecided: a guard, or any number of rules."""
+        rules: list[JsonRecord] = call.get("open_rules") or []
+        name = _place_of(call)
+        if verdict == "inconclusive":
+            name, reason = call.get("finding") or name, reason_of_call(call, self._criterion)
+        else:
+            first = rules[0]
+            reason = reason_of_open(first["policy"], self._severities.get(first["policy"], ""), first["rule"])
+        self._take_flagged(place, call, name, "inconclusive", reason, conversation, rules)
+
+    def _take_flagged(
+        self,
+        place: int,
+        call: JsonRecord,
+        name: str,
+        verdict: str,
+        reason: Reason,
+        conversation: int,
+        rules: Sequence[JsonRecord],
+    ) -> None:
+        is_own = verdict == call[self._criterion]
+        judged = [policy for policy in call["policies"] if is_own and flagged(policy[self._criterion])]
+        charges = [(policy["id"], policy[self._criterion], policy["severity"]) for policy in judged]
+        charges += [(rule["policy"], verdict, self._severities.get(rule["policy"], "")) for rule in rules]
+        cell = self._cell(reason, "call", call, verdict, list(dict.fromkeys(charges)))
+        because = _because(call, reason) if judged or not rules else self._told(rules[0])
+        number = self._add(name, reason, cell, conversation, CALLS, place, call, because)
+        told = [_words_of_call(name, call, judged), *(_words_of_rule(name, rule) for rule in rules)]
+        self._seek("words", number, "\n".join(told))
 
     def _take_rule(self, place: int, broken: JsonRecord) -> None:
         conversation = self._conversation(broken["trajectory"], broken["agent"])
@@ -193,7 +210,7 @@ class _Builder:
         line: JsonRecord,
         because: str,
     ) -> int:
-        self._flagged[conversation] = self._flagged.get(conversation, 0) + 1
+        self._flagged[conversation] = self._flagged.get(conversation, 0) + (line["executed"] is not False)
         self._count += 1
         self._sizes[cell - 1] += 1
         gravity = _gravity(reason, line["executed"])
@@ -283,6 +300,10 @@ class _Builder:
 def _gravity(reason: Reason, executed: bool | None) -> int:
     """A call that the tool refused did no harm: it comes after those that were carried out."""
     return reason.gravity + (500 if executed is False else 0)
+
+
+def _place_of(call: JsonRecord) -> str:
+    return f"{call['trajectory']}:{call['step']}"
 
 
 def _because(call: JsonRecord, reason: Reason) -> str:

@@ -73,7 +73,7 @@ _FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.exe
 r.key, r.policy, r.severity, {STATE}"""
 _IN_TALK = """(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?)
 OR number IN (SELECT rowid FROM quiet_talk WHERE quiet_talk MATCH ?))"""
-_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity FROM charges g JOIN cells k ON k.number = g.cell
+_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
 """Which policies a finding speaks of: one that could not be judged has no part in what others found wrong."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
@@ -151,9 +151,8 @@ class Index:
             if wanted.reason:
                 parts.append("f.reason = (SELECT number FROM reasons WHERE key = ?)")
                 more.append(clean(wanted.reason))
-            if wanted.state != "all":
-                parts.append(f"{STATE} = ?")
-                more.append(wanted.state)
+            parts.append(f"{STATE} {'!=' if wanted.state == 'all' else '='} ?")
+            more.append("refused" if wanted.state == "all" else wanted.state)
             if search := self._searches.number(wanted.q):
                 parts.append(f"is_found({search}, f.number)")
             by = "findings_by_reason" if wanted.reason else "findings_by_gravity"
@@ -245,10 +244,20 @@ class Index:
             found.setdefault(policy, dict.fromkeys(STATES, 0))[state] = count
         return found
 
+    def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
+        """For each policy the new findings by the verdict of this policy."""
+        query = f"""SELECT g.policy, g.verdict, sum(t.findings) FROM temp.tally t JOIN
+            (SELECT DISTINCT policy, verdict, cell FROM {_CHARGED}) g ON g.cell = t.cell
+            WHERE t.state = 'new' GROUP BY 1, 2"""
+        found: dict[str, dict[str, int]] = {}
+        for policy, verdict, count in self.rows(query):
+            found.setdefault(policy, {})[verdict] = count
+        return found
+
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
         """How many findings a policy has part in, how many of them are waived, and who else has part in the others."""
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
-            WHERE policy = ? AND c.verdict != 'inconclusive'"""
+            WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
         counts = dict(self.rows(query, (policy,)))
         waived = counts.get("waived", 0) + counts.get("false-alarm", 0)
@@ -289,20 +298,22 @@ def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]
     """What a filter asks of a row of counts and its cell."""
     parts = ["1"]
     values: list[Any] = []
-    for column, value in (("c.agent", wanted.agent), ("c.verdict", wanted.verdict), ("c.tool", wanted.tool)):
+    own = {"c.agent": wanted.agent, "c.tool": wanted.tool, "c.verdict": "" if wanted.policy else wanted.verdict}
+    for column, value in own.items():
         if value:
             parts.append(f"{column} = ?")
             values.append(clean(value))
-    for column, value in (("policy", wanted.policy), ("severity", wanted.severity)):
-        if value:
-            parts.append(f"c.number IN (SELECT cell FROM {_CHARGED} WHERE {column} = ?)")
-            values.append(clean(value))
+    # With a policy, the verdict and the severity are those of the policy.
+    charge = {"policy": wanted.policy, "severity": wanted.severity, "verdict": wanted.verdict if wanted.policy else ""}
+    if given := {column: value for column, value in charge.items() if value}:
+        parts.append(f"c.number IN (SELECT cell FROM {_CHARGED} WHERE {' AND '.join(f'{c} = ?' for c in given)})")
+        values += map(clean, given.values())
     if wanted.reason and "reason" not in without:
         parts.append("r.key = ?")
         values.append(clean(wanted.reason))
-    if wanted.state != "all" and "state" not in without:
-        parts.append("t.state = ?")
-        values.append(wanted.state)
+    if "state" not in without:
+        parts.append("t.state != 'refused'" if wanted.state == "all" else "t.state = ?")
+        values += [wanted.state] if wanted.state != "all" else []
     return " AND ".join(parts), values
 
 

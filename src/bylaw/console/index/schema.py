@@ -1,6 +1,6 @@
 """The tables of an index. What a page shows of a line is read from the line itself, at the place kept here."""
 
-VERSION = "5"
+VERSION = "6"
 """An index of another version is made anew."""
 
 NAME = "console.db"
@@ -59,7 +59,8 @@ CREATE TEMP TABLE known (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE waived (cell INTEGER PRIMARY KEY, state TEXT NOT NULL);
 CREATE TEMP TABLE singled (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
 CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
-INSERT INTO tally SELECT number, CASE WHEN verdict = 'inconclusive' THEN 'open' ELSE 'new' END, findings FROM cells;
+INSERT INTO tally SELECT number,
+  CASE WHEN executed IS 0 THEN 'refused' WHEN verdict = 'inconclusive' THEN 'open' ELSE 'new' END, findings FROM cells;
 """
 """How findings stand, in memory: `known` to an earlier audit; whole cells that are `waived`; what somebody has said of
 single ones; and the counts of all that."""

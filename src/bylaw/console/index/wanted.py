@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-State = Literal["new", "still", "open", "attested", "waived", "false-alarm"]
-"""Where a finding stands: as an earlier audit knew it, as open, or as somebody has answered for it."""
+State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
+"""New or known from an earlier audit; undecided (`open`); answered by a person; or of a call that the tool refused."""
 STATES: tuple[State, ...] = get_args(State)
 
 

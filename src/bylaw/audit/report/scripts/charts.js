@@ -117,19 +117,19 @@ function lookupsChart(overview) {
     "How many flagged calls lacked what this tool would have shown.");
   if (!rows.length) return [head, make("p", {class: "note"}, "No look-up was missed.")];
   const total = REASONS.reduce((sum, reason) => sum + (reasons.get(reason) || 0), 0);
-  const out = [head, bars(rows, ["near_miss"], (lookup) => ({text: lookup}))];
+  const out = [head, bars(rows, ["near_miss"], (lookup) => ({lookup}))];
   if (total) out.push(make("h3", {}, "Why the fact was missing"), bars(REASONS.map((reason) => ({name: reason, words: named(reason), counts: new Map([["near_miss", reasons.get(reason) || 0]])})),
     ["near_miss"], (reason) => ({reason})));
   const agents = [...new Set(rows.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
   out.push(table("missed look-ups by agent", ["Look-up", "Missed", ...agents.map((agent) => said(agent, 30))],
     rows.map((row) => [code(row.name, 60), number(row.lacked), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
-  if (total) out.push(table("reasons", ["Reason", "Missing facts"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
+  if (total) out.push(table("reasons", ["Reason", "Calls"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
   return out;
 }
 
 function policiesChart(overview) {
   const rows = verdictRows(overview.by_policy, "applied");
-  const rules = overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.trajectories || 0]]), agents: new Map(row.agents)}))
+  const rules = overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.broken || 0]]), agents: new Map(row.agents)}))
     .sort((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) || other.counts.get("violation") - one.counts.get("violation"));
   const judged = new Set([...rows, ...rules].map((row) => row.name));
   const unjudged = [...policies.values()].filter((policy) => !judged.has(policy.id));
@@ -146,7 +146,7 @@ function policiesChart(overview) {
       make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
   if (rules.length) {
     const agents = [...new Set(rules.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
-    out.push(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], (policy) => ({policy})),
+    out.push(make("h3", {}, "Process rules, by how often they were broken"), bars(rules, ["violation"], (policy) => ({policy})),
       table("broken rules by agent", ["Rule", "Severity", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
         rules.map((row) => [code(row.name, 60), said(row.severity, 20), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   }

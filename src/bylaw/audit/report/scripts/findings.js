@@ -1,16 +1,22 @@
 // The list of findings, its filters, and the one that is open.
 
 const PAGE = 40;
+// The counts of the audit are of executed calls: the list starts with those.
+const wasRefused = (finding) => finding.executed === false;
+const lacks = (finding) => ["near_miss", "uninformed"].includes(finding.verdict);
 const FILTERS = [
   ["severity", "Severity", (finding) => [finding.severity]],
   ["verdict", "Verdict", (finding) => [finding.verdict]],
-  ["reason", "Reason", (finding) => [...new Set(finding.facts.map((fact) => fact.reason))]],
+  ["reason", "Reason", (finding) => (lacks(finding) ? [...new Set(finding.facts.map((fact) => fact.reason))] : [])],
+  ["lookup", "Look-up", (finding) => (lacks(finding) ? [...new Set(finding.facts.map((fact) => fact.lookup))] : [])],
   ["tool", "Tool", (finding) => (finding.rule ? [] : [finding.tool])],
   ["policy", "Policy", (finding) => [...new Set([...(finding.rule ? [finding.tool] : []), ...finding.policies])]],
   ["agent", "Agent", (finding) => [finding.agent]],
+  ["call", "Call", (finding) => [wasRefused(finding) ? "refused" : "executed"]],
   ...(data.compared ? [["state", "Standing", (finding) => [finding.state]]] : []),
 ];
-const chosen = {severity: "", verdict: "", reason: "", tool: "", policy: "", agent: "", state: "", text: ""};
+const EVERY = {severity: "", verdict: "", reason: "", lookup: "", tool: "", policy: "", agent: "", call: "executed", state: "", text: ""};
+const chosen = {...EVERY};
 let shownFindings = [];
 let pageNumber = 0;
 
@@ -18,11 +24,12 @@ function drawFilters() {
   const form = document.getElementById("filters");
   const fields = FILTERS.map(([name, title, values]) => {
     const counts = new Map();
-    for (const finding of findings) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    const among = name === "call" ? findings : amongCalls();
+    for (const finding of among) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
     const order = {severity: SEVERITIES, verdict: KINDS, reason: REASONS, state: ["new", "still", "waived"]}[name] || null;
     const options = [...counts].sort((one, other) => (order ? order.indexOf(one[0]) - order.indexOf(other[0]) : other[1] - one[1]));
     if (chosen[name] && !counts.has(chosen[name])) options.push([chosen[name], 0]);
-    const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(findings.length)}`),
+    const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(among.length)}`),
       options.slice(0, 500).map(([value, times]) => make("option", {value}, `${plain(order ? named(value) : value, 48)} (${number(times)})`)));
     select.value = chosen[name];
     return make("label", {}, make("span", {}, title), select);
@@ -30,6 +37,10 @@ function drawFilters() {
   form.replaceChildren(make("label", {class: "search"}, make("span", {}, "Search"), make("input", {type: "search", id: "filter-text", name: "text", autocomplete: "off", placeholder: "a fact, an id, a word", maxlength: "200"})),
     ...fields, make("button", {type: "reset", class: "quiet"}, "Clear"));
   form.elements.text.value = chosen.text;
+}
+
+function amongCalls() {
+  return findings.filter((finding) => !chosen.call || wasRefused(finding) === (chosen.call === "refused"));
 }
 
 function matches(finding) {
@@ -44,7 +55,7 @@ function applyFilters() {
 }
 
 function showFiltered(wanted) {
-  for (const name of Object.keys(chosen)) chosen[name] = wanted[name] || "";
+  Object.assign(chosen, EVERY, wanted);
   drawFilters();
   applyFilters();
   document.getElementById("findings").scrollIntoView();
@@ -69,7 +80,7 @@ function drawList() {
   pageNumber = Math.min(pageNumber, pages - 1);
   const from = pageNumber * PAGE;
   document.getElementById("list").replaceChildren(...shownFindings.slice(from, from + PAGE).map(rowOf));
-  document.getElementById("shown").textContent = shownFindings.length ? `${count(shownFindings.length, "finding")} of ${number(findings.length)}` : "No finding matches these filters.";
+  document.getElementById("shown").textContent = shownFindings.length ? `${count(shownFindings.length, "finding")} of ${number(amongCalls().length)}` : "No finding matches these filters.";
   const go = (to) => () => { pageNumber = to; drawList(); document.querySelector("#list a").focus(); };
   const button = (words, to, usable) => make("button", {type: "button", class: "quiet", disabled: !usable, on: {click: go(to)}}, words);
   const pager = document.getElementById("pager");
@@ -134,12 +145,13 @@ function listenToFindings() {
   form.addEventListener("input", (event) => {
     if (!(event.target.name in chosen)) return;
     chosen[event.target.name] = event.target.value;
+    if (event.target.name === "call") drawFilters();
     applyFilters();
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", (event) => {
     event.preventDefault();
-    for (const name of Object.keys(chosen)) chosen[name] = "";
+    Object.assign(chosen, EVERY);
     drawFilters();
     applyFilters();
     document.getElementById("filter-text").focus();

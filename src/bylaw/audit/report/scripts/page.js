@@ -4,7 +4,7 @@ function total(kind) {
   return data.overview.by_tool.reduce((sum, row) => sum + (new Map(row.verdicts).get(kind) || 0), 0);
 }
 
-const MORE = new Map(Object.entries({near_miss: ["near-miss", "near-misses"], violation: ["violation", "violations"], uninformed: ["uninformed call", "uninformed calls"]}));
+const MORE = new Map(Object.entries({violations: ["violation", "violations"], near_misses: ["near-miss", "near-misses"], uninformed: ["uninformed call", "uninformed calls"], undecided: ["undecided call", "undecided calls"]}));
 
 function drawOpening() {
   const section = document.getElementById("opening");
@@ -15,8 +15,8 @@ function drawOpening() {
   const calls = executed(false) || (reads ? 0 : data.calls);
   const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
   const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(kind));
-  const refused = new Map(data.refused);
-  const unaccepted = ["near_miss", "violation", "uninformed"].filter((kind) => refused.get(kind)).map((kind) => `${number(refused.get(kind))} more ${MORE.get(kind)[refused.get(kind) === 1 ? 0 : 1]}`);
+  const refused = data.counts.refused || {};
+  const unaccepted = [...MORE].filter(([kind]) => refused[kind]).map(([kind, [one, many]]) => `${number(refused[kind])} ${refused[kind] === 1 ? one : many}`);
   const tally = make("p", {class: "tally"},
     make("span", {class: "near_miss"}, make("b", {}, number(nearMisses)), nearMisses === 1 ? " near-miss" : " near-misses"), uninformed ? ", " : " and ",
     make("span", {class: "violation"}, make("b", {}, number(violations)), violations === 1 ? " violation" : " violations"),
@@ -26,8 +26,8 @@ function drawOpening() {
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
     broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null,
-    data.open.calls ? [" Whether rules were kept is ", make("a", {href: "#open"}, `open at ${count(data.open.calls, "call")}`), "."] : null,
-    unaccepted.length ? make("span", {class: "refused"}, ` The list below has ${unaccepted.slice(0, -1).join(", ")}${unaccepted.length > 1 ? " and " : ""}${unaccepted.at(-1)}, which the tool refused.`) : null);
+    data.open.calls ? [" ", make("a", {href: "#open"}, `${count(data.open.calls, "call")} undecided`), "."] : null,
+    unaccepted.length ? make("span", {class: "refused"}, ` Refused by the tool, not counted above: ${unaccepted.join(", ")}.`) : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
       make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));
@@ -51,7 +51,7 @@ function drawLede() {
   const unheld = data.conversations - held.size;
   const unkept = data.conversations - data.kept;
   document.getElementById("findings-lede").replaceChildren(
-    "Every flagged call and every broken rule, the gravest policy first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
+    "Every flagged call that was executed and every broken rule, the gravest policy first; refused calls by the filter. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(data.compared ? [` ${count(findings.filter((finding) => finding.state === "new").length, "finding")} new, ${number(findings.filter((finding) => finding.state === "still").length)} known from an earlier audit, ${number(findings.filter((finding) => finding.state === "waived").length)} waived.`] : []),
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} CONVERSATION STEP`), "."] : []));
@@ -71,8 +71,7 @@ function drawLimits() {
   section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
     item("What was really true.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
-    item("Calls that could not be judged.", total("inconclusive") ? `${count(total("inconclusive"), "inconclusive call")}, counted neither as compliant nor as violations.` : "None."),
-    data.open.calls ? item("Rules that code could not settle.", make("a", {href: "#open"}, `Open at ${count(data.open.calls, "call")}`), ", counted neither as kept nor as broken.") : null,
+    item("Undecided calls.", data.open.calls ? [make("a", {href: "#open"}, count(data.open.calls, "call")), ", counted neither as compliant nor as violations."] : "None."),
     listed("Databases, by file.", overview.worlds),
     listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),
@@ -93,8 +92,8 @@ function drawOpen() {
   document.querySelector('nav a[href="#open"]').hidden = !calls;
   if (!calls) return;
   const rows = rules.flatMap(([rule, , reasons]) => reasons.map(([reason, of]) => [said(rule, 120), said(reason, 200), number(of)]));
-  section.replaceChildren(...heading("open", "Open questions", `At ${count(calls, "call")} code could not tell whether a rule was kept. Nobody is accused of these; a model (--llm) or a person (bylaw view) can settle them.`),
-    plainTable("What is open, and why", ["Rule", "Open because", "Calls"], rows),
+  section.replaceChildren(...heading("open", "Undecided", `${count(calls, "call")} to review: code could not decide them, and they are not counted as violations. A model (--llm) or a person (bylaw view) can settle them.`),
+    plainTable("Undecided calls, by rule and reason", ["Rule", "Undecided because", "Calls"], rows),
     make("details", {class: "as-table"}, make("summary", {}, "Call by call"), make("ol", {}, list.map((call) => make("li", {}, code(call.tool, 60), " at ", said(`${call.where} ${call.step}`, 160), ": ", said(call.because, 500)))),
       calls > list.length ? make("p", {class: "note"}, `and ${number(calls - list.length)} more in calls.jsonl`) : ""));
 }
