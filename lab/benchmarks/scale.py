@@ -39,9 +39,9 @@ from bylaw.audit.batch.part import HELD, severities_of
 from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.audit.batch.rows import Rows
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow
+from bylaw.audit.batch.schema import INTERNAL, TABLES, arrow, arrow_schema
 from bylaw.audit.batch.shard import SIZE
-from bylaw.audit.batch.tables import table_schema, write_batches
+from bylaw.audit.batch.tables import write_batches
 from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.examine import open_examiner
 from bylaw.audit.line import writable
@@ -200,13 +200,12 @@ def plain_loop(request: Request, out: Path) -> None:
     names = Identities()
     rows = Rows(severities_of(examiner))
     held: dict[str, list[Any]] = {table: [] for table in TABLES}
-    by = PARTITIONED
 
     def flush() -> None:
         for table, gathered in rows.tables.items():
             found = gathered.arrow()
             internal = [name for name in INTERNAL if name in found.column_names]
-            held[table] += found.drop_columns(internal).cast(table_schema(table, by)).to_batches()
+            held[table] += found.drop_columns(internal).cast(arrow_schema(table)).to_batches()
         rows.clear()
 
     with rarely_collecting():
@@ -217,7 +216,7 @@ def plain_loop(request: Request, out: Path) -> None:
                 flush()
         flush()
     for table, batches in held.items():
-        write_batches(iter(batches), table_schema(table, by), out / "tables" / table, by)
+        write_batches(iter(batches), arrow_schema(table), out / "tables" / table)
     dump(out / "summary.json", summarise(examiner, request, [], 0))
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from audit_policies import POLICIES, Record
-from audit_scenes import SCENES, judged, missing, say, seen, shows, use
-from audit_summary import rate, summarise
+from tests.report.audit_policies import POLICIES, Record
+from tests.report.audit_scenes import SCENES, judged, missing, say, seen, shows, use
+from tests.report.audit_summary import rate, summarise
 
 AGENTS = {"careful-1": 0.03, "hasty-2": 0.45, "trusting-3": 0.6, "forgetful-4": 0.4, "over-eager-5": 0.5}
 

@@ -4,7 +4,7 @@ import json
 import random
 from typing import Any
 
-from audit_policies import POLICIES, Record
+from tests.report.audit_policies import POLICIES, Record
 
 
 def missing(entity: str, key: str, name: str, tool: str, reason: str, **more: Any) -> Record:

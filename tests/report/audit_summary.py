@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 
-from audit_policies import POLICIES, Record
+from tests.report.audit_policies import POLICIES, Record
 
 
 def rate(count: int, of: int) -> Record:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import audit_folders
 import pytest
 
 from bylaw.audit.report import write_report
+from tests.report import audit_folders
 
 
 @pytest.fixture(scope="session")

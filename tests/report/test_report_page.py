@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import audit_folders
 import pytest
 
 from bylaw.audit.finding import lacked
@@ -18,6 +17,7 @@ from bylaw.audit.report.finding import WordList, call_details, row
 from bylaw.errors import UsageError
 from bylaw.scan.example import MARK
 from tests.docs.walkthrough import run
+from tests.report import audit_folders
 from tests.suite import Demo
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import audit_folders
 import pytest
 
 from bylaw.audit.report import write_report
+from tests.report import audit_folders
 
 Open = Callable[..., Any]
 SIZES = ("phone", "desktop")

@@ -13,10 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import audit_folders
 import pytest
 
 from bylaw.audit.report import write_report
+from tests.report import audit_folders
 
 Open = Callable[..., Any]
 HEADINGS = """[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.batch.schema import PARTITIONED, TABLES
+from bylaw.audit.batch.schema import TABLES
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import has_tables
 from bylaw.errors import UsageError
@@ -67,7 +67,7 @@ class Tables:
         record: dict[str, Any] = json.loads((out / FOLDER / "schema.json").read_bytes())
         criterion = "strict" if record["criterion"] == "strict" else "determined"
         kinds = {"day": "DATE", "agent": "VARCHAR"}
-        types = ", ".join(f"'{name}': {kinds[name]}" for name in PARTITIONED if name in record["partitioned_by"])
+        types = ", ".join(f"'{name}': {kinds[name]}" for name in record["partitioned_by"] if name in kinds)
         member = f"{{policy: x[1], severity: x[2], verdict: x[{_PLACES[criterion]}]}}"
         self._database.execute(
             f"CREATE MACRO {schema}policies_of(coded) AS"
