@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.store import Store
 from bylaw.cli.findings import Wanted, print_findings
 
 _SAID = {"strict": "violation", "determined": "violation", "severity": "high"}
@@ -22,7 +23,7 @@ def test_a_calls_policies_and_rules_are_one_entry(tmp_path: Path) -> None:
     (tmp_path / "findings.jsonl").write_text(json.dumps(rule) + "\n" + json.dumps(rule | {"step": 9, "finding": "ccc"}))
     (tmp_path / "summary.json").write_text("{}")
     out = StringIO()
-    print_findings(tmp_path, Console(file=out, width=100, highlight=False))
+    print_findings(Store(tmp_path), Console(file=out, width=100, highlight=False))
     assert [line.rstrip() for line in out.getvalue().splitlines()[:-1]] == [
         "high   aaa violation fee, fee-list and 2 more",
         "       bill at step 4 of t",

@@ -348,10 +348,6 @@ def test_a_near_miss_that_cannot_be_drawn_does_not_open_the_page_where_a_violati
     assert data(write_report(out))["opening"]["finding"]["verdict"] == "near_miss"
 
 
-def test_flagged_calls_that_were_refused_are_counted_apart(tmp_path: Path) -> None:
-    assert data(write_report(audit_folders.dentist(tmp_path / "dentist")))["refused"] == [["violation", 1]]
-
-
 def test_what_the_host_supplies_is_not_asked_of_the_user(tmp_path: Path) -> None:
     report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
     finding = next(finding for finding in unpacked(report, "findings-") if finding["verdict"] == "inconclusive")
