@@ -130,6 +130,10 @@ def dentist(
     broken = [{"trajectory": "d00", "finding": "r0", "agent": "dentbot", "step": 3} | rule]
     summary = summarise([line for line in lines if line["executed"]], held, Counter({"dentbot": len(lines)}))
     summary["agents"][0] |= {"outcome_known": 0, "failure_rate": rate(0, 0)}
+    refused = [line["determined"] for line in lines if line["executed"] is False]
+    summary["counts"] = {
+        "refused": {"violations": refused.count("violation"), "near_misses": refused.count("near_miss")}
+    }
     write(out, lines, held, Counter({"dentbot": len(lines)}), summary, broken)
     cite = {"document": "policy.md", "heading": "Booking", "line": 6, "text": "Who owes may book only a checkup."}
     example = {"definition": EXAMPLE, "severity": "medium", "kind": "guard", "citations": [cite]}
