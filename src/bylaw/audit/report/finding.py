@@ -200,9 +200,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
         key=lambda fact: _position(SHOWN_REASONS, fact["reason"]),
     )
     # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
-    distinct = dict.fromkeys(
-        (name(fact), fact["reason"], fact["lookup"]["tool"] or f"({fact['entity']})") for fact in facts
-    )
+    distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
         words.of(finding["trajectory"]),

@@ -19,7 +19,8 @@ def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRe
     for name, row in sorted(rules.items(), key=lambda item: -item[1]["calls"]):
         reasons = sorted(row["reasons"].items(), key=lambda item: -item[1])
         groups.append([name, row["calls"], [[OPEN_REASONS.get(reason, reason), count] for reason, count in reasons]])
-    if without := (summary.get("verdicts") or {}).get(criterion, {}).get("inconclusive"):
+    verdicts: JsonRecord = summary.get("verdicts") or {}
+    if without := verdicts.get(criterion, JsonRecord()).get("inconclusive"):
         groups.append(["(guards)", without, [["a guard came to no verdict", without]]])
     calls = counted.get("calls", 0)
     return {"calls": calls, "rules": groups, "list": _listed(store, criterion) if calls else []}
