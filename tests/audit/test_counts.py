@@ -12,7 +12,7 @@ import pytest
 
 from bylaw.audit.store import Store
 from tests.command import bylaw
-from tests.conftest import Demo
+from tests.suite import Demo
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
