@@ -16,7 +16,7 @@ WORLD = {
     ]
 }
 OK = '{"ok": true}'
-REFUSED = """refused: '^(?:Error: |[{]"error")'\n"""
+REFUSED = """surely_refused: '^(?:Error: |[{]"error")'\n"""
 NO_RESULT: Any = object()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.engine.request import Allowance, Deed, Slot, Source, Span
-from bylaw.facts.attribution import is_spoken_of, own_fields
+from bylaw.facts.provenance import is_spoken_of, own_fields
 from tests.engine.test_requests import FILES, answer
 from tests.packs import made
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, read, verdicts
-from bylaw.facts.result_field import is_cut
+from bylaw.facts.result_places import is_cut
 from bylaw.trace import Trajectory
 
 PACK = Pack.from_files(

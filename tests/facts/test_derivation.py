@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from bylaw.facts.derivation import derive
 from bylaw.facts.provenance import Provenance, Traced
+from bylaw.facts.tracing import derive
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Event
 from tests.facts.test_traced import talk

@@ -9,7 +9,7 @@ import pytest
 
 from bylaw.trace import read
 from bylaw.trace.document import Record
-from bylaw.trace.readers import beginnings
+from bylaw.trace.readers import openai
 from bylaw.trace.trajectory import Trajectory
 
 SAID = [{"role": "user", "content": f"part {number}"} for number in range(4)]
@@ -98,17 +98,17 @@ def test_only_so_many_records_are_kept_back(tmp_path: Path, monkeypatch: pytest.
             taken.append(each.index)
             yield each
 
-    monkeypatch.setattr(beginnings, "MOST", 20)
+    monkeypatch.setattr(openai, "MOST", 20)
     told: list[int] = []
-    for each in beginnings.without_beginnings(pieces()):
+    for each in openai.without_beginnings(pieces()):
         assert isinstance(each, Record)
         told.append(each.index)
         assert len(taken) - len(told) <= 21
     # None is lost, whether or not it could be told to be the beginning of another.
     assert told == list(range(200))
-    monkeypatch.setattr(beginnings, "MOST", 60)
-    assert [each.index for each in beginnings.without_beginnings(iter(given)) if isinstance(each, Record)] == list(
+    monkeypatch.setattr(openai, "MOST", 60)
+    assert [each.index for each in openai.without_beginnings(iter(given)) if isinstance(each, Record)] == list(
         range(150, 200)
     )
-    monkeypatch.setattr(beginnings, "MOST_BYTES", 100)
-    assert len(list(beginnings.without_beginnings(iter(given)))) == 200
+    monkeypatch.setattr(openai, "MOST_BYTES", 100)
+    assert len(list(openai.without_beginnings(iter(given)))) == 200

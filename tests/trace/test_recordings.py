@@ -10,8 +10,7 @@ import pytest
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read, sniff
 from bylaw.trace.readers.chat import ChatMessage
-from bylaw.trace.readers.span import Generation, ToolRun
-from bylaw.trace.readers.spans import weave
+from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "traces"

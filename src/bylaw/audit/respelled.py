@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from bylaw.audit.private import Found
 from bylaw.audit.scrub import leaves
-from bylaw.facts.letters import letters_of
+from bylaw.facts.echoes import letters_of
 from bylaw.text.day import days
 from bylaw.trace.event import Call, Event
 

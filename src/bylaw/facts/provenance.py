@@ -6,26 +6,83 @@ value's rarest run, and a result is decoded only where the value stands in it.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.attribution import is_search, is_spoken_of, own_fields
-from bylaw.facts.echoes import CANDIDATES, Echoes, Handed
+from bylaw.facts.echoes import CANDIDATES, Echoes, Handed, RunIndex, letters_of
 from bylaw.facts.event_texts import EventTexts
 from bylaw.facts.leaf import leaf_values
-from bylaw.facts.letters import letters_of
-from bylaw.facts.result_field import is_field
-from bylaw.facts.result_places import Place, ResultPlaces
-from bylaw.facts.run_index import RunIndex
+from bylaw.facts.result_places import Place, ResultPlaces, is_field
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold, fold_said
 from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
+
+_WHO = frozenset(("from", "sender", "author", "owner", "by", "creator", "writer", "poster", "uploader", "organizer"))
+_WHICH = frozenset(("id", "ids", "uuid", "name", "filename", "file", "path", "folder", "channel", "url", "uri", "link"))
+_FILE = frozenset(("name", "filename", "file", "path"))
+_WHEN = frozenset(
+    ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
+)
+_OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
+"""Words beside those: `sender_email`, `message_id`."""
+_SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
+_SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_QUOTES = "\"'\u201c\u2018\u00ab`"
+
+
+def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
+    """Of the fields of a record those that tell what it is, folded; None where none says who wrote it, and all may."""
+    words = {name: {*_words(name)} for name in fields}
+    if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
+        return None
+    return frozenset(fold(name) for name, each in words.items() if _is_own(each) or vouched(name))
+
+
+def is_file_name(field: str) -> bool:
+    """Whether a field says what a file is called."""
+    return {*_words(field)} <= _FILE
+
+
+def is_search(argument: str) -> bool:
+    """Whether an argument of a look-up is words to be found anywhere, and not what the thing is called."""
+    return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
+
+
+def is_spoken_of(before: str, field: str = "") -> bool:
+    """Whether words of the user, after what stands before them, are in quotes or what a text is about or called, or
+    what a field of that name says."""
+    if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
+        return True
+    names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
+    return re.search(rf"\b(?:{names})s?(?:\W+(?:is|of|the|a|an|my|our|line|it))*\W*$", before.lower()) is not None
+
+
+def _is_who(words: set[str]) -> bool:
+    return bool(words & _WHO) and words <= _WHO | _WHICH | _WHEN | _OF
+
+
+def _is_nobody(value: str) -> bool:
+    """Whether a value does not say which other person: an account or a telephone number, by which nobody is called, or
+    the user, who may call things of their own by anything in them."""
+    digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
+    return value == "me" or (digits > letters and "@" not in value)
+
+
+def _is_own(words: set[str]) -> bool:
+    return bool(words) and words <= _WHO | _WHICH | _WHEN | _OF
+
+
+def _words(name: str) -> list[str]:
+    return _WORD.findall(_CAMEL.sub("_", name).lower())
+
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]

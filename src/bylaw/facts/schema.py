@@ -1,6 +1,6 @@
 """What a pack's entities, observations and changes come to; `schema_reader` makes it of their YAML."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol, cast
 
@@ -9,9 +9,35 @@ from msgspec.structs import force_setattr
 
 from bylaw.facts.entity import Entity, Key, ReadTool
 from bylaw.facts.observation import Change, Observation
-from bylaw.facts.stored import Stored
+from bylaw.facts.path import PathScope, compile_each
 from bylaw.facts.world_change import WorldChange
 from bylaw.policy.tool import Tool
+
+
+class Stored(Struct, frozen=True):
+    """One place where things of a kind stand: a table, or a path in a document; and in each item there."""
+
+    observation: Observation
+    table: str = ""
+    of: str = ""
+    """The path to what holds the items, where each item needs something of it."""
+    each: str = ""
+    list: str = ""
+    """The field that the items of one key are a list in, where they are no things themselves."""
+
+    def scopes(self, data: Any) -> Iterator[PathScope]:
+        """Every item, `$of` being what holds it."""
+        whole = PathScope(data, data, {})
+        if not self.of:
+            yield from (PathScope(item, data, {}, name) for item, name in _items(self.each, whole))
+            return
+        for outer, above in compile_each(self.of)(whole):
+            inside = PathScope(outer, data, {}, above)
+            yield from (PathScope(item, data, outer, name) for item, name in _items(self.each, inside))
+
+
+def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
+    return compile_each(each)(scope) if each else [(scope.item, scope.key)]
 
 
 class ShownResults(Protocol):

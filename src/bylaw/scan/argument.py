@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from bylaw.facts.interval import wilson
 from bylaw.facts.provenance import OriginKind, ValueOrigin
-from bylaw.scan.first import Firsts
 from bylaw.scan.habit import CallPlace
-from bylaw.scan.link import is_id
+from bylaw.scan.link import Firsts, is_id
 from bylaw.text.identifier import is_identifier
 
 _DISTINCT = 1_000

@@ -7,11 +7,10 @@ from msgspec import Struct
 
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.verb import words_of
-from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.sentence_words import Wording, objects_of
 from bylaw.scan.shape import Shape
 from bylaw.scan.survey import Scan, Write
-from bylaw.scan.thing import LoggedThing, is_name
+from bylaw.scan.thing import LoggedThing, arguments_for, is_name, spelled_like
 from bylaw.scan.written import flow, remark, switched_off
 
 MARK = "(example written by init)"

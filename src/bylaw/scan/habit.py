@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from bylaw.facts.interval import wilson
 from bylaw.scan.effect import Guess
-from bylaw.scan.first import Firsts
-from bylaw.scan.link import Bond, Preparedness
+from bylaw.scan.link import Bond, Firsts, Preparedness
 
 HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 

@@ -6,14 +6,36 @@ running text. It is *chained* where it was called with something that a keyed or
 """
 
 import re
+from bisect import insort
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from operator import itemgetter
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 from bylaw.facts.leaf import leaf_values
 from bylaw.text.folding import occurs
 from bylaw.text.identifier import is_identifier, is_prose
+
+T = TypeVar("T")
+
+
+class Firsts(Generic[T]):
+    """Keeps the items whose order is lowest, at most `most` of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: list[tuple[Any, T]] = []
+
+    def add(self, order: Any, item: T) -> None:
+        """Keep `item` if it is among the first."""
+        if len(self._kept) < self._most or order < self._kept[-1][0]:
+            insort(self._kept, (order, item), key=itemgetter(0))
+            del self._kept[self._most :]
+
+    def items(self) -> tuple[T, ...]:
+        return tuple(item for _, item in self._kept)
+
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]

@@ -15,11 +15,10 @@ from bylaw.scan.confirmation import DraftedRule, drafted_rules, rules_file
 from bylaw.scan.difference import Differences, Narrowed
 from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
-from bylaw.scan.match import arguments_for
 from bylaw.scan.sentence_words import Wording
 from bylaw.scan.shape import SeenValues, Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.thing import LoggedThing, ToolSight, is_name, things
+from bylaw.scan.thing import LoggedThing, ToolSight, arguments_for, is_name, things
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 

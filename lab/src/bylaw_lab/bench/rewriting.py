@@ -7,7 +7,7 @@ from typing import Any, cast
 import yaml
 from msgspec.structs import replace
 
-from bylaw.facts.result_field import parse_result
+from bylaw.facts.result_places import parse_result
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 from bylaw.trace.trajectory import Trajectory

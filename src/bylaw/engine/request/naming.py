@@ -15,8 +15,7 @@ from bylaw.engine.request.bearing import EXACTLY, SHORT, WHOLLY, closeness, is_n
 from bylaw.engine.request.passages import NAMED, Passages
 from bylaw.engine.request.values import given_words
 from bylaw.engine.request.view import View, step_of
-from bylaw.facts.attribution import is_file_name, is_search, is_spoken_of
-from bylaw.facts.provenance import Traced
+from bylaw.facts.provenance import Traced, is_file_name, is_search, is_spoken_of
 from bylaw.facts.result_places import ResultPlaces
 from bylaw.text.folding import fold, occurs
 from bylaw.text.identifier import is_prose

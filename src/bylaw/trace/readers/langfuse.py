@@ -11,8 +11,7 @@ from bylaw.trace.format import Look
 from bylaw.trace.readers.parts import first
 from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
-from bylaw.trace.readers.span import Generation, ToolRun, lineage
-from bylaw.trace.readers.spans import weave
+from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
 from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory

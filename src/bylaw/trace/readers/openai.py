@@ -1,23 +1,111 @@
 """OpenAI chat: one conversation a line, or a document that lists them."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
+from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Record
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.plain_chat import follow_plain
-from bylaw.trace.readers.beginnings import named_by, without_beginnings
-from bylaw.trace.readers.chat import follow
+from bylaw.trace.readers.chat import Id, follow, text_id
 from bylaw.trace.readers.dialects import PLAIN_CONVERSATION, ChatConversation, PlainConversation, read_talk
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
-from bylaw.trace.tools import tool_definitions
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
 from bylaw.trace.transcript import Transcript
+
+MOST = 4096
+"""So many records are kept back at most, to see if a later one goes on from them: as many conversations may go on at
+once."""
+MOST_BYTES = 32 << 20
+_NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
+
+
+class _Head(Struct, gc=False):
+    """What says whether a record goes on from another; its messages are not decoded."""
+
+    messages: list[Raw]
+    id: Id = None
+    conversation_id: Id = None
+    session_id: Id = None
+    thread_id: Id = None
+    custom_id: Id = None
+    metadata: dict[str, Any] | None = None
+    agent: str | None = None
+    context: Any = None
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+class _Kept(Struct):
+    """A record that may be the beginning of another; it is let go of where it is."""
+
+    piece: Record | RecordError | None
+    size: int = 0
+    id: str = ""
+    head: _Head | None = None
+
+
+def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
+    """The records, in order, without those that a later one goes on from, whatever stands between the two."""
+    line: deque[_Kept] = deque()
+    latest: dict[str, _Kept] = {}
+    size = 0
+    for piece in pieces:
+        kept = _kept(piece)
+        earlier = latest.get(kept.id)
+        if earlier is not None and _goes_on(kept, earlier):
+            size -= earlier.size
+            earlier.piece, earlier.size, earlier.head = None, 0, None
+        if kept.id:
+            latest[kept.id] = kept
+        line.append(kept)
+        size += kept.size
+        while len(line) > MOST or size > MOST_BYTES or line[0].piece is None or not latest:
+            first = line.popleft()
+            size -= first.size
+            if latest.get(first.id) is first:
+                del latest[first.id]
+            if first.piece is not None:
+                yield first.piece
+            if not line:
+                break
+    yield from (kept.piece for kept in line if kept.piece is not None)
+
+
+def named_by(told: Any, about: dict[str, Any]) -> str:
+    """What names the conversation of a record; empty where nothing does."""
+    for name in _NAMES:
+        if id := text_id(getattr(told, name)):
+            return id
+    return next((id for name in _NAMES[1:4] if (id := text_id(about.get(name)))), "")
+
+
+def _kept(piece: Record | RecordError) -> _Kept:
+    if isinstance(piece, RecordError):
+        return _Kept(piece)
+    try:
+        head = _head.decode(piece.raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Kept(piece, len(memoryview(piece.raw)))
+    return _Kept(piece, len(memoryview(piece.raw)), named_by(head, head.metadata or {}), head)
+
+
+def _goes_on(later: _Kept, earlier: _Kept) -> bool:
+    """Whether a record has the very same messages as one of its id, and more of them, for the same agent and person."""
+    long, short = later.head, earlier.head
+    if long is None or short is None or len(long.messages) <= len(short.messages):
+        return False
+    if (long.agent, long.context) != (short.agent, short.context):
+        return False
+    return all(bytes(one) == bytes(other) for one, other in zip(short.messages, long.messages, strict=False))
+
 
 FORMAT = "openai"
 

@@ -1,11 +1,12 @@
 """Results of tau-bench (tau1) and tau2-bench."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, RecordError
@@ -13,15 +14,112 @@ from bylaw.trace.document import Layout, Malformed, Record, decode, documents, e
 from bylaw.trace.event import Result
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
-from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
+from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
-from bylaw.trace.readers.react import is_react, told_as_calls
 from bylaw.trace.readers.record import head_in, read_each, salvaged, trajectory_of
-from bylaw.trace.readers.ticks import Tick, messages_of
 from bylaw.trace.source import Source
-from bylaw.trace.tools import tool_definitions
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
 from bylaw.trace.transcript import Transcript
+
+_MARK = "Action:"
+_ANSWER = "API output: "
+_RESPOND = "respond"
+
+
+class WrittenAction(Struct):
+    """What the agent wrote after the mark."""
+
+    name: str
+    arguments: dict[str, object]
+
+
+_ACTION = msgspec.json.Decoder(WrittenAction)
+
+
+def is_react(messages: Sequence[ChatMessage]) -> bool:
+    """Whether calls are written as text: an action that is not one of the API's calls, and an answer to it."""
+    return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
+        _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
+    )
+
+
+def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """The same messages with the actions as calls and their outputs as results; thoughts are nobody's to hear."""
+    is_asked = False
+    for message in messages:
+        action = _action(message)
+        answer = _answer(message) if is_asked else None
+        is_asked = action is not None and action.name != _RESPOND
+        if action is not None and is_asked:
+            yield ChatMessage("assistant", tool_calls=[ToolCall(function=Function(action.name, action.arguments))])
+        elif action is not None:
+            yield ChatMessage("assistant", action.arguments.get("content"))
+        elif answer is not None:
+            yield ChatMessage("tool", answer)
+        elif message.role == "assistant" and isinstance(message.content, str):
+            # What the benchmark cannot parse it passes on to the user.
+            yield ChatMessage("assistant", message.content.rpartition(_MARK)[2].strip())
+        else:
+            yield message
+
+
+def _action(message: ChatMessage) -> WrittenAction | None:
+    if message.role != "assistant" or not isinstance(message.content, str):
+        return None
+    try:
+        return _ACTION.decode(message.content.rpartition(_MARK)[2].strip())
+    except msgspec.DecodeError:
+        return None
+
+
+def _answer(message: ChatMessage) -> str | None:
+    content = message.content
+    if message.role == "user" and isinstance(content, str) and content.startswith(_ANSWER):
+        return content.removeprefix(_ANSWER)
+    return None
+
+
+class Tick(Struct, gc=False):
+    """Who spoke, called and was answered within one tick."""
+
+    agent_chunk: ChatMessage | None = None
+    user_chunk: ChatMessage | None = None
+    agent_tool_calls: list[ToolCall] | None = field(default=None)
+    user_tool_calls: list[ToolCall] | None = field(default=None)
+    agent_tool_results: list[ChatMessage] | None = field(default=None)
+    user_tool_results: list[ChatMessage] | None = field(default=None)
+
+
+def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
+    """The messages of the ticks in order; what one party says in a row, chunk by chunk, is one message."""
+    spoken = ChatMessage()
+    for message in _flat(ticks):
+        if message.role != "tool" and not message.tool_calls and not message.content:
+            continue
+        is_speech = message.role != "tool" and not message.tool_calls and isinstance(message.content, str)
+        if is_speech and message.role == spoken.role:
+            spoken.content += message.content
+            continue
+        if spoken.role:
+            yield spoken
+            spoken = ChatMessage()
+        if is_speech:
+            spoken = ChatMessage(message.role, message.content)
+        else:
+            yield message
+    if spoken.role:
+        yield spoken
+
+
+def _flat(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
+    for tick in ticks:
+        said = tick.agent_chunk.content if tick.agent_chunk else None
+        yield ChatMessage("assistant", said, tick.agent_tool_calls)
+        yield from tick.agent_tool_results or ()
+        said = tick.user_chunk.content if tick.user_chunk else None
+        yield ChatMessage("user", said, tick.user_tool_calls)
+        yield from tick.user_tool_results or ()
+
 
 _ABSENT = Raw(b"")
 
