@@ -13,6 +13,7 @@ import yaml
 from msgspec import Struct
 
 from bylaw.policy.yaml import LOADER
+from bylaw.text.stem import stem as text_stem
 
 WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
 """English as far as it is needed here."""
@@ -37,7 +38,6 @@ _AMOUNTS = re.compile(
 )
 _COUNTS = re.compile(r"(?<![\w.$-])(\d{1,6})(?![\w:-]|\.\d)")
 _UNIT = re.compile(r"[\s-]*(minute|hour|day|week|month|year|time|visit|refill|move|percent|%)s?", re.IGNORECASE)
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ied", "ies", "ions", "ion", "ed", "es", "ly")
 
 
 _ODD: dict[str, str] = WORDS["odd"]
@@ -64,17 +64,7 @@ class Value(Struct, frozen=True):
 def stem(word: str) -> str:
     """A word without its ending, alike for the forms of a verb or noun."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
-    word = _ODD.get(word, word)
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word.removesuffix(ending) + ("y" if ending in ("ied", "ies") else "")
-            break
-    else:
-        if word.endswith("s") and not word.endswith("ss") and len(word) > 3:
-            word = word[:-1]
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeious":
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word[-1] in "e" else word
+    return text_stem(_ODD.get(word, word))
 
 
 def stems(text: str) -> list[str]:
