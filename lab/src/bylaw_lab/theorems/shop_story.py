@@ -9,17 +9,7 @@ from bylaw import Pack
 from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.shield import Decision
-from bylaw_lab.theorems.host import (
-    HistoryHost,
-    Host,
-    StatelessHost,
-    drop_one,
-    hide_arguments,
-    rename_ids,
-    summarise,
-    swap,
-    trim,
-)
+from bylaw_lab.theorems.host import HARSH, MILD, HistoryHost, Host, StatelessHost, clear_results
 from bylaw_lab.theorems.pending import is_held
 from bylaw_lab.theorems.story import Story, Wanted
 from bylaw_lab.theorems.truth import Allowed, Lifted, Note, Ran, Shown, Stopped, True_
@@ -153,7 +143,7 @@ def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     host = rng.choice(kinds)(rng, shop_pack(), log, name, "P1")
     shop = Shop(rng, host, (), "shop")
     if isinstance(host, HistoryHost) and not isinstance(host, StatelessHost) and not is_held("look-up told again"):
-        host.spared = (trim, summarise, hide_arguments, rename_ids, drop_one, swap)
+        host.spared = tuple(each for each in (*MILD, *HARSH) if each is not clear_results)
     if rng.random() < 0.9 or not is_held("look-up told again"):
         shop.user("other", "I want my money back.")
     order = rng.choice(ORDERS)
