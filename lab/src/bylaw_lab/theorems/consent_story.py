@@ -88,6 +88,8 @@ def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
             called = Wanted(wanted.tool, {**called.arguments, "request_id": f"q{story.rng.randrange(9)}"})
         story.attempt(called)
         _disturb(story, wanted)
+        if story.chance(0.6):
+            story.resume()
 
 
 def _ask(story: Story, wanted: Wanted, certainty: str) -> None:

@@ -188,7 +188,7 @@ class HistoryHost(Host):
         return super().press(card, yes, at, after)
 
     def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        if self.rng.random() < 0.7:
+        if self.rng.random() < 0.7 or not is_held("refused call left out"):
             self.history += [_calling(tool, arguments, id), _answering(id, decision.feedback)]
 
     def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:

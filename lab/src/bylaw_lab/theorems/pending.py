@@ -7,6 +7,7 @@ PENDING = frozenset(
         "irrelevant argument",
         "look-up told again",
         "race of two spellings",
+        "refused call left out",
         "unanswered call",
         "withdrawal during a call",
     }

@@ -1,6 +1,7 @@
 """Conversations under `requested()`: the user asks for payments, and the agent makes these and others."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 from random import Random
 from typing import Any
@@ -58,10 +59,14 @@ def read_request(text: str) -> Allowance:
     return Allowance(tuple(deeds), **by)
 
 
+def _open_reader(pack: Pack) -> Callable[[str], Allowance]:
+    return read_request
+
+
 def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     """Play one conversation; its true events."""
     kinds: tuple[type[Host], ...] = (Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
-    host = rng.choice(kinds)(rng, request_pack(), log, name, "P1", requests=lambda _: read_request)
+    host = rng.choice(kinds)(rng, request_pack(), log, name, "P1", requests=_open_reader)
     if isinstance(host, HistoryHost):
         host.spared = () if is_held("edited history of requests") else (summarise, drop_one, hide_arguments)
     story = Story(rng, host, ("T4-requests",), "requested()")

@@ -134,7 +134,7 @@ class Story:
             self.read(wanted, id)
             return
         self.events.append(self.allow(decision, wanted))
-        if host.may_pause and self.chance(0.06):
+        if host.may_pause and self.chance(0.1):
             host.session.interrupt(id, decision)
             self.paused.append((id, wanted, len(self.events) - 1))
             self.events.append(Note(f"{id} is paused"))
@@ -171,8 +171,9 @@ class Story:
         self.events.append(Note(f"{id} resumes: {'no' if decision is None else decision.answer}"))
         if decision is not None and decision.allowed:
             self.events.append(replace(self.allow(decision, wanted), resumes=place))
-            self.host.result("done", wanted.tool, wanted.arguments, id)
-            self.events.append(Ran(wanted.key, "ran", self.host.principal))
+            if self.chance(0.5):
+                self.host.result("done", wanted.tool, wanted.arguments, id)
+            self.events.append(Ran(wanted.key, "may have run", self.host.principal))
 
     def press(self, card: Any, call: CallKey, yes: bool) -> None:
         """The user presses a button, and the host reports it immediately."""
