@@ -1,9 +1,13 @@
 """A slice of the search for a counterexample to the guarantees of `allow`."""
 
+from pathlib import Path
+
 from click.testing import CliRunner
 
+import bylaw
 from bylaw_lab.cli import main
 from bylaw_lab.theorems.checker import rejection
+from bylaw_lab.theorems.planted import BUGS, plant
 from bylaw_lab.theorems.run import check_conversations, seeds_of, told
 from bylaw_lab.theorems.truth import Allowed, HandedOver, Issued, Pressed, Ran, Said, True_, key
 
@@ -47,3 +51,15 @@ def test_the_command_replays_one_conversation_by_its_seed() -> None:
     result = CliRunner().invoke(main, ["theorems", "--only", "7:3"])
     assert result.exit_code == 0, result.output
     assert "conversations: 1" in result.output
+
+
+def test_the_search_finds_a_planted_bug(tmp_path: Path) -> None:
+    (verdict,) = plant(150, 1, tmp_path, ("a yes permits any number of calls",))
+    assert verdict.is_found, verdict.output
+    assert "may have used the yes" in verdict.output
+
+
+def test_every_planted_bug_is_in_the_source_once() -> None:
+    source = Path(bylaw.__file__).parent
+    assert [bug.name for bug in BUGS if (source / bug.file).read_text(encoding="utf-8").count(bug.old) != 1] == []
+    assert len(BUGS) >= 20
