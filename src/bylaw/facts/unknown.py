@@ -18,7 +18,6 @@ from bylaw.facts.variable import (
     EITHER,
     EVERYWHERE,
     FLIPPED,
-    KINDS,
     LINES,
     ORDERS,
     TRUE,
@@ -27,16 +26,15 @@ from bylaw.facts.variable import (
     ValueSet,
     Variable,
     Words,
-    difference_kind,
     is_exact,
     meet,
     new_variable,
     place_of,
     plain_kind,
     points,
+    result_kind,
     show_region,
     span_of,
-    sum_kind,
     unlike,
     word,
 )
@@ -65,7 +63,7 @@ def _comparison(order: Order) -> "Callable[[Unknown, object], Any]":
 class Unknown:
     """A value that is not known: `sign * variable + offset` on a line, or just an expression."""
 
-    __slots__ = ("answers", "decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
+    __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
 
     def __init__(
         self,
@@ -89,8 +87,6 @@ class Unknown:
         self.sign = 1
         self.offset: int | Fraction = 0
         self.variable: Variable | None = None
-        self.answers: dict[tuple[Order, type, Any], Any] | None = None
-        """Comparisons made before: along another path the same question is asked again."""
         if kind == "text":
             self.variable = new_variable(Variable, (text, words, None, needs, kind, None))
         elif kind in LINES:
@@ -106,7 +102,7 @@ class Unknown:
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
-        other.sign, other.offset, other.answers = self.sign * sign, self.offset * sign + offset, None
+        other.sign, other.offset = self.sign * sign, self.offset * sign + offset
         return other
 
     def __eq__(self, other: object) -> Any:
@@ -226,18 +222,6 @@ def length(unknown: Unknown) -> Unknown:
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
     """`one order other`: an Unknown boolean, or a plain one where the value does not matter."""
-    if one.__class__ is not Unknown or other.__class__ not in KINDS:
-        return _compare(order, one, other)
-    if one.answers is None:
-        one.answers = {}
-    question = (order, other.__class__, other)
-    answer = one.answers.get(question)
-    if answer is None:
-        answer = one.answers[question] = _compare(order, one, other)
-    return answer
-
-
-def _compare(order: Order, one: Unknown, other: Any) -> Any:
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -300,7 +284,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
 
 def add(one: Unknown, other: Any) -> Any:
     """`one + other`, in either order."""
-    kind = sum_kind(one.kind, kind_of(other))
+    kind = result_kind("add", one.kind, kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, place_of(other), kind, f"({one.text} + {expression_text(other)})")
     first, second = sorted((one, other), key=expression_text)
@@ -309,7 +293,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 def subtract(one: Any, other: Any) -> Any:
     """`one - other`, where at least one is Unknown."""
-    kind = difference_kind(kind_of(one), kind_of(other))
+    kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
     if not isinstance(one, Unknown) and other.variable is not None and other.exact and is_exact(one):

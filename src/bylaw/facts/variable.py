@@ -332,48 +332,29 @@ def is_exact(value: Any) -> bool:
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
-def is_meant(name: str, kinds: tuple[Any, Any]) -> bool:
-    """Whether times and durations go together under this operation."""
-    match kinds:
-        case ("time", "duration"):
-            return name in ("add", "subtract")
-        case ("duration", "time"):
-            return name == "add"
-        case ("time", "time"):
-            return name == "subtract"
-        case ("duration", "duration"):
-            return name != "multiply"
-        case ("duration", "number"):
-            return name in ("multiply", "divide", "divide_floor")
-        case ("number", "duration"):
-            return name == "multiply"
-        case _:
-            return False
+_RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
+    **{(name, "number", "number"): "number" for name in ("add", "subtract")},
+    **{(name, "time", "duration"): "time" for name in ("add", "subtract")},
+    **{(name, "duration", "duration"): "duration" for name in ("add", "subtract", "remainder")},
+    **{(name, "duration", "duration"): "number" for name in ("divide", "divide_floor")},
+    **{(name, "duration", "number"): "duration" for name in ("multiply", "divide", "divide_floor")},
+    ("add", "duration", "time"): "time",
+    ("subtract", "time", "time"): "duration",
+    ("multiply", "number", "duration"): "duration",
+}
+"""The kind of a result, by operation and the kinds of both sides."""
 
 
-def sum_kind(one: ValueKind, other: ValueKind) -> ValueKind:
-    """What kind `one + other` is."""
-    match one, other:
-        case ("number", "number") | ("duration", "duration"):
-            return one
-        case ("time", "duration") | ("duration", "time"):
-            return "time"
-        case ("any", _) | (_, "any"):
-            return "any"
-        case _:
-            raise TypeError(f"cannot add a {one} and a {other}")
+def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
+    """Whether an operation on times and durations, or a duration and a number, has a meaning."""
+    return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 
-def difference_kind(one: ValueKind, other: ValueKind) -> ValueKind:
-    """What kind `one - other` is."""
-    match one, other:
-        case ("number", "number") | ("duration", "duration"):
-            return one
-        case ("time", "time"):
-            return "duration"
-        case ("time", "duration"):
-            return "time"
-        case ("any", _) | (_, "any"):
-            return "any"
-        case _:
-            raise TypeError(f"cannot subtract a {other} from a {one}")
+def result_kind(name: str, one: ValueKind, other: ValueKind) -> ValueKind:
+    """The kind of a sum or difference; raises TypeError if there is none."""
+    if "any" in (one, other):
+        return "any"
+    found = _RESULTS.get((name, one, other))
+    if found is None:
+        raise TypeError(f"cannot {name} a {one} and a {other}")
+    return found

@@ -7,8 +7,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from bylaw.guard.language import HELPERS, OF_LOOKUPS, RESERVED
-from bylaw.guard.scope import Scope
-from bylaw.guard.statement import ANSWERS, LazyFunction, Statements
+from bylaw.guard.scope import Helper, Scope
+from bylaw.guard.statement import ANSWERS, Statements
 
 
 class Translated(Statements):
@@ -35,16 +35,6 @@ class Translated(Statements):
         return [*self.covering(branch), ast.Return(thing[1] if thing else self.values.expression(node.value))]
 
 
-class TranslatedHelper:
-    """A translated function that guards call."""
-
-    __slots__ = ("called", "kind")
-
-    def __init__(self, kind: str | None, called: LazyFunction) -> None:
-        self.kind = kind
-        self.called = called
-
-
 class FileHelpers:
     """The functions that one guard may call, translated when they are called."""
 
@@ -53,10 +43,10 @@ class FileHelpers:
         self.files = files or {}
         """Where those stand that are of another file than the guard."""
         self.used: set[str] = set()
-        self._made: dict[tuple[str, tuple[str | None, ...]], TranslatedHelper | None] = {}
+        self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
-    def find(self, scope: Scope, node: ast.Call, kinds: Sequence[str | None]) -> TranslatedHelper | None:
+    def find(self, scope: Scope, node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
         """The function that `node` calls, translated for arguments of these kinds; None where it has faults."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
@@ -74,7 +64,7 @@ class FileHelpers:
             self._open.pop()
         return self._made[known]
 
-    def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> TranslatedHelper | None:
+    def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
         names = [argument.arg for argument in node.args.args]
         own = [name for name in names if name not in ("call", "facts")]
         call, facts = (root if root in names else "" for root in ("call", "facts"))
@@ -92,7 +82,7 @@ class FileHelpers:
             if str(fault) not in {str(known) for known in scope.faults}:
                 scope.faults.append(fault)
         gives = made.gives if isinstance(made, Translated) else None
-        return None if function is None else TranslatedHelper(gives, function)
+        return None if function is None else Helper(gives, function)
 
     def is_answering(self, name: str) -> bool:
         """Whether that function permits or denies, in place of giving a value."""

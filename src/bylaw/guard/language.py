@@ -54,39 +54,19 @@ class Vocabulary(Struct, frozen=True):
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
 """Built-ins that take a comprehension."""
+_OF_ONE = ("len", "any", "all", "sum", "count", "sorted", "abs", "date", "time", "days", "hours", "money")
 ARITY: Mapping[str, tuple[int, int]] = {
-    "len": (1, 1),
-    "any": (1, 1),
-    "all": (1, 1),
-    "sum": (1, 1),
-    "count": (1, 1),
-    "sorted": (1, 1),
-    "min": (1, 20),
-    "max": (1, 20),
-    "abs": (1, 1),
+    **dict.fromkeys((*_OF_ONE, "lower", "strip", "provenance"), (1, 1)),
+    **dict.fromkeys(("min", "max"), (1, 20)),
+    **dict.fromkeys(("now", "requested"), (0, 0)),
     "round": (1, 2),
-    "date": (1, 1),
-    "time": (1, 1),
-    "days": (1, 1),
-    "hours": (1, 1),
-    "money": (1, 1),
-    "lower": (1, 1),
-    "strip": (1, 1),
     "get": (2, 3),
-    "now": (0, 0),
-    "provenance": (1, 1),
-    "requested": (0, 0),
 }
 BUILT_INS = frozenset((*ARITY, "done"))
 TEXT_METHODS: Mapping[str, tuple[int, int]] = {
-    "lower": (0, 0),
-    "upper": (0, 0),
-    "strip": (0, 0),
-    "startswith": (1, 1),
-    "endswith": (1, 1),
+    **dict.fromkeys(("lower", "upper", "strip", "isdigit", "isalpha"), (0, 0)),
+    **dict.fromkeys(("startswith", "endswith"), (1, 1)),
     "split": (0, 1),
-    "isdigit": (0, 0),
-    "isalpha": (0, 0),
 }
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))

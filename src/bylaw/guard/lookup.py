@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from typing import Any
 
+from msgspec import Struct
+
 from bylaw.errors import GuardError
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
 from bylaw.facts.schema import ShownResults
@@ -19,26 +21,16 @@ from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 
 
-class LookupFunction:
+class LookupFunction(Struct, frozen=True):
     """A compiled look-up function for one field."""
 
-    def __init__(
-        self,
-        entity: Entity,
-        field: Field,
-        name: str,
-        file: str,
-        line: int,
-        function: LazyFunction,
-        zone: tzinfo | None = None,
-    ) -> None:
-        self.entity = entity
-        self.zone = zone
-        self.field = field
-        self.name = name
-        self.file = file
-        self.line = line
-        self._function = function
+    entity: Entity
+    field: Field
+    name: str
+    file: str
+    line: int
+    function: LazyFunction
+    zone: tzinfo | None = None
 
     @property
     def place(self) -> str:
@@ -48,7 +40,7 @@ class LookupFunction:
     @property
     def search(self) -> Callable[..., Any]:
         """What is called with what was shown, and a key."""
-        return self._function.made
+        return self.function.made
 
     def __repr__(self) -> str:
         return f"<look-up {self.name} at {self.place}>"

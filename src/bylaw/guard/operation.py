@@ -25,7 +25,7 @@ from bylaw.facts.unknown import (
     kind_of,
     opaque_bool,
 )
-from bylaw.facts.variable import ORDERS, Order, is_meant, unlike
+from bylaw.facts.variable import ORDERS, Order, is_of_times, unlike
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 from bylaw.text.number import figure
@@ -312,7 +312,7 @@ class Operations:
             self.spend(1)
             return self.unknown_arithmetic(name, one, other)
         kinds = (kind_of(one), kind_of(other))
-        if is_meant(name, kinds) and AMOUNTS.isdisjoint((left, right)):
+        if is_of_times(name, kinds) and AMOUNTS.isdisjoint((left, right)):
             one, other = _moments(one, other)
             if self.zone is None:
                 return ARITHMETIC[name](one, other)
@@ -336,7 +336,7 @@ class Operations:
             return derive(name, (first, second))
         if kinds == ("number", "number") or (kinds == ("duration", "duration") and name in ("divide", "divide_floor")):
             return derive(name, (first, second), "number")
-        if is_meant(name, kinds):
+        if is_of_times(name, kinds):
             return derive(name, (first, second), "duration")
         return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
 

@@ -4,19 +4,21 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from bylaw.errors import GuardError, meant
 from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
 from bylaw.guard.nullable import parts_compared, variables_compared
 from bylaw.guard.syntax import parts_of
 
 
-class Helper(Protocol):
+class Helper(Struct, frozen=True):
     """A translated function that guards call."""
 
     kind: str | None
-    """The entity that it gives, where it gives a thing."""
+    """The entity that it gives, if it gives a thing."""
     called: Any
-    """What the compiled code calls."""
+    """The function that the compiled code calls."""
 
 
 class Helpers(Protocol):

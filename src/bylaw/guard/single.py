@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
+from msgspec import Struct
+
 from bylaw.errors import GuardError
 from bylaw.facts.entity import FactSource
 from bylaw.facts.path import NOTHING
@@ -21,15 +23,12 @@ NAMES = ("args", "item", "old", "result")
 """What is computed from."""
 
 
-class Condition:
+class Condition(Struct, frozen=True):
     """A compiled boolean expression over named records and facts."""
 
-    __slots__ = ("guard", "parameters", "text")
-
-    def __init__(self, text: str, parameters: tuple[str, ...], guard: Guard) -> None:
-        self.text = text
-        self.parameters = parameters
-        self.guard = guard
+    text: str
+    parameters: tuple[str, ...]
+    guard: Guard
 
     @property
     def place(self) -> str:
