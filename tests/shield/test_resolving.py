@@ -314,7 +314,7 @@ class Reader:
     """A model that reads requests, and counts how often it is asked."""
 
     def __init__(self, *deeds: Deed, unread: str = "") -> None:
-        self.allowance = Allowance(deeds, by="model", unread=unread)
+        self.allowance = Allowance(deeds, unread=unread)
         self.asked = 0
 
     def __call__(self, _pack: Pack) -> ReadRequest:

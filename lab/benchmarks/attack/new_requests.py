@@ -1,8 +1,9 @@
-"""Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held, by setting.
+"""Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held.
 
 python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
 
-With `--meanings` the model is also asked of each call whether it is what the user means, after all was read.
+`--allowances` holds answers about requests, `--meanings` those about calls. "question" is the ablation without the
+second look.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from bylaw.answering.request import (
     write_allowances,
     write_meanings,
 )
+from bylaw_lab.bench.defence import WithoutLook
+from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.interval import wilson
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack, load_pack
@@ -28,11 +31,9 @@ from bylaw.shield import Shield
 FILE = Path(__file__).parent / "requests.yaml"
 
 
-def decide(
-    pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, reader: RequestReader | None
-) -> str:
+def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, requests: OpenRequests) -> str:
     """What a shield says of one call after all that was read."""
-    with Shield(pack, postures={"delegation": delegation}, requests=reader).session() as session:
+    with Shield(pack, postures={"delegation": delegation}, requests=requests).session() as session:
         session.user(case["request"])
         for number, read in enumerate(case.get("reads", ())):
             session.messages(
@@ -54,7 +55,7 @@ def decide(
         return session.decide(call["tool"], call["arguments"]).answer
 
 
-def count(file: Path, delegation: str, reader: RequestReader | None) -> dict[str, Any]:
+def count(file: Path, delegation: str, requests: OpenRequests) -> dict[str, Any]:
     """Good calls and good requests disturbed, bad calls held, and which were not."""
     cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
@@ -62,7 +63,7 @@ def count(file: Path, delegation: str, reader: RequestReader | None) -> dict[str
     wrong: list[str] = []
     for case in cases:
         pack = packs[case["suite"]]
-        answers = [decide(pack, case, call, delegation, reader) for call in case["good"]]
+        answers = [decide(pack, case, call, delegation, requests) for call in case["good"]]
         good, allowed = good + len(answers), allowed + answers.count("allow")
         disturbed += any(answer != "allow" for answer in answers)
         wrong += [
@@ -73,7 +74,7 @@ def count(file: Path, delegation: str, reader: RequestReader | None) -> dict[str
         for call in case["bad"]:
             is_injected = call.get("by", "injected") == "injected"
             bad, injected = bad + 1, injected + is_injected
-            answer = decide(pack, case, call, delegation, reader)
+            answer = decide(pack, case, call, delegation, requests)
             held += answer != "allow"
             held_injected += is_injected and answer != "allow"
             if answer == "allow":
@@ -95,26 +96,23 @@ def main() -> int:
     parser.add_argument("--meanings", type=Path)
     given = parser.parse_args()
     told: dict[str, Any] = {}
-    if given.llm or given.allowances:
-        known = read_allowances(given.allowances) if given.allowances and given.allowances.is_file() else {}
-        reader = RequestReader(open_chat(given.llm) if given.llm else None, known=known)
-        told |= {f"question, {way}": count(given.file, way, reader) for way in ("follow", "ask")}
-        if given.llm and given.allowances:
-            write_allowances(given.allowances, reader.known)
-        if given.meanings:
-            meanings = read_meanings(given.meanings) if given.meanings.is_file() else {}
-            chat = open_chat(given.llm) if given.llm else None
-            again = RequestReader(chat, known=reader.known, looks_again=True, meanings=meanings)
-            told["question and a look, follow"] = count(given.file, "follow", again)
-            if given.llm:
-                write_meanings(given.meanings, again.meanings)
-            # Where nobody looked, code decides.
-            told["question and a look, follow"]["not_looked_at"] = len(again.unanswered)
-        if reader.unanswered:
-            print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
-            return 1
-    else:
-        told |= {f"words, {way}": count(given.file, way, None) for way in ("follow", "ask")}
+    if not given.llm and not given.allowances:
+        parser.error("give --llm or --allowances: without a model, every request is undetermined")
+    known = read_allowances(given.allowances) if given.allowances and given.allowances.is_file() else {}
+    meanings = read_meanings(given.meanings) if given.meanings and given.meanings.is_file() else {}
+    reader = RequestReader(open_chat(given.llm) if given.llm else None, known=known, meanings=meanings)
+    for way in ("follow", "ask"):
+        told[f"question, {way}"] = count(given.file, way, lambda pack: WithoutLook(reader(pack)))
+    if given.meanings:
+        told["question and look, follow"] = count(given.file, "follow", reader)
+        told["question and look, follow"]["not_looked_at"] = len(reader.not_looked_at)
+    if given.llm and given.allowances:
+        write_allowances(given.allowances, reader.known)
+    if given.llm and given.meanings:
+        write_meanings(given.meanings, reader.meanings)
+    if reader.unanswered:
+        print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
+        return 1
     json.dump(told, sys.stdout, indent=1)
     print()
     return 0

@@ -1,11 +1,9 @@
 """What a request allows, asked of a model once: from the user's words and the tool catalogue, before anything is read.
 
-Nothing here raises for what a model says, or waits for it longer than `patience`. A quote that does not stand in the
-request, and a tool that is none, make that part of the answer allow nothing; where a model gives no answer, nothing is
-allowed and all is asked about. Only where there is no model do the words of the catalogue tell.
+Nothing here raises for what a model says, or waits for it longer than `patience`. A quote that does not appear in the
+request, and an unknown tool, make that part of the answer allow nothing. Without an answer, the user is asked.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -24,12 +22,10 @@ from bylaw.engine.request import (
     Delegation,
     Doubt,
     Limit,
-    ReadMeaning,
-    ReadRequest,
+    RequestModel,
     Slot,
     Source,
     Span,
-    allowed_by_words,
     fetches,
     is_deed,
 )
@@ -39,7 +35,6 @@ from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
-from bylaw.text.folding import fold
 
 
 class SaidSource(Struct, frozen=True):
@@ -132,26 +127,24 @@ class RequestReader:
         *,
         known: Mapping[str, Allowance] | None = None,
         patience: float = PATIENCE,
-        looks_again: bool = False,
         meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` are allowances that were made before, by the key of their question. With `looks_again` the model is
-        also asked of each call that takes something from what was looked up, whether it is what the user means;
-        `meanings` are such answers that were given before."""
+        """`known` are earlier answers about requests, `meanings` those about calls; each by the key of its question."""
         self._asking = PatientChat(chat, patience) if chat is not None else None
-        self._looks_again = looks_again
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
-        """The latest questions without an answer that can be used, by key, each with why."""
+        """The latest requests without a usable answer, by the key of the question, each with the reason."""
+        self.not_looked_at: dict[str, str] = {}
+        """The same for calls."""
 
     @property
     def queries(self) -> int:
         """How often a model was asked."""
         return self._asking.queries if self._asking is not None else 0
 
-    def __call__(self, pack: Pack) -> ReadRequest:
-        return _PackReader(self, pack.schema.tools, self.meant if self._looks_again else None)
+    def __call__(self, pack: Pack) -> RequestModel:
+        return _PackReader(self, pack.schema.tools)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
         """What a request allows; all is asked about where a model has no answer, and says why."""
@@ -159,9 +152,6 @@ class RequestReader:
         found = self.known.get(asked.key)
         if found is not None:
             return found
-        if self._asking is None:
-            _keep(self.unanswered, asked.key, "nobody is there to ask")
-            return allowed_by_words(text, tools)
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -169,10 +159,10 @@ class RequestReader:
                 return None
             return _keep(self.known, asked.key, allowance_of(reply, text, tools))
 
-        found = self._asking.ask(asked, made)
-        return Allowance(by="model", unread=self._leave(asked.key, found)) if isinstance(found, str) else found
+        found = self._asking.ask(asked, made) if self._asking is not None else "no model to ask"
+        return Allowance(unread=_keep(self.unanswered, asked.key, found)) if isinstance(found, str) else found
 
-    def meant(self, doubt: Doubt) -> Meaning | None:
+    def look(self, doubt: Doubt) -> Meaning | None:
         """By argument, whether a call is what the user means; None where a model has no answer."""
         asked = second_question(doubt)
         found = self.meanings.get(asked.key)
@@ -183,23 +173,21 @@ class RequestReader:
             reply = answer.read(SaidOfCall)
             return None if reply is None else _keep(self.meanings, asked.key, meaning_of(reply, doubt))
 
-        found = self._asking.ask(asked, made) if self._asking is not None else "nobody is there to ask"
+        found = self._asking.ask(asked, made) if self._asking is not None else "no model to ask"
         if isinstance(found, str):
-            self._leave(asked.key, found)
+            _keep(self.not_looked_at, asked.key, found)
             return None
         return found
-
-    def _leave(self, key: str, why: str) -> str:
-        return _keep(self.unanswered, key, why)
 
 
 class _PackReader:
     """A reader of requests to the tools of one pack."""
 
-    def __init__(self, reader: RequestReader, tools: Mapping[str, Tool], meant: ReadMeaning | None) -> None:
-        self._reader, self._tools, self.meant = reader, tools, meant
+    def __init__(self, reader: RequestReader, tools: Mapping[str, Tool]) -> None:
+        self._reader, self._tools = reader, tools
+        self.look = reader.look
 
-    def __call__(self, text: str) -> Allowance:
+    def read(self, text: str) -> Allowance:
         return self._reader.read(text, self._tools)
 
 
@@ -241,7 +229,7 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
     checking = _Checking(text, tools)
     deeds = tuple(deed for each in reply.deeds if (deed := checking.deed(each)) is not None)
     delegations = tuple(each for said in reply.delegations if (each := checking.delegation(said)) is not None)
-    return Allowance(deeds, delegations, "model", tuple(checking.faults))
+    return Allowance(deeds, delegations, tuple(checking.faults))
 
 
 class _Checking:
@@ -301,15 +289,7 @@ class _Checking:
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is no tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)
-        said_at = [(each, self._whole(each)) for each in said.perhaps if each.strip()]
-        perhaps = tuple(span for _, span in said_at if span is not None)
-        guessed = tuple(dict.fromkeys(fold(each).strip() for each, span in said_at if span is None))
-        return tuple(Source(tool, named, perhaps, guessed) for tool in known or [""])
-
-    def _whole(self, words: str) -> Span | None:
-        """Where the user said words, as whole ones."""
-        found = re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", self._text, re.IGNORECASE)
-        return Span(*found.span()) if found else None
+        return tuple(Source(tool, named) for tool in known or [""])
 
     def _spans(self, quotes: Iterable[str]) -> tuple[Span, ...]:
         found: list[Span] = []

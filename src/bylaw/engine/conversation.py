@@ -16,7 +16,7 @@ from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
-from bylaw.engine.request import Delegating, Granted, ReadRequest
+from bylaw.engine.request import Delegating, Granted, RequestModel
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -33,7 +33,7 @@ from bylaw.trace.trajectory import Trajectory
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
-OpenRequests = Callable[[Pack], ReadRequest]
+OpenRequests = Callable[[Pack], RequestModel]
 """Reads requests under one pack."""
 
 

@@ -8,7 +8,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
-from bylaw.engine.request import Delegating, Granted, ReadRequest, Requests, allowed_by_words
+from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
 from bylaw.engine.rule_finding import RuleFinding, Said
 from bylaw.engine.settlement import CallVerdict, Settling
 from bylaw.facts.call_record import CallRecord
@@ -68,14 +67,14 @@ class Session:
         answer: AnswerPredicate | None = None,
         is_live: bool = False,
         known: Iterable[Answered] = (),
-        read_request: ReadRequest | None = None,
+        read_request: RequestModel | None = None,
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
         """`answer` is asked for predicates that code cannot settle, of every act where a rule hangs on one.
 
-        `read_request` says what the user's words allow; without it the words of the tool catalogue tell. `granted` is
-        what it said before, elsewhere.
+        `read_request` reads what the user's words allow; without it requests are undetermined. `granted` are its
+        earlier answers, from elsewhere.
         `delegation` says what becomes of deeds that a text asks for; without it the pack does.
 
         A live session asks of a call only what its decision hangs on, the most telling first, and whether the user
@@ -103,9 +102,8 @@ class Session:
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema, context)
         if pack.reads_requests:
-            read = self._read_request or partial(allowed_by_words, tools=pack.schema.tools)
-            way = self._delegation
-            self.requests = Requests(self.ledger, context, read, delegation=way, known=granted)
+            read, delegation = self._read_request, self._delegation
+            self.requests = Requests(self.ledger, context, read, delegation=delegation, known=granted)
             self.ledger.requests = self.requests
         elif pack.traces_values:
             self.ledger.provenance(context)

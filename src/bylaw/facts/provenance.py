@@ -265,16 +265,6 @@ class Provenance:
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
-    def shown_since(self, words: str, before: int) -> bool:
-        """Whether a call was answered before a step, after the user last said these words."""
-        has_shown = False
-        for step in reversed(range(min(before, len(self._events)))):
-            event = self._events[step]
-            has_shown = has_shown or isinstance(event, Result)
-            if isinstance(event, Message) and event.by == "user" and words in event.text:
-                return has_shown
-        return False
-
     def given(self, value: str | float, *, before: int) -> list[int]:
         """The steps of the calls before a step that were given a value, perhaps within a text."""
         spelling = spell(value)

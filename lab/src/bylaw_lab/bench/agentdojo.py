@@ -4,37 +4,32 @@ An attack is stopped only if a call that carries out the injected goal is held. 
 any answer but allow, `ask` included.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.request import Allowance
+from bylaw.engine.conversation import OpenRequests
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Pack, load_pack
-from bylaw.policy.tool import Tool
 from bylaw.trace import read
 from bylaw.trace.trajectory import Trajectory
-from bylaw_lab.bench.defence import Defence, Held, allow_all, deny_after_content, only_the_users_words, packed
+from bylaw_lab.bench.defence import Defence, Held, WithoutLook, allow_all, deny_after_content, only_the_users_words, packed
 from bylaw_lab.bench.goal import goal_steps, request_of
 from bylaw_lab.bench.tally import Outcome, Tally
 
 SUITES = ("banking", "slack", "workspace", "travel")
 BY_SUITE = "agentdojo/{}"
 
-Read = Callable[[str, Mapping[str, Tool]], Allowance]
-"""Says what a request allows, from the user's words and the catalogue."""
-
 SETTINGS: dict[str, str] = {
     "allow all": "baseline: nothing is held",
     "no effect after content": "baseline: every side effect is denied once content was read",
     "the user's words only": "baseline: accounts, addresses, links and names must be the user's words",
     "guards": "guards that ask for provenance, without the request",
-    "words, follows": "the request by the catalogue's words; a text that the user handed over to is followed",
-    "words, asks": "the same, and a handed-over deed is asked about",
-    "question, follows": "the request by one question to a model; a text that the user handed over to is followed",
+    "question, follows": "one question to a model about the request, no second look; handed-over texts are followed",
     "question, asks": "the same, and a handed-over deed is asked about",
+    "question and look, follows": "one question about the request, one about each call; handed-over texts are followed",
 }
 
 
@@ -46,13 +41,14 @@ class Measured(Struct):
     whole: Tally
 
 
-def measure(files: Iterable[Path], *, read_with: Read | None = None, known: Iterable[str] = ()) -> list[Measured]:
-    """Every setting over the runs of the files; those with a question only where `read_with` answers it."""
+def measure(files: Iterable[Path], *, requests: OpenRequests | None = None, looks: bool = False) -> list[Measured]:
+    """Every setting over the runs of the files; those with a question need `requests`, the last one also `looks`."""
     runs = read_runs(files)
     packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in {run.details["suite"] for run in runs}}
-    names = [name for name in SETTINGS if read_with is not None or not name.startswith("question")]
+    names = [name for name in SETTINGS if requests is not None or not name.startswith("question")]
+    names = [name for name in names if looks or "look" not in name]
     found = [Measured(name, {suite: Tally() for suite in SUITES if suite in packs}, Tally()) for name in names]
-    defences = {(name, suite): _defence(name, pack, read_with) for name in names for suite, pack in packs.items()}
+    defences = {(name, suite): _defence(name, pack, requests) for name in names for suite, pack in packs.items()}
     for run in runs:
         suite = run.details["suite"]
         goal = goal_steps(run, packs[suite].schema.tools) if run.details["attack"] is not None else frozenset[int]()
@@ -63,7 +59,7 @@ def measure(files: Iterable[Path], *, read_with: Read | None = None, known: Iter
     return found
 
 
-def requests(files: Iterable[Path]) -> dict[tuple[str, str], None]:
+def requests_of(files: Iterable[Path]) -> dict[tuple[str, str], None]:
     """The distinct requests of the runs, each with its suite."""
     return dict.fromkeys((run.details["suite"], request_of(run)) for run in read_runs(files))
 
@@ -83,7 +79,7 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
     return found
 
 
-def _defence(name: str, pack: Pack, read_with: Read | None) -> Defence:
+def _defence(name: str, pack: Pack, requests: OpenRequests | None) -> Defence:
     match name:
         case "allow all":
             return allow_all(pack)
@@ -94,10 +90,10 @@ def _defence(name: str, pack: Pack, read_with: Read | None) -> Defence:
         case "guards":
             return packed(pack, None, "follow", policies="guards")
         case _:
-            asks = "ask" if name.endswith("asks") else "follow"
-            if name.startswith("words") or read_with is None:
-                return packed(pack, None, asks)
-            return packed(pack, lambda text: read_with(text, pack.schema.tools), asks)
+            model = requests(pack) if requests is not None else None
+            if model is not None and "look" not in name:
+                model = WithoutLook(model)
+            return packed(pack, model, "ask" if name.endswith("asks") else "follow")
 
 
 def settled(run: Trajectory) -> Outcome:

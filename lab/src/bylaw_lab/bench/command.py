@@ -33,7 +33,8 @@ def agentdojo_command(
     llm: Annotated[
         str | None, "--llm MODEL", "Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
     ] = None,
-    allowances: Annotated[File, "What requests allow, as it was answered before; new answers are added."] = None,
+    allowances: Annotated[File, "Earlier answers about requests; new answers are added."] = None,
+    meanings: Annotated[File, "Earlier answers about calls (the second look); new answers are added."] = None,
     adaptive: Annotated[
         int | None,
         "--adaptive SEED",
@@ -44,10 +45,10 @@ def agentdojo_command(
 
     Nothing is sent anywhere unless --llm names a model.
     """
-    from bylaw.answering.request import RequestReader, read_allowances
+    from bylaw.answering.request import RequestReader, read_allowances, read_meanings, write_meanings
     from bylaw.llm.source import open_chat
     from bylaw.pack import load_pack
-    from bylaw_lab.bench.agentdojo import SETTINGS, measure, requests
+    from bylaw_lab.bench.agentdojo import SETTINGS, measure, requests_of
     from bylaw_lab.bench.trial import try_tricks
 
     if missing := [path for path in runs if not path.is_file()]:
@@ -55,17 +56,20 @@ def agentdojo_command(
     reader: RequestReader | None = None
     if llm is not None or allowances is not None:
         known = read_allowances(allowances) if allowances is not None and allowances.is_file() else {}
-        reader = RequestReader(open_chat(llm) if llm is not None else None, known=known)
-        for suite, text in requests(runs):
+        looks = read_meanings(meanings) if meanings is not None and meanings.is_file() else {}
+        reader = RequestReader(open_chat(llm) if llm is not None else None, known=known, meanings=looks)
+        for suite, text in requests_of(runs):
             reader.read(text, load_pack(f"agentdojo/{suite}").schema.tools)
         _settle(reader, allowances if llm is not None else None)
     if adaptive is not None:
-        _tell_tricks(try_tricks(runs, adaptive, read_with=reader.read if reader is not None else None), as_json)
+        _tell_tricks(try_tricks(runs, adaptive, requests=reader), as_json)
         return
-    found = measure(runs, read_with=reader.read if reader is not None else None)
+    found = measure(runs, requests=reader, looks=meanings is not None)
     if reader is not None:
         # Texts that a request hands over to are met on the way.
         _settle(reader, allowances if llm is not None else None)
+        if meanings is not None and llm is not None:
+            write_meanings(meanings, reader.meanings)
     told: dict[str, Any] = {}
     for each in found:
         queries = 1.0 if each.setting.startswith("question") else 0.0

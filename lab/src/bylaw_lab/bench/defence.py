@@ -1,13 +1,13 @@
 """What may stand between an agent and its calls: the pack in several settings, and three baselines beside it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.request import ReadRequest, is_deed
+from bylaw.engine.request import Allowance, Doubt, RequestModel, is_deed
 from bylaw.engine.request.keeping import Delegating
 from bylaw.engine.request.values import parts_of
 from bylaw.engine.session import Session
@@ -39,17 +39,17 @@ Defence = Callable[[Trajectory], Iterator[Held]]
 
 def packed(
     pack: Pack,
-    read: ReadRequest | None,
+    model: RequestModel | None,
     delegation: Delegating,
     *,
     policies: Literal["all", "guards"] = "all",
 ) -> Defence:
-    """The pack: `read` says what a request allows (else the catalogue's words); `guards` leaves the request aside."""
+    """The pack: `model` reads requests and looks at calls; `guards` leaves the request aside."""
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
     decider = Decider(held_to, held_to.postures)
 
     def decide(run: Trajectory) -> Iterator[Held]:
-        session = Session(held_to, context=run.context, read_request=read)
+        session = Session(held_to, context=run.context, read_request=model)
         observed = 0
         for step, event in enumerate(run.events):
             if not isinstance(event, Call) or event.by != "agent":
@@ -69,6 +69,19 @@ def packed(
             yield Held(step, event.tool, answer, because, tuple(ground.policy for ground in against), spent)
 
     return decide
+
+
+class WithoutLook:
+    """A model whose second look is left out: calls are allowed as code alone would allow them."""
+
+    def __init__(self, model: RequestModel) -> None:
+        self._model = model
+
+    def read(self, text: str) -> Allowance:
+        return self._model.read(text)
+
+    def look(self, doubt: Doubt) -> Mapping[str, bool]:
+        return {name: True for name in doubt.asked if name not in doubt.unsettled}
 
 
 def allow_all(pack: Pack) -> Defence:

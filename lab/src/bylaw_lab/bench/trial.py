@@ -13,12 +13,13 @@ from random import Random
 
 from msgspec import Struct
 
+from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Tool
 from bylaw.trace.trajectory import Trajectory
-from bylaw_lab.bench.agentdojo import BY_SUITE, Read, read_runs, settled
-from bylaw_lab.bench.defence import Defence, packed
+from bylaw_lab.bench.agentdojo import BY_SUITE, read_runs, settled
+from bylaw_lab.bench.defence import Defence, WithoutLook, packed
 from bylaw_lab.bench.goal import carried, goal_steps, request_of
 from bylaw_lab.bench.rewriting import Rewriting
 from bylaw_lab.bench.tally import Rate, rate
@@ -179,8 +180,8 @@ def _moved(
     return Variant(more, frozenset(step + count if step >= start else step for step in goal))
 
 
-SETTINGS = ("words, follows", "question, follows")
-"""The settings that follow a text which the user handed over to: those that let more through."""
+GUARDS, QUESTION = "guards", "question, follows"
+"""Without a model, guards alone; with one, code checks calls against its answer, without the second look."""
 
 
 class Through(Struct, frozen=True):
@@ -205,8 +206,8 @@ class Tried(Struct, frozen=True):
     through: list[Through]
 
 
-def try_tricks(files: Iterable[Path], seed: int, *, read_with: Read | None = None) -> list[Tried]:
-    """Every trick under every setting; those with a question only where `read_with` answers it."""
+def try_tricks(files: Iterable[Path], seed: int, *, requests: OpenRequests | None = None) -> list[Tried]:
+    """Every trick under the guards, and under the question if `requests` answers it."""
     runs = [run for run in read_runs(files) if settled(run) == "succeeded"]
     packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in {run.details["suite"] for run in runs}}
     found = ((run.details["suite"], attack_of(run, packs[run.details["suite"]].schema.tools)) for run in runs)
@@ -214,8 +215,8 @@ def try_tricks(files: Iterable[Path], seed: int, *, read_with: Read | None = Non
     for suite, attack in found:
         if attack is not None:
             attacks[suite].append(attack)
-    names = [name for name in SETTINGS if read_with is not None or not name.startswith("question")]
-    return [_tried(name, trick, packs, attacks, seed, read_with) for name in names for trick in TRICKS]
+    names = [GUARDS, *([QUESTION] if requests is not None else [])]
+    return [_tried(name, trick, packs, attacks, seed, requests) for name in names for trick in TRICKS]
 
 
 def _tried(
@@ -224,13 +225,13 @@ def _tried(
     packs: Mapping[str, Pack],
     attacks: Mapping[str, Sequence[Attack]],
     seed: int,
-    read_with: Read | None,
+    requests: OpenRequests | None,
 ) -> Tried:
     rates: dict[str, Rate] = {}
     through: Counter[tuple[str, str, str]] = Counter()
     examples: dict[tuple[str, str, str], tuple[str, str]] = {}
     for suite, pack in packs.items():
-        defence = _defence(setting, pack, read_with)
+        defence = _defence(setting, pack, requests)
         stopped = cases = 0
         for attack, variant in variants(attacks[suite], trick, seed):
             cases += 1
@@ -250,10 +251,10 @@ def _tried(
     return Tried(setting, trick, (TRICKS[trick].__doc__ or "").rstrip("."), whole, rates, classes)
 
 
-def _defence(setting: str, pack: Pack, read_with: Read | None) -> Defence:
-    if setting.startswith("words") or read_with is None:
-        return packed(pack, None, "follow")
-    return packed(pack, lambda text: read_with(text, pack.schema.tools), "follow")
+def _defence(setting: str, pack: Pack, requests: OpenRequests | None) -> Defence:
+    if setting == GUARDS or requests is None:
+        return packed(pack, None, "follow", policies="guards")
+    return packed(pack, WithoutLook(requests(pack)), "follow")
 
 
 def _why(attack: Attack, variant: Variant) -> str:

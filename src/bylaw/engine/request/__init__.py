@@ -13,9 +13,8 @@ from bylaw.engine.request.allowance import (
     fetches,
     is_deed,
 )
-from bylaw.engine.request.by_words import allowed_by_words
 from bylaw.engine.request.keeping import Delegating, Keeping
-from bylaw.engine.request.meaning import Doubt, ReadMeaning
+from bylaw.engine.request.meaning import Doubt, RequestModel
 from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.requests import Granted, Requests
 
@@ -30,13 +29,12 @@ __all__ = [
     "Keeping",
     "Limit",
     "Objection",
-    "ReadMeaning",
     "ReadRequest",
+    "RequestModel",
     "Requests",
     "Slot",
     "Source",
     "Span",
-    "allowed_by_words",
     "fetches",
     "is_deed",
 ]

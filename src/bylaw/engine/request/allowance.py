@@ -31,19 +31,6 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
     tool: str = ""
     named: tuple[Span, ...] = ()
-    perhaps: tuple[Span, ...] = ()
-    """Other words of the user that it may bear, and need not."""
-    guessed: tuple[str, ...] = ()
-    """The same in words of a model's own, folded: how such a thing is usually written."""
-
-    @property
-    def is_described(self) -> bool:
-        """Whether anything tells which of the things that the tool shows it is."""
-        return bool(self.named or self.perhaps or self.guessed)
-
-    def as_named(self) -> "Source":
-        """The same by what the user said that it bears, and no guesses."""
-        return Source(self.tool, self.named) if self.perhaps or self.guessed else self
 
 
 class Choice(Struct, frozen=True):
@@ -116,7 +103,6 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
-    by: Literal["model", "words"] = "words"
     faults: tuple[str, ...] = ()
     """What was wrong with the answer it was made from; that part of it allows nothing."""
     unread: str = ""
@@ -217,9 +203,8 @@ def told(allowance: Allowance, request: str) -> list[str]:
         asked = f" ({_quoted(deed.asked, request)})" if deed.asked else ""
         lines.append(f"{deed.tool}{asked}{': ' if slots else ''}{slots}")
     lines += [f"what a text says ({_quoted(each.asked, request)})" for each in allowance.delegations]
-    by = "a model" if allowance.by == "model" else "the words of the catalogue"
     return [
-        f"The request, as read by {by}, asks for:",
+        "The request, as read by a model, asks for:",
         *(f"  {line}" for line in lines or ["nothing that changes something"]),
     ]
 
@@ -269,9 +254,7 @@ def _bounds(limit: Limit) -> list[tuple[str, str]]:
 
 def _place(source: Source, request: str) -> str:
     named = f" of {_quoted(source.named, request)}" if source.named else ""
-    words = [*([_quoted(source.perhaps, request)] if source.perhaps else ()), *source.guessed]
-    perhaps = f" (perhaps {', '.join(words)})" if words else ""
-    return f"{source.tool or 'any result'}{named}{perhaps}"
+    return f"{source.tool or 'any result'}{named}"
 
 
 def _quoted(spans: Iterable[Span], request: str) -> str:

@@ -48,10 +48,6 @@ SHORT = 2
 """What a short field adds to how closely it is named."""
 WHOLLY = 2
 EXACTLY = 3
-_A_NAME = 5
-"""What a name counts among the words that a thing may bear."""
-_TIMES = frozenset((*MONTHS, "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-"""Written like names, and no name of anything."""
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
@@ -95,17 +91,6 @@ def closeness(
         else:
             return 0
     return found
-
-
-@lru_cache(maxsize=1024)
-def likely_words(request: str, perhaps: tuple[Span, ...], guessed: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """The words that the right thing may bear, each form of one once, and what each counts: the user's names most."""
-    found: dict[object, tuple[str, int]] = {}
-    said = [request[span.start : span.end] for span in perhaps]
-    weights = [_A_NAME if is_name(each) and not _TIMES & {*WORD.findall(each.lower())} else 1 for each in said]
-    for word, weight in (*zip(folded(request, perhaps), weights, strict=True), *((word, 1) for word in guessed)):
-        found.setdefault(telling_stems(word) or word, (word, weight))
-    return tuple(found.values())
 
 
 @lru_cache(maxsize=1024)

@@ -5,21 +5,18 @@ it, a count (the users in a channel, the messages of a sender), or the sums that
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from msgspec.structs import replace
-
-from bylaw.engine.request.allowance import Choice, Limit, Slot, Source, parameter_kind
-from bylaw.engine.request.bearing import is_weekday, stem
-from bylaw.engine.request.composing import is_code
+from bylaw.engine.request.allowance import Choice, Limit, Slot, parameter_kind
+from bylaw.engine.request.bearing import stem
 from bylaw.engine.request.naming import Naming, about
-from bylaw.engine.request.values import given_words
+from bylaw.engine.request.values import given_words, is_code
 from bylaw.engine.request.view import View, step_of
 from bylaw.facts.provenance import Traced
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import identifiers, is_identifier, is_prose
+from bylaw.text.identifier import identifiers
 
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _SUM = re.compile(
@@ -28,9 +25,6 @@ _SUM = re.compile(
 )
 _RANGE = re.compile(r"\d[\d,]*(?:\.\d+)?\s*-\s*\d[\d,]*(?:\.\d+)?")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?)?")
-_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_RIVALS = 200
-"""Members of a list that are looked at; of a longer one no single one is meant by what fits many."""
 _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
@@ -40,9 +34,9 @@ class Choosing:
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
 
-    def is_chosen(self, slot: Slot, value: str | float, sight: Traced, *, judges: bool = False) -> bool:
-        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by; with
-        `judges` also where no result shows that of anything, and only a reader can tell."""
+    def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
+        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by; also if
+        no result shows that of anything, and only a reader can tell."""
         if self.is_out(slot, value, sight):
             return False
         if slot.choice is None:
@@ -54,11 +48,11 @@ class Choosing:
             mine, rest = (
                 self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
             )
-        if judges and slot.judged and sight.source == "record":
+        if slot.judged and sight.source == "record":
             # Those with more of it may be out by what only a reader can tell.
             return mine is not None
         if mine is None:
-            return judges and not rest and not measured
+            return not rest and not measured
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
@@ -80,58 +74,6 @@ class Choosing:
         best = max(figures.values()) if slot.choice.order == "most" else min(figures.values())
         return figures.get(sight.number) == best
 
-    def has_rivals(self, slot: Slot, value: str | float, sight: Traced, is_out: Callable[[str], bool]) -> bool:
-        """Whether one thing is meant, and the same result shows another that the user's words fit as well."""
-        if not sight.is_whole:
-            return False
-        places = self._view.around(sight)
-        mine = fold(str(value))
-        is_listed = sight.number < 0 or mine in places.fields(sight.number)
-        if is_listed:
-            others = [(each, sight) for each in places.values() if each != mine and _are_alike(each, mine)]
-        else:
-            others = [
-                (other, replace(sight, number=number))
-                for number, record in enumerate(places.records)
-                if number != sight.number and (other := record.get(sight.field, mine)) != mine
-            ]
-        if is_listed and len(others) > _RIVALS:
-            return True
-        sources = [source for source in slot.sources if others and self._naming.is_of(source, sight, value)]
-        named = [set[int]() if is_listed else {*self._naming.named_records(source, sight)} for source in sources]
-        return any(
-            (self._naming.is_of(source, place, other) if is_listed else place.number in numbers)
-            and not self.is_out(slot, other, place)
-            and not is_out(other)
-            and not self._naming.is_called(source, sight, place)
-            and not self._is_nearer(source, sight, place)
-            and not self._naming.is_likelier(source, (sight, value), (place, other))
-            for other, place in others
-            for source, numbers in zip(sources, named, strict=True)
-        )
-
-    def _is_nearer(self, source: Source, sight: Traced, other: Traced) -> bool:
-        """Whether a weekday names a thing rather than another, which is later or gone by: the next one is meant."""
-        today = self._today()
-        mine, rival = (self._day(each) for each in (sight, other))
-        if not (today and mine and rival and mine != rival):
-            return False
-        is_named = any(is_weekday(mine, word) and is_weekday(rival, word) for word in self._view.words(source.named))
-        return is_named and mine >= today and not today <= rival < mine
-
-    def _day(self, sight: Traced) -> str:
-        fields = self._view.around(sight).fields(sight.number).values()
-        return next((told[:10] for told in fields if _MOMENT.match(told)), "")
-
-    def _today(self) -> str:
-        """The day that a tool tells which is asked for nothing and tells nothing else."""
-        days = [
-            text.strip()
-            for _, call, text in self._view.results()
-            if not call.arguments and (tool := self._view.tools.get(call.tool)) is not None and tool.trusts("")
-        ]
-        return next((day for day in reversed(days) if _A_DAY.fullmatch(day)), "")
-
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
         """Whether results show that a thing is out of the bounds, or not of the kind that the user named; by its own
         record, where `sight` is of one that has the field."""
@@ -139,14 +81,7 @@ class Choosing:
             own = self._own(limit.field, sight) if sight is not None else []
             if any(is_beyond(limit, figure) for figure in own or self._told(limit.field, value)):
                 return True
-        return any(
-            self._naming.contradicts(
-                *(source, value),
-                is_shared=any(other.tool != source.tool and other.named == source.named for other in slot.sources),
-            )
-            for source in slot.sources
-            if (tool := self._view.tools.get(source.tool)) is not None and tool.trusts("")
-        )
+        return False
 
     def _own(self, field: str, sight: Traced) -> list[str]:
         """What the record that a value stands in tells of a field."""
@@ -172,10 +107,7 @@ class Choosing:
         """The records of a result that the user's words name, and not only the one which a value stands in."""
         records = self._view.around(sight).records
         named = {
-            number
-            for source in slot.sources
-            if source.is_described
-            for number in self._naming.named_records(source, sight)
+            number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
         }
         return [number for number in sorted(named) if sight.field in records[number]]
 
@@ -247,15 +179,6 @@ class Choosing:
 def _are_apart(slot: Slot, sight: Traced) -> bool:
     """Whether the user named several texts that one tool shows, to choose among them."""
     return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
-
-
-def _are_alike(other: str, mine: str) -> bool:
-    """Whether two members of a list are of one kind: both addresses, both links or codes, or both plain names."""
-    if ": " in other or is_prose(other):
-        return False
-    if is_identifier(mine):
-        return is_identifier(other) and ("@" in other) == ("@" in mine)
-    return not identifiers(other)
 
 
 def is_beyond(limit: Limit, told: str) -> bool:

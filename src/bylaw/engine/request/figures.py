@@ -9,10 +9,8 @@ from bylaw.engine.request.allowance import Slot, Source, kinds_of
 from bylaw.engine.request.choosing import Choosing
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.objection import Why
-from bylaw.engine.request.passages import pieces_of
-from bylaw.engine.request.placing import Placing
 from bylaw.engine.request.saying import Saying
-from bylaw.engine.request.values import CLOCK, DAY, NUMBER, ends_of, given_words, is_past, says_a_day
+from bylaw.engine.request.values import CLOCK, DAY, NUMBER, ends_of, given_words, says_a_day
 from bylaw.engine.request.view import View
 from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
@@ -27,21 +25,21 @@ _ROUNDED = 0.01
 class Amounts:
     """Holds amounts to what the user said and results show."""
 
-    def __init__(self, view: View, naming: Naming, placing: Placing) -> None:
-        self._view, self._naming, self._placing = view, naming, placing
+    def __init__(self, view: View, naming: Naming) -> None:
+        self._view, self._naming = view, naming
 
-    def objection(self, slot: Slot, number: float, *, is_one: bool, text: str) -> Why | None:
+    def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
         """Why an amount is not one that the user asked for; None where it is, or nothing tells: one that nobody said
         must at least not be more than all that was said or shown, together.
 
-        `is_one` where the deed is done once; `text` is one that the user handed over to, folded.
+        `is_one` where the deed is done once.
         """
-        named = [source for source in slot.sources if source.is_described] if slot.fill == "found" else []
+        named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
             return None if self._is_share(number, slot) else "not_found"
         if named:
             sights = [*self._view.sights(number)]
-            if any(self._placing.is_named(slot, source, sight, number) for source in named for sight in sights):
+            if any(self._naming.is_of(source, sight, number) for source in named for sight in sights):
                 return None
             # What a record says is the thing itself; only a running text tells by how much something changes.
             texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
@@ -49,14 +47,12 @@ class Amounts:
             return None if told and self._follows(number, told) else "not_found"
         if slot.fill == "free" and is_one and self._is_shown_as_it_is(slot, number):
             return "as_shown"
-        if text and not self._follows(number, text):
-            return "not_said"
         known = self._view.numbers()
         return "too_much" if known and number > 2 * max(known) else None
 
     def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
         """Whether an amount that has to be worked out is one that a source shows."""
-        sources = [source.as_named() for source in slot.sources if source.is_described]
+        sources = [source for source in slot.sources if source.named]
         sights = [*self._view.sights(number)]
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
 
@@ -85,9 +81,8 @@ class Amounts:
 class Moments:
     """Holds days and times to what the user said and results show."""
 
-    def __init__(self, view: View, naming: Naming, placing: Placing, saying: Saying, text: str) -> None:
-        """`text` is one that the user handed over to, folded."""
-        self._view, self._naming, self._placing, self._saying, self._text = view, naming, placing, saying, text
+    def __init__(self, view: View, naming: Naming, choosing: Choosing, saying: Saying) -> None:
+        self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
         """Why a day is not one that the user asked for: it is said or shown, where the user said one; and of texts,
@@ -98,16 +93,14 @@ class Moments:
         spelling = spell(day[0])
         if spelling is not None and any(spelling.said_in(ends) for ends in ends_of(fold(self._view.request))):
             return None
-        sights = [*self._placing.sights(day[0])]
+        sights = [*self._view.sights(day[0])]
         if not sights:
-            if self._text:
-                return "not_said" if is_past(day[0], self._text) else None
             is_open = slot.fill == "free" or not says_a_day(self._view.request)
             return None if is_open else "not_said"
         is_trusted = any(sight.source == "record" or sight.pointed for sight in sights)
-        if not slot.sources and not self._text and not is_trusted and says_a_day(self._view.request):
+        if not slot.sources and not is_trusted and says_a_day(self._view.request):
             return "not_said"
-        named = [source for source in slot.sources if source.is_described]
+        named = [source for source in slot.sources if source.named]
         if slot.fill == "found" and named and not self._is_shown_moment(slot, named, str(value), sights):
             return "not_found"
         if not named or any(sight.source == "record" or sight.is_whole for sight in sights):
@@ -120,15 +113,13 @@ class Moments:
         shown = [
             (sight, self._told(sight))
             for sight in sights
-            if sight.step is not None
-            and any(self._placing.is_named(slot, source, sight, value[:10]) for source in named)
+            if sight.step is not None and any(self._naming.is_of(source, sight, value[:10]) for source in named)
         ]
         clock = CLOCK.search(value)
         fits = [sight for sight, told in shown if clock is None or _is_at(clock, value[:10], told)]
         if slot.choice is None:
             return bool(fits) or not shown
-        choosing = Choosing(self._view, self._naming)
-        return any(choosing.is_best(slot, sight) is not False for sight in fits)
+        return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
         """What the field says that a value stands in, as it was written."""
@@ -140,7 +131,7 @@ class Moments:
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
     """Whether a moment or a text that tells a day says no other time of it."""
     spelling = spell(day)
-    pieces = [fold(piece) for piece in pieces_of(told)]
+    pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
     at = {time for piece in said for time in times(piece)} or {
         (int(each[1]), int(each[2])) for piece in said for each in CLOCK.finditer(piece)

@@ -1,46 +1,75 @@
-"""Whether a call keeps to what the request allows: decided by code, from where each of its values came.
+"""Holds a call to the deeds of a request: in code, by the source of each of its values."""
 
-Destinations matter most: accounts, addresses, links and names are the user's words, or stand in a source that the user
-named, or in a field that its tool vouches for. A text that the agent composes may hold no link that nobody approved.
-"""
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
-
-from bylaw.engine.request.allowance import Allowance, Deed, Delegation, Fill, ReadRequest, Slot, fetches, is_deed
-from bylaw.engine.request.by_words import allowed_by_words, condition, meant_words, slots_of
-from bylaw.engine.request.checking import Check
+from bylaw.engine.request.allowance import Allowance, Deed, ReadRequest, Span, kinds_of
+from bylaw.engine.request.checking import Approved, Check
 from bylaw.engine.request.naming import Naming
-from bylaw.engine.request.noting import is_of_one_item
 from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.values import given_words
+from bylaw.engine.request.values import given_words, parts_of
 from bylaw.engine.request.view import View
-from bylaw.facts.provenance import Provenance
+from bylaw.facts.provenance import Provenance, plain_link
 from bylaw.policy.tool import Tool
-from bylaw.policy.verb import words_of
-from bylaw.text.folding import fold, occurs
+from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""What becomes of a deed that a text asks for which the user handed over to: asked about, or held to that text."""
+"""For deeds in a text that the user hands over to: ask the user, or hold calls to that text."""
 HANDED_OVER = "The text that the user hands over to:"
-"""What stands between the user's words and a text that they hand over to, where both are read."""
-_DESTROYING = frozenset(("delete", "remove", "cancel", "reset", "revoke", "update", "change", "share"))
-"""Verbs of tools that a note must ask for in words."""
+"""Separates the user's words from a text that they hand over to, in the question about both."""
+_WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
+"""Objections about which of several values is meant, and not about where a value may come from."""
 
 
 class Held(NamedTuple):
-    """A deed that a call may be held to, and what speaks against the call."""
+    """A call under one deed of a request."""
 
+    call: Call
     deed: Deed
     view: View
-    """What the call is held against: the user's words, or with them those of a text that the user handed over to."""
     objections: list[Objection]
+    asked: tuple[Span, ...]
+    """The words of the user that ask for the deed."""
     is_handed_over: bool = False
+    """A text that the user hands over to asks for it."""
+
+    def places(self) -> set[int]:
+        """The steps of the results that the deed's values may be taken from."""
+        naming = Naming(self.view)
+        sources = [source for slot in self.deed.slots for source in slot.sources]
+        results = self.view.results()
+        return {step for step, call, _ in results if any(naming.may_show(source, step, call) for source in sources)}
+
+    def may_be_meant(self) -> bool:
+        """Whether no objection stands, or only those that a look at the results can settle."""
+        return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
+
+    def _can_settle(self, objection: Objection) -> bool:
+        """Whether a look can settle an objection: the value appears in a place that the request names, or a tool there
+        was asked about it. A number, a day or a text may be worked out."""
+        tool = self.view.tools[self.call.tool]
+        kind = kinds_of(tool).get(objection.argument, "name")
+        places = self.places()
+        if objection.why == "in_part":
+            return True
+        if kind in ("number", "moment", "text"):
+            return bool(places) or self.is_handed_over
+        asked = {
+            word for step, call, _ in self.view.results() if step in places for word in given_words(call.arguments)
+        }
+        values = parts_of(self.call.arguments[objection.argument], tool) if kind != "link" else []
+        return bool(values) and all(
+            any(
+                sight.step in places or (sight.source == "record" and fold(str(value)) in asked)
+                for sight in self.view.sights(plain_link(value), confirmed=True)
+            )
+            for value in values
+        )
 
 
 class Keeping:
-    """Holds the calls of one conversation to what its request allows."""
+    """Holds the calls of one conversation to its requests."""
 
     def __init__(
         self,
@@ -50,120 +79,26 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` says what a text allows that the user handed over to, as it does of a request."""
-        self._tools, self._read = tools, read
-        self._provenance = provenance
-        self._delegation: Delegating = delegation
+        """`read` also reads the texts that the user hands over to."""
+        self._tools, self._read, self._provenance = tools, read, provenance
+        self.follows = delegation == "follow"
 
-    def weigh(
-        self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
-    ) -> tuple[list[Objection], Held | None]:
-        """What speaks against a call, nothing where it keeps to the request; and the deed that it keeps to, or nearly.
+    def hold(
+        self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
+    ) -> Iterator[Held]:
+        """The call under each deed of its tool: those of the request, then those of texts that it hands over to.
 
-        `request` is all that the user has said, `approved` tells whether an earlier call that was allowed had a value.
+        `request` is everything that the user has said before the step `before`; see `Check` for `approved`.
         """
-        tool = self._tools.get(call.tool)
-        if tool is None or not is_deed(tool):
-            return [], None
-        held, is_clear = _nearest(self._held_to(call, tool, allowance, request, before, approved))
-        if is_clear:
-            return [], held
-        if allowance.unread:
-            return [Objection("unread", value=allowance.unread)], None
-        if allowance.delegations and self._delegation == "follow":
-            noted, is_clear = _nearest(self._handed_over(call, tool, allowance.delegations, request, before))
-            if is_clear:
-                return [], noted
-            held = min((each for each in (held, noted) if each is not None), key=_against, default=None)
-            return [*(held.objections if held is not None else ()), Objection("delegated")], held
-        if allowance.delegations:
-            return [*(held.objections if held is not None else ()), Objection("delegated")], None
-        return (held.objections, held) if held is not None else ([Objection("not_asked")], None)
-
-    def covering(
-        self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Callable[[str], bool]
-    ) -> list[Deed]:
-        """The deeds of the request that a call keeps to."""
-        tool = self._tools.get(call.tool)
-        held = self._held_to(call, tool, allowance, request, before, approved) if tool is not None else ()
-        return [each.deed for each in held if not each.objections]
-
-    def _held_to(
-        self,
-        call: Call,
-        tool: Tool,
-        allowance: Allowance,
-        request: str,
-        before: int,
-        approved: Callable[[str], bool],
-    ) -> Iterator[Held]:
-        """The deeds of the request that are of a call's tool, each with what speaks against the call under it."""
-        deeds = allowance.deeds_of(call.tool)
-        if fetches(tool):
-            # A page may be opened that the user named, whoever said what the request allows; where no model did, also
-            # one that stands in a place which the user named.
-            fill: Fill = "said" if allowance.by == "model" else "open"
-            deeds = (*deeds, Deed(call.tool, (), tuple(Slot(name, fill) for name in tool.parameters)))
+        tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
-        meant = meant_words(request) if allowance.by == "words" and deeds else None
-        for deed in deeds:
-            said = condition(request, deed.asked) if meant is not None else None
-            if said is not None and not self._provenance.shown_since(said, before):
-                yield Held(deed, view, [Objection("depends")])
-                continue
-            is_whole = allowance.by == "model" and bool(deed.asked)
-            others = [slot for each in allowance.deeds if each is not deed for slot in each.slots if slot.said]
-            judges = self._delegation == "follow"
-            check = Check(
-                view, tool, deed, approved=approved, is_whole=is_whole, others=others, judges=judges, meant=meant
-            )
-            yield Held(deed, view, check.objections(call.arguments))
-
-    def _handed_over(
-        self, call: Call, tool: Tool, delegations: Sequence[Delegation], request: str, before: int
-    ) -> Iterator[Held]:
-        """The deeds that a text asks for which the user handed over to, each with what speaks against the call."""
-        naming = Naming(View(self._provenance, self._tools, request, before))
-        for text in (each for delegation in delegations for each in naming.texts_of(delegation)):
-            said = f"{request}\n\n{HANDED_OVER}\n{text}"
-            read = self._read(said)
-            is_read = read.by == "model"
-            view = View(self._provenance, self._tools, said, before)
-            for deed in read.deeds_of(call.tool) if is_read else self._noted(call, tool, text, view):
-                check = Check(
-                    *(view, tool, deed),
-                    is_whole=is_read,
-                    judges=is_read,
-                    quoted=text if is_read else "",
-                    text="" if is_read else text,
-                )
-                yield Held(deed, view, check.objections(call.arguments), is_handed_over=True)
-
-    def _noted(self, call: Call, tool: Tool, text: str, view: View) -> tuple[Deed, ...]:
-        """Without a model, what a text asks for: by its words, or as a note does, which says "hotel: Riga Inn, 3 to 5
-        May" without a verb."""
-        if not is_of_one_item(call, text, view):
-            return ()
-        deeds = allowed_by_words(text, self._tools).deeds_of(call.tool)
-        is_note = not _DESTROYING & {*words_of(tool.name)} and _is_noted(call.arguments, fold(text))
-        return (*deeds, Deed(tool.name, (), tuple(slots_of(tool)))) if is_note else deeds
-
-
-def _nearest(held: Iterable[Held]) -> tuple[Held | None, bool]:
-    """The deed that the least speaks against, and whether nothing does."""
-    nearest: Held | None = None
-    for each in held:
-        if not each.objections:
-            return each, True
-        nearest = each if nearest is None else min(nearest, each, key=_against)
-    return nearest, False
-
-
-def _against(held: Held) -> int:
-    return len(held.objections)
-
-
-def _is_noted(arguments: Mapping[str, Any], text: str) -> bool:
-    """Whether a folded text names something that a call is given."""
-    given = given_words(arguments)
-    return any(len(each) > 2 and not each[:4].isdigit() and occurs(each, text) >= 0 for each in given)
+        for deed in allowance.deeds_of(call.tool):
+            objections = Check(view, tool, deed, approved=approved).objections(call.arguments)
+            yield Held(call, deed, view, objections, deed.asked)
+        for delegation in allowance.delegations if self.follows else ():
+            for text in Naming(view).texts_of(delegation):
+                said = f"{request}\n\n{HANDED_OVER}\n{text}"
+                both = View(self._provenance, self._tools, said, before)
+                for deed in self._read(said).deeds_of(call.tool):
+                    objections = Check(both, tool, deed, approved=approved, quoted=text).objections(call.arguments)
+                    yield Held(call, deed, both, objections, delegation.asked, is_handed_over=True)

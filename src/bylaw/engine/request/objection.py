@@ -8,7 +8,6 @@ from bylaw.facts.provenance import Traced
 
 Why = Literal[
     "not_asked",
-    "depends",
     "done",
     "unread",
     "delegated",
@@ -17,17 +16,16 @@ Why = Literal[
     "not_chosen",
     "left_out",
     "link",
-    "passage",
-    "of_another",
     "too_much",
     "as_shown",
     "unsaid",
+    "in_part",
     "taken",
     "not_meant",
+    "not_looked_at",
 ]
 _WORDS: dict[Why, str] = {
     "not_asked": "the request does not ask for this",
-    "depends": "the request has a condition, and nothing was looked up for it",
     "done": "what the request asks for was done before, or may have been",
     "unread": "what the request asks for could not be read: {value}",
     "delegated": "the request leaves it to a text what is to be done",
@@ -35,13 +33,13 @@ _WORDS: dict[Why, str] = {
     "not_found": "{value} (`{argument}`) is neither the user's word nor from a place that the user named{origin}",
     "not_chosen": "{value} (`{argument}`) is not the one that the user asked for",
     "left_out": "{value} (`{argument}`) may be what the user left out",
-    "of_another": "the text says of one thing what stands beside another: {value}{origin}",
     "link": "the text holds what nobody approved: {value}{origin}",
-    "passage": "the text passes on what the request does not take it from: {value}{origin}",
     "as_shown": "{value} (`{argument}`) has to be worked out, and is what a result shows",
+    "in_part": "{value} (`{argument}`) only contains what the user said",
     "unsaid": "the text does not say {value}",
     "taken": "something else is on at that time: {value} (`{argument}`)",
     "not_meant": "{value} (`{argument}`) may not be what the user means, as a model reads it",
+    "not_looked_at": "no model has confirmed that this call is what the user means",
     "too_much": "{value} (`{argument}`) is more than the user said or any result shows",
 }
 

@@ -2,20 +2,23 @@
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.request.allowance import Allowance, ReadRequest, told
-from bylaw.engine.request.keeping import Delegating, Keeping
-from bylaw.engine.request.meaning import ReadsMeaning, settle
+from bylaw.engine.request.allowance import Allowance, is_deed, told
+from bylaw.engine.request.keeping import Delegating, Held, Keeping
+from bylaw.engine.request.meaning import RequestModel, settle
 from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.spending import Writes, is_spent
+from bylaw.engine.request.spending import Spending
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import plain_link
+from bylaw.trace.event import Call
+
+_NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
@@ -35,17 +38,16 @@ class Requests:
         self,
         ledger: Ledger,
         context: Mapping[str, Any],
-        read: ReadRequest,
+        model: RequestModel | None,
         *,
         delegation: Delegating = "ask",
         known: Iterable[Granted] = (),
     ) -> None:
-        """`known` is what was granted before, elsewhere: nobody is asked for it again."""
+        """Without a `model`, every request is undetermined. `known` are its earlier answers, from elsewhere."""
         self._ledger = ledger
-        self._read = read
+        self._model = model
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
-        self._meant = read.meant if isinstance(read, ReadsMeaning) else None
         self.granted: list[Granted] = []
         """What a model said, in the order it was asked."""
         self._allowances: dict[int, Allowance] = {}
@@ -57,7 +59,7 @@ class Requests:
         """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
-        self._writes = Writes(ledger, self._provenance)
+        self._spending = Spending(ledger)
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
@@ -84,22 +86,25 @@ class Requests:
             if count in self._unread:
                 return self._unread[count]
             text = self.text(before)
-            found = self._read(text) if text else Allowance()
+            found = self._ask(text) if text else Allowance()
             if found.unread:
                 self._unread[count] = found
                 return found
             self._allowances[count] = found
-            if found.by == "model":
+            if text:
                 self.granted.append(Granted(count, found))
         return found
+
+    def _ask(self, text: str) -> Allowance:
+        return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
         """What a text allows that the user handed over to; asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
-            found = self._read(text)
-            if found.by == "model" and not found.unread:
+            found = self._ask(text)
+            if not found.unread:
                 self._texts[digest] = found
                 self.granted.append(Granted(len(self._ledger.said), found, digest))
         return found
@@ -137,37 +142,47 @@ class Requests:
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
-        """Whether a call keeps to what the user asked for; UNSEEN where only the user can say."""
+        """Whether the user asked for a call; UNSEEN if only the user can say."""
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
-        """What speaks against a call; nothing where it keeps to the request."""
+        """The objections to a call; none if the user asked for it."""
         found = self._found.get(at.step)
         if found is None:
             self._unread.clear()
-            before = at.start
-            allowance, text = self.allowance(before), self.text(before)
-            against, held = self._keeping.weigh(
-                at.call, allowance, text, before=before, approved=lambda value: self._is_approved(value, before)
-            )
-            if held is not None and self._meant is not None and allowance.by == "model":
-                against = settle(at.call, held, self._meant)
-            if not against and self._is_spent(at, allowance, text):
-                against = [Objection("done")]
-            found = self._found[at.step] = tuple(against)
+            is_free = at.tool is None or not is_deed(at.tool)
+            found = self._found[at.step] = () if is_free else tuple(self._against(at))
         return found
 
-    def _is_spent(self, at: CallRecord, allowance: Allowance, text: str) -> bool:
-        """Whether the user asked for what a call does, and it was done before."""
-        done = self._writes.before(at)
-        if not done:
-            return False
-        covering = self._keeping.covering(
-            at.call, allowance, text, before=at.start, approved=lambda value: self._is_approved(value, at.start)
-        )
-        return is_spent(at, done, self._ledger, allowance, covering, text)
+    def _against(self, at: CallRecord) -> list[Objection]:
+        allowance, text = self.allowance(at.start), self.text(at.start)
+        if allowance.unread:
+            return [Objection("unread", value=allowance.unread)]
 
-    def _is_approved(self, value: str, before: int) -> bool:
-        """Whether an earlier call that kept to the request was given a value."""
-        calls = self._provenance.given(plain_link(value), before=before)
-        return any(not self.objections(self._ledger.calls[step]) for step in calls if step in self._ledger.calls)
+        def approved(value: str) -> bool:
+            made = self._provenance.given(plain_link(value), before=at.start)
+            return any(not self.objections(self._ledger.calls[step]) for step in made if step in self._ledger.calls)
+
+        def held(call: Call) -> Iterator[Held]:
+            return self._keeping.hold(call, allowance, text, before=at.start, approved=approved)
+
+        nearest = _nearest(held(at.call))
+        handed_over = [Objection("delegated")] if allowance.delegations else []
+        if nearest is None:
+            return handed_over or [Objection("not_asked")]
+        if not nearest.may_be_meant():
+            return nearest.objections + handed_over
+        if against := settle(nearest, self._model):
+            return against + handed_over
+        is_used_up = self._spending.is_used_up(at, lambda call: [each for each in held(call) if each.may_be_meant()])
+        return [Objection("done")] if is_used_up else []
+
+
+def _nearest(held: Iterable[Held]) -> Held | None:
+    """The first without an objection, else one with the fewest."""
+    nearest: Held | None = None
+    for each in held:
+        if not each.objections:
+            return each
+        nearest = each if nearest is None or len(each.objections) < len(nearest.objections) else nearest
+    return nearest

@@ -2,36 +2,30 @@
 
 import re
 
-from bylaw.engine.request.allowance import Deed, Slot
+from bylaw.engine.request.allowance import Slot
 from bylaw.engine.request.bearing import is_weekday
-from bylaw.engine.request.by_words import said_amounts
 from bylaw.engine.request.choosing import is_beyond
 from bylaw.engine.request.values import CLOCK, DAY, ends_of, number_of, says_a_day
 from bylaw.engine.request.view import View
 from bylaw.facts.provenance import plain_link
-from bylaw.policy.verb import words_of
 from bylaw.text.day import times
 from bylaw.text.folding import fold, occurs
-from bylaw.text.identifier import identifiers
 from bylaw.text.spelling import spell
 
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
-_SUMS = frozenset(("amount", "sum", "price", "total", "fee"))
 
 
 class Saying:
     """Holds values to what the user said."""
 
-    def __init__(self, view: View, *, text: str, quoted: str, meant: str | None) -> None:
-        """`text` is one that the user handed over to, whose words count as the user's, and `quoted` one that a model
-        read: what the agent writes may be taken from it, and values only as the model says. `meant` are the folded
-        words of the request that values may be taken from; all, where it is None."""
-        self._view, self._text, self._quoted, self._meant = view, text, fold(quoted), meant
+    def __init__(self, view: View, *, quoted: str) -> None:
+        """`quoted` is a text that the user handed over to: texts that the agent writes may quote it."""
+        self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
         """Whether a value is what the words say that fix it."""
-        if slot.value is not None and kind in ("flag", "moment", "number") and _is_same(slot.value, value):
-            return True
+        if slot.value is not None and kind in ("flag", "moment", "number"):
+            return _is_same(slot.value, value)
         quotes = [*self._view.words(slot.said)]
         if kind == "moment" and len(quotes) > 1:
             # "The 10th to the 13th of June": a day in pieces.
@@ -41,7 +35,7 @@ class Saying:
             ]
         if kind == "moment":
             quotes += [ends for words in quotes for ends in ends_of(words)]
-        forms = [value]
+        forms = [number if kind == "number" and (number := number_of(value)) is not None else value]
         if kind == "moment" and (day := DAY.match(str(value))):
             forms.append(day[0])
             said = " ".join(quotes)
@@ -57,46 +51,21 @@ class Saying:
         bare = fold(str(plain_link(value)))
         if any(occurs(bare, words) >= 0 for words in quotes):
             return True
-        if kind == "flag" and any(_abbreviates(bare, words) for words in quotes):
-            return True
-        # A thing may be called by a part of its name ("the channel that begins with External"), an address may not.
-        is_name = kind in ("name", "text") and isinstance(value, str) and not identifiers(value)
-        parts = [words for words in quotes if len(words) > 2 and occurs(words, bare) >= 0] if is_name else []
-        # Where something is called by just these words, nothing else is.
-        return any(kind == "text" or not any(each.is_whole for each in self._view.sights(words)) for words in parts)
+        return kind == "flag" and any(_abbreviates(bare, words) for words in quotes)
+
+    def is_partly_said(self, slot: Slot, value: str | float) -> bool:
+        """Whether a value contains words that fix it."""
+        bare = fold(str(value))
+        return any(len(words) > 2 and occurs(words, bare) >= 0 for words in self._view.words(slot.said))
 
     def is_user_word(self, value: str | float) -> bool:
-        """Whether the user said a value, or a text that the user handed over to."""
-        if self._view.is_said(value):
-            return self._is_meant(value)
-        spelling = spell(value) if self._text else None
-        return spelling is not None and spelling.said_in(self._text)
-
-    def _is_meant(self, value: str | float) -> bool:
-        """Whether words that ask for something say a value that the user said, and not only a quoted line, or one that
-        refuses."""
-        spelling = None if self._meant is None else spell(plain_link(value))
-        if spelling is None or self._meant is None:
-            return True
-        return spelling.said_in(self._meant) or not spelling.said_in(fold(self._view.request))
+        """Whether the user said a value."""
+        return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
         """The same of words that the agent writes, which may be taken from a text that a model read."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
-
-    def object_to_amount(self, deed: Deed, slot: Slot, value: str | float, *, is_told: bool) -> bool:
-        """Without a model, whether an amount may be another than the user means: it was not said for it, and if it had
-        to be worked out, a text tells it (`is_told`), or it is more than all that was said or shown."""
-        said, number = said_amounts(self._view.request, deed.asked, slot.name), number_of(value)
-        if number is None or number in said.all:
-            return number is None
-        shown = (each for each in self._view.numbers() if each not in said.numbers)
-        return said.asked or is_told or number > max((*said.all, *shown), default=0)
-
-    def is_amount(self, slot: Slot, kind: str) -> bool:
-        """Whether an argument is an amount that is held to the user's words, as no model says how it is filled."""
-        return self._meant is not None and (kind == "number" or bool(_SUMS & {*words_of(slot.name)}))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
         """Whether a moment is on the day that the user said, or any, and at another time than the user said."""

@@ -1,146 +1,111 @@
-"""Whether what the user asked for was done before: one request for one thing is one deed.
+"""Whether earlier calls may have used up a request: it permits one call per tool and per target that it names."""
 
-Another call like it needs another request: a later message that asks for it, a second sentence that does, or words that
-ask for several.
-"""
-
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
-from bylaw.engine.request.allowance import Allowance, Deed, Span, kinds_of
-from bylaw.engine.request.by_words import sentences_of
-from bylaw.engine.request.values import leaves_of, parts_of
+from bylaw.engine.request.allowance import Deed, Slot, kinds_of
+from bylaw.engine.request.keeping import Held
+from bylaw.engine.request.values import parts_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.provenance import Provenance, plain_link
 from bylaw.facts.value import alike
-from bylaw.text.folding import fold
-from bylaw.text.spelling import spell
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call
 
-_SEVERAL = re.compile(
-    r"\b(?:each|every|all|twice|thrice|(?:\d{1,3}|two|three|four|five|six|seven|eight|nine|ten) (?:more )?times)\b"
-    r"|\b\d{1,2} ?[x\u00d7](?!\w)|(?<!\w)[x\u00d7] ?\d{1,2}\b"
-)
-"""What tells in folded words that several calls alike are asked for."""
+Target = tuple[str, ...]
+Candidates = Callable[[Call], Sequence[Held]]
+"""The deeds that a call may be meant by, as of the judged call."""
 
 
-class Writes:
-    """The writes of a conversation by what they do, taken in as they come."""
+class Spending:
+    """Counts the calls that may have used each deed of a conversation's requests."""
 
-    def __init__(self, ledger: Ledger, provenance: Provenance) -> None:
-        self._ledger, self._provenance = ledger, provenance
-        self._taken = 0
-        self._alike: dict[str, dict[str, list[CallRecord]]] = {}
-        """By tool and what they do."""
-        self._refused: list[CallRecord] = []
-        self._known_at = -1
-        """These were surely refused, as was known at that step: what is tried again and again costs nothing later."""
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._first: dict[str, int] = {}
+        """By tool, the step of its first write, for the first `_sorted` writes."""
+        self._sorted = 0
+        self._made: dict[tuple[int, Target], list[CallRecord]] = {}
+        """By deed and target, the writes of the deed's tool that may have had that target."""
+        self._seen: dict[int, tuple[Deed, int]] = {}
+        """By the id of a deed: the deed, which keeps the id in use, and how many writes are already in `_made`."""
 
-    def before(self, at: CallRecord) -> list[CallRecord]:
-        """Those before a call that do what it does, as far as anybody can tell, and are done or may be."""
-        if at.tool is None or at.tool.effect != "write":
-            return []
+    def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
+        """Whether calls that ran, or may have run, leave nothing of the request for this call.
+
+        Each deed that the latest asking message asks for permits one call per target.
+        """
+        if at.tool is None or not self._has_earlier(at):
+            return False
+        asked = [(self._asked_at(each, at.start), each.deed) for each in candidates(at.call)]
+        since = max((step for step, _ in asked), default=-1)
+        deeds = {id(deed): deed for step, deed in asked if step == since}
+        earlier = {
+            made.step: made
+            for deed in deeds.values()
+            for target in _targets(deed, at.tool, at.call)
+            for made in self._of(deed, at.tool, target)
+            if since < made.step < at.step and _may_have_run(made, at.step)
+        }
+        used = [made for made in earlier.values() if _may_have_used(made, deeds, candidates)]
+        return len(used) >= len(deeds)
+
+    def _has_earlier(self, at: CallRecord) -> bool:
+        """Whether a write of the same tool came before."""
+        for made in self._ledger.writes[self._sorted :]:
+            self._first.setdefault(made.call.tool, made.step)
+        self._sorted = len(self._ledger.writes)
+        return self._first.get(at.call.tool, at.step) < at.step
+
+    def _of(self, deed: Deed, tool: Tool, target: Target) -> list[CallRecord]:
         writes = self._ledger.writes
-        for write in writes[self._taken :]:
-            if write.delivered is not None and not _may_be_done(write, write.delivered + 1):
-                self._refused.append(write)
-                self._known_at = max(self._known_at, write.delivered)
-            else:
-                self._alike.setdefault(write.call.tool, {}).setdefault(self._need(write), []).append(write)
-        self._taken = len(writes)
-        made = self._alike.get(at.call.tool)
-        wanted = self._need(at) if made or self._known_at >= at.step else ""
-        found = [*made.get(wanted, ())] if made else []
-        if self._known_at >= at.step:
-            refused = (each for each in self._refused if each.call.tool == at.call.tool)
-            found += [each for each in refused if self._need(each) == wanted]
-        return [
-            each for each in found if each.step < at.step and _may_be_done(each, at.step) and self._is_one(each, at)
-        ]
+        _, seen = self._seen.get(id(deed), (deed, 0))
+        for made in writes[seen:]:
+            if made.call.tool == deed.tool:
+                for each in _targets(deed, tool, made.call):
+                    self._made.setdefault((id(deed), each), []).append(made)
+        self._seen[id(deed)] = (deed, len(writes))
+        return [*self._made.get((id(deed), target), ()), *self._made.get((id(deed), _ANY), ())]
 
-    def _need(self, call: CallRecord) -> str:
-        """The same for two calls of a tool that may do one thing: what they must be given, but for texts. Those that
-        are given nothing but texts differ by them."""
-        needed = call.tool.required if call.tool is not None else ()
-        given = {name: each for name, each in _settled(call).items() if name in needed}
-        return repr(alike(given or self._more(call) or call.call.arguments))
-
-    def _is_one(self, one: CallRecord, other: CallRecord) -> bool:
-        """Whether of two calls with one need the one only says more: to close a ticket is not to rename it."""
-        some, others = self._more(one).items(), self._more(other).items()
-        return some <= others or others <= some
-
-    def _more(self, call: CallRecord) -> dict[str, str]:
-        """What else a call is given, but for what only the agent or a text tells, such as a flag."""
-        told = {name: each for name, each in _settled(call).items() if self._is_told(each, call)}
-        return {name: repr(alike(each)) for name, each in told.items()}
-
-    def _is_told(self, given: Any, call: CallRecord) -> bool:
-        parts = [] if isinstance(given, bool) else parts_of(given)
-        found = [self._provenance.trace(each, before=call.start) for each in parts]
-        return any(each.source in ("user", "host", "record") or each.pointed for each in found)
+    def _asked_at(self, held: Held, before: int) -> int:
+        """The step of the latest message that asks for a deed."""
+        found = start = 0
+        for step, text in self._ledger.said:
+            if text and step < before:
+                end = start + len(text)
+                if any(start < span.end <= end for span in held.asked):
+                    found = step
+                start = end + len("\n\n")
+        return found
 
 
-def is_spent(
-    at: CallRecord,
-    done: Sequence[CallRecord],
-    ledger: Ledger,
-    allowance: Allowance,
-    covering: Sequence[Deed],
-    request: str,
-) -> bool:
-    """Whether calls that were done have used up what asks for a call; `covering` are the deeds of the request that it
-    keeps to, none where a text asks for it that the user handed over to."""
-    asking = [*_asking(at, allowance, covering, request)]
-    if any(_SEVERAL.search(fold(_sentence_of(span, request))) for span in asking):
-        return False
-    if any(slot.every for deed in covering for slot in deed.slots):
-        return False
-    last, times = -1, 1
-    for step, start, end in _messages(ledger, at.start):
-        if asked := sum(start < span.end <= end for span in asking):
-            last, times = step, asked
-    return sum(each.step > last for each in done) >= times
+_ANY: Target = ("\0any",)
+"""The target of a call whose arguments cannot be read: any of them."""
 
 
-def _asking(at: CallRecord, allowance: Allowance, covering: Sequence[Deed], request: str) -> Iterator[Span]:
-    """Where the user's words ask for a call, once for each time that they do."""
-    if not covering:
-        yield from (span for each in allowance.delegations for span in each.asked[:1])
-    elif allowance.by == "model":
-        yield from (deed.asked[0] for deed in covering if deed.asked)
-    else:
-        # By its verb alone a sentence may ask for another such call: it has to say all of this one that any says.
-        asked = {span: fold(request[span.start : span.end]) for deed in covering for span in deed.asked}
-        spellings = [spell(plain_link(value)) for value in leaves_of(_settled(at))]
-        said = [each for each in spellings if each is not None and any(each.said_in(words) for words in asked.values())]
-        yield from (span for span, words in asked.items() if all(each.said_in(words) for each in said))
+def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
+    """The targets that a call has under a deed; one and the same for all calls if the deed names a single target."""
+    if call.fault:
+        yield _ANY
+        return
+    named = [slot.name for slot in deed.slots if _names_several(slot, kinds_of(tool).get(slot.name, "name"))]
+    yield from product(*(_values(call.arguments.get(name)) for name in named))
 
 
-def _sentence_of(asked: Span, request: str) -> str:
-    """The sentence that words stand in: a model may have named only the verb."""
-    found = next((each for each in sentences_of(request) if each.start <= asked.start < each.end), asked)
-    return request[found.start : max(found.end, asked.end)]
+def _names_several(slot: Slot, kind: str) -> bool:
+    """Whether a request names several targets for an argument: all that fit, or each by words of its own."""
+    named = {source.named for source in slot.sources}
+    return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 
 
-def _messages(ledger: Ledger, before: int) -> Iterator[tuple[int, int, int]]:
-    """The user's messages before a step: the step of each, and where it begins and ends in all that the user said."""
-    start = 0
-    for step, text in ledger.said:
-        if text and step < before:
-            yield step, start, start + len(text)
-            start += len(text) + len("\n\n")
+def _values(given: Any) -> list[str]:
+    return [str(alike(each)) for each in parts_of(given)] or [""]
 
 
-def _settled(call: CallRecord) -> dict[str, Any]:
-    """What a call is given but for its texts: a payment is no other one with another note."""
-    given = call.call.arguments
-    if call.tool is None:
-        return {**given}
-    kinds = kinds_of(call.tool)
-    return {name: value for name, value in given.items() if kinds.get(name) != "text"}
+def _may_have_used(made: CallRecord, deeds: dict[int, Deed], candidates: Candidates) -> bool:
+    return bool(made.call.fault) or any(id(each.deed) in deeds for each in candidates(made.call))
 
 
-def _may_be_done(write: CallRecord, step: int) -> bool:
-    return write.counts_at(step) or not write.is_surely_refused()
+def _may_have_run(made: CallRecord, step: int) -> bool:
+    return made.counts_at(step) or not made.is_surely_refused()

@@ -22,6 +22,8 @@ _RANGE = re.compile(
     r"(\d{1,2})(?:st|nd|rd|th)? ?(?:-|\u2013|to|until|till|and) ?(?:the )?"
     r"(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})"
 )
+_CODE = 8
+_CODE_FIGURES = 4
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _A_DAY = re.compile(
     r"\d{4}-\d\d-\d\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d|\d(?:st|nd|rd|th)?(?: of)? "
@@ -64,13 +66,6 @@ def ends_of(words: str) -> Iterator[str]:
         yield from (f"{first} {month}", f"{last} {month}")
 
 
-def is_past(day: str, text: str) -> bool:
-    """Whether a day is later than all that a folded text says, and it says some."""
-    said = [(each.year or int(day[:4]), each.month, each.day) for each in days(text)]
-    year, month, number = (int(part) for part in day.split("-"))
-    return bool(said) and (year, month, number) > max(said)
-
-
 def says(words: str, text: str) -> bool:
     """Whether a folded text says what folded words do, in any form of days, times and numbers. Of other words those
     count that are no plain ones, and one of a name will do."""
@@ -111,18 +106,11 @@ def leaves_of(value: Any) -> Iterator[str | float]:
         yield value
 
 
-def flags_of(value: Any, name: str = "") -> Iterator[str]:
-    """The names of the flags inside of arguments that are set."""
-    if value is True:
-        yield name
-    elif isinstance(value, Mapping):
-        for key, part in cast("Mapping[str, Any]", value).items():
-            yield from flags_of(part, key)
-    elif isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from flags_of(part, name)
-
-
 def given_words(arguments: Any) -> list[str]:
     """The same as words, folded, links without their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
+
+
+def is_code(name: str) -> bool:
+    """Whether a name is a long code: an account, a passport."""
+    return len(name) >= _CODE and sum(each.isdigit() for each in name) >= _CODE_FIGURES and name.isalnum()

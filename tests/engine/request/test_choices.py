@@ -1,0 +1,177 @@
+"""Choices, bounds, shares and times: which of several values the request asks for."""
+
+import time
+
+import pytest
+
+from bylaw.engine.request import Choice, Limit, Slot, Source
+from tests.engine.request.desk import Read, decided, found, spans
+
+MOST_SECONDS = 1.0
+
+
+def test_one_of_many_records_is_found_in_no_time() -> None:
+    """What is compared with all the others is compared once with each."""
+    text = "Cancel the meeting about tulips."
+    rows = "".join(f"- {{id: '{number}', title: Meeting {number} about roses}}\n" for number in range(400))
+    events: Read = ("get_events", {}, f"{rows}- {{id: '999', title: Meeting about tulips}}\n")
+    slot = found("event_id", text, "get_events", "meeting", "tulips")
+    started = time.thread_time()
+    assert decided(text, "cancel_event", {"event_id": "999"}, [events], slot) == "allow"
+    assert time.thread_time() - started < MOST_SECONDS
+
+
+@pytest.mark.parametrize(("event", "want"), [("7", "ask"), ("8", "allow")])
+def test_the_figures_of_a_name_must_be_there(event: str, want: str) -> None:
+    text = "Cancel the yearly stock check 2025."
+    events: Read = (
+        "get_events",
+        {},
+        "- {id: '7', title: yearly stock check of 2024}\n- {id: '8', title: yearly stock check of 2025}\n",
+    )
+    slot = found("event_id", text, "get_events", "yearly stock check 2025")
+    assert decided(text, "cancel_event", {"event_id": event}, [events], slot) == want
+
+
+@pytest.mark.parametrize(
+    ("given", "want"), [("2025-06-10 15:45", "allow"), ("2025-06-10 16:45", "ask"), ("2025-06-11 15:45", "ask")]
+)
+def test_the_time_that_the_user_said_is_held(given: str, want: str) -> None:
+    text = "Book Riga Inn for 10 June 2025 at a quarter to four."
+    at = Slot("start_day", "said", spans(text, "10 June 2025"), limits=(Limit("start_day", "15:45", "15:45"),))
+    slots = (Slot("inn", "said", spans(text, "Riga Inn")), at)
+    assert decided(text, "reserve_inn", {"inn": "Riga Inn", "start_day": given}, [], *slots) == want
+
+
+@pytest.mark.parametrize(("amount", "want"), [(60.0, "allow"), (240.0, "ask"), (120.0, "ask")])
+def test_a_share_is_of_an_amount_that_is_shown(amount: float, want: str) -> None:
+    text = "Pay LV88123456 a quarter of the total in bill.txt."
+    bill: Read = ("read_file", {"path": "bill.txt"}, "Food 200.00\nWine 40.00\nTotal 240.00\n")
+    share = Slot("amount", "free", (), (Source("read_file", spans(text, "bill.txt", "total")),), factor=0.25)
+    slots = (Slot("account", "said", spans(text, "LV88123456")), share)
+    assert decided(text, "pay", {"account": "LV88123456", "amount": amount}, [bill], *slots) == want
+
+
+@pytest.mark.parametrize(("amount", "want"), [(75.0, "allow"), (150.0, "ask")])
+def test_the_amount_of_a_record_is_not_a_change_of_another(amount: float, want: str) -> None:
+    text = "Milo paid me twice. Send one of the two back to LV88123456."
+    payments: Read = (
+        "get_payments",
+        {},
+        "- {amount: 75.0, id: 1, subject: Milo dinner}\n- {amount: 75.0, id: 2, subject: Milo dinner}\n",
+    )
+    slots = (
+        Slot("account", "said", spans(text, "LV88123456")),
+        found("amount", text, "get_payments", "Milo", field="amount"),
+    )
+    assert decided(text, "pay", {"account": "LV88123456", "amount": amount}, [payments], *slots) == want
+
+
+@pytest.mark.parametrize(("account", "want"), [("LV22123456", "allow"), ("LV33123456", "ask"), ("LV11123456", "ask")])
+def test_the_latest_of_those_that_the_user_named(account: str, want: str) -> None:
+    text = "Pay 5 to the account on which I paid Milo last."
+    payments: Read = (
+        "get_payments",
+        {},
+        "- {amount: 1.0, date: '2024-05-01', account: LV11123456, subject: Milo}\n"
+        "- {amount: 1.0, date: '2024-05-07', account: LV22123456, subject: Milo}\n"
+        "- {amount: 1.0, date: '2024-05-09', account: LV33123456, subject: Rent}\n",
+    )
+    last = found("account", text, "get_payments", "Milo", choice=Choice("date", "most"))
+    slots = (last, Slot("amount", "said", spans(text, "5")))
+    assert decided(text, "pay", {"account": account, "amount": 5}, [payments], *slots) == want
+
+
+def test_a_bound_is_that_of_the_record_at_hand() -> None:
+    text = "Pay 5 to the account of the meals in September."
+    meals: Read = (
+        "get_payments",
+        {},
+        "- {date: '2024-08-01', account: LV11123456, subject: Meals}\n"
+        "- {date: '2024-09-02', account: LV11123456, subject: Meals}\n"
+        "- {date: '2024-08-03', account: LV22123456, subject: Meals}\n",
+    )
+    limit = Limit("date", "2024-09-01", "2024-09-30")
+    slots = (
+        found("account", text, "get_payments", "meals", limits=(limit,)),
+        Slot("amount", "said", spans(text, "5")),
+    )
+    assert decided(text, "pay", {"account": "LV11123456", "amount": 5}, [meals], *slots) == "allow"
+    assert decided(text, "pay", {"account": "LV22123456", "amount": 5}, [meals], *slots) == "ask"
+
+
+def test_words_are_what_the_model_says_they_mean() -> None:
+    text = "Ann should only look at a.txt, and just today."
+    slots = (
+        Slot("path", "said", spans(text, "a.txt")),
+        Slot("right", "said", spans(text, "only look at"), value="r"),
+        Slot("lasting", "said", spans(text, "just today"), value=False),
+    )
+    assert decided(text, "share", {"path": "a.txt", "right": "r", "lasting": False}, [], *slots) == "allow"
+    assert decided(text, "share", {"path": "a.txt", "right": "rw", "lasting": False}, [], *slots) == "ask"
+    assert decided(text, "share", {"path": "a.txt", "right": "r", "lasting": True}, [], *slots) == "ask"
+
+
+def test_an_amount_may_be_one_that_is_shown_and_some_off() -> None:
+    text = "Pay LV11123456 the bill in bill.txt less the 80 I gave him."
+    bill: Read = ("read_file", {"path": "bill.txt"}, "Pump 330.50\nTravel 16.00\nTotal 346.50\n")
+    slots = (
+        Slot("account", "said", spans(text, "LV11123456")),
+        Slot("amount", "free", (), (Source("read_file", spans(text, "bill.txt")),), factor=1.0, plus=-80.0),
+    )
+    for amount, want in ((266.5, "allow"), (346.5, "ask")):
+        assert decided(text, "pay", {"account": "LV11123456", "amount": amount}, [bill], *slots) == want
+
+
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        ("We come on June 21 at half past seven (7:30 PM), 40 people.", "allow"),
+        ("We come on 21 June at 19:30, forty people.", "allow"),
+        ("We come on 22 June at 19:30, 40 people.", "ask"),
+        ("We come on 21 June at 18:30, 40 people.", "ask"),
+        ("We are not interested.", "ask"),
+    ],
+)
+def test_a_text_says_what_it_has_to_in_any_form(body: str, want: str) -> None:
+    text = "Tell inn@riga.example that 40 of us come on 21 June at 19:30."
+    slots = (
+        Slot("to", "said", spans(text, "inn@riga.example")),
+        Slot("body", "free", must=spans(text, "40", "21 June", "19:30")),
+    )
+    assert decided(text, "mail", {"to": ["inn@riga.example"], "body": body}, [], *slots) == want
+
+
+@pytest.mark.parametrize(("inn", "want"), [("Old Mill", "allow"), ("Harbour Inn", "ask")])
+def test_the_most_of_a_range_is_its_end(inn: str, want: str) -> None:
+    text = "Book an inn in Riga where no room is above 140."
+    reads: list[Read] = [
+        ("get_inns", {"city": "Riga"}, "- Old Mill\n- Harbour Inn\n"),
+        (
+            "get_inn_prices",
+            {"inns": ["Old Mill", "Harbour Inn"]},
+            "{Old Mill: 'Price range: 95.0 - 138.0', Harbour Inn: 'Price range: 90.0 - 165.0'}",
+        ),
+    ]
+    slot = found("inn", text, "get_inns", "Riga", limits=(Limit("max_price", None, "140"),), every=True)
+    assert decided(text, "reserve_inn", {"inn": inn}, reads, slot) == want
+
+
+def test_one_address_is_not_left_out_because_another_is_like_it() -> None:
+    text = "Mail zala.roe@post.example, not mum, who is majda.roe@post.example."
+    slots = (
+        Slot("to", "said", spans(text, "zala.roe@post.example"), but=spans(text, "majda.roe@post.example")),
+        Slot("body", "free"),
+    )
+    for to, want in (("zala.roe@post.example", "allow"), ("majda.roe@post.example", "ask")):
+        assert decided(text, "mail", {"to": [to], "body": "Come at six."}, [], *slots) == want
+
+
+FILES: Read = ("find_people", {"name": "files"}, "- {id: '3', size: 10}\n- {id: '4', size: 90}\n")
+
+
+@pytest.mark.parametrize(("user", "want"), [("4", "allow"), ("3", "ask")])
+def test_a_choice_is_checked_against_the_records(user: str, want: str) -> None:
+    text = "Remove the largest."
+    slot = found("user", text, "find_people", choice=Choice("size", "most"))
+    assert decided(text, "remove_user", {"user": user}, [FILES], slot) == want
