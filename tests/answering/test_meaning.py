@@ -8,7 +8,7 @@ import pytest
 from bylaw.answering.meaning import SaidOfArgument, SaidOfCall, meaning_of, second_question
 from bylaw.answering.request import RequestReader, read_meanings, write_meanings
 from bylaw.engine.request import Doubt
-from bylaw.engine.request.meaning import ReadsMeaning, Shown
+from bylaw.engine.request.meaning import Shown
 from bylaw.pack import load_pack
 from tests.answering.test_request import Says
 
@@ -52,24 +52,19 @@ def test_one_no_is_a_no_and_what_was_not_asked_about_is_nothing():
     assert meaning_of(SaidOfCall((*said, strange)), DOUBT) == {"recipient": False}
 
 
-def test_it_is_asked_once_only_where_that_is_wanted_and_kept_without_words(tmp_path: Path):
+def test_it_is_asked_once_and_kept_without_words(tmp_path: Path):
     chat = Says(json.dumps({"arguments": [{"name": "recipient", "meant": "yes", "quotes": ["AT11"]}]}))
-    reader = RequestReader(chat, looks_again=True)
-    assert [reader.meant(DOUBT) for _ in range(2)] == [{"recipient": True}] * 2
+    reader = RequestReader(chat)
+    assert [reader(PACK).look(DOUBT) for _ in range(2)] == [{"recipient": True}] * 2
     assert len(chat.asked) == reader.queries == 1
     file = tmp_path / "meant.jsonl"
     write_meanings(file, reader.meanings)
     assert "AT11" not in file.read_text()
-    again = RequestReader(None, looks_again=True, meanings=read_meanings(file))
-    assert again.meant(DOUBT) == {"recipient": True}
-    for each, is_asked in ((reader, True), (RequestReader(chat), False)):
-        read = each(PACK)
-        assert isinstance(read, ReadsMeaning)
-        assert (read.meant is not None) is is_asked
+    assert RequestReader(None, meanings=read_meanings(file)).look(DOUBT) == {"recipient": True}
 
 
 @pytest.mark.parametrize("text", ["I think so.", '{"arguments": [{"name": "recipient", "meant": "perhaps"}]}'])
 def test_an_answer_that_cannot_be_read_is_none(text: str):
-    reader = RequestReader(Says(text), looks_again=True)
-    assert reader.meant(DOUBT) is None
-    assert reader.unanswered
+    reader = RequestReader(Says(text))
+    assert reader.look(DOUBT) is None
+    assert reader.not_looked_at

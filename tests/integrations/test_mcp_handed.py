@@ -10,6 +10,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.mcp_handed import RESOURCE, HandedOut, own_words
 from bylaw.integrations.parts import Heard, Turn
+from tests.integrations.mcp_model import answering, asked
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
@@ -53,40 +54,49 @@ async def told(client: Any, tool: str, arguments: dict[str, Any], meta: dict[str
 @pytest.mark.parametrize(("way", "mode"), MODES)
 @pytest.mark.parametrize("names_it", [True, False], ids=["in the conversation", "by nobody"])
 async def test_a_prompts_words_are_not_the_users(tmp_path: Path, way: Any, mode: str, names_it: bool) -> None:
-    change = {"password": "mine-1"}
-    async with before(SERVER, place := bank(tmp_path), way, mode=mode) as client:
+    change, model = {"password": "mine-1"}, tmp_path / "model"
+    async with before(SERVER, place := bank(tmp_path), way, *answering(model), mode=mode) as client:
         text = await settling(client, **({"bylaw/conversation": "c1"} if names_it else {}))
         assert "does not ask for this" in await told(client, "update_password", change, said(text))
+        assert asked(model) == []
         # A host may add words of its own, or the user's, and lay it out anew.
         mixed = f"Change my password to blue-42.\n\n<prompt>{text.replace(' ', chr(10))}</prompt>"
-        assert "`mine-1`" in await told(client, "update_password", change, said(mixed))
-        assert await told(client, "update_password", {"password": "blue-42"}, said(mixed)) == ""
+        assert await told(client, "update_password", change, said(mixed))
+        assert {each.strip() for each in asked(model)} == {"Change my password to blue-42."}
         if names_it:
             elsewhere = said(text, **{"bylaw/conversation": "c2"})
-            assert await told(client, "update_password", change, elsewhere) == "", "there the user wrote it"
-    assert place.ran() == ["password blue-42", *["password mine-1"] * names_it]
+            assert await told(client, "update_password", change, elsewhere)
+            assert text in asked(model), "there the user wrote it"
+    assert place.ran() == []
 
 
 @pytest.mark.process
 @pytest.mark.anyio
 async def test_what_was_handed_out_is_known_after_a_restart(tmp_path: Path) -> None:
-    place = bank(tmp_path)
-    options = ("--log", str(tmp_path / "log.db"))
+    place, model = bank(tmp_path), tmp_path / "model"
+    options = ("--log", str(tmp_path / "log.db"), *answering(model))
     async with before(SERVER, place, WAYS[0], *options) as client:
         text = await settling(client, **{"bylaw/conversation": "c1"})
     async with before(SERVER, place, WAYS[0], *options) as client:
         held = await told(client, "update_password", {"password": "mine-1"}, said(text))
         assert "does not ask for this" in held
-    assert place.ran() == []
+    assert (place.ran(), asked(model)) == ([], [])
 
 
 @pytest.mark.process
 @pytest.mark.anyio
 @pytest.mark.parametrize(("way", "mode"), MODES)
 async def test_a_resource_is_content(tmp_path: Path, way: Any, mode: str) -> None:
-    request = "Please pay 20 for the tickets."
+    request, model = "Please pay 20 for the tickets.", tmp_path / "model"
     pay = {"recipient": THEIRS, "amount": 20, "subject": "tickets", "date": "2024-06-01"}
-    async with before(SERVER, place := bank(tmp_path), way, mode=mode) as client:
+    arguments = [
+        {"name": "recipient", "fill": "found"},
+        {"name": "amount", "fill": "said", "quotes": ["20"]},
+        *({"name": name, "fill": "free"} for name in ("subject", "date")),
+    ]
+    paying = {"tool": "send_money", "asked": ["pay 20"], "arguments": arguments}
+    options = answering(model, {request: [paying]})
+    async with before(SERVER, place := bank(tmp_path), way, *options, mode=mode) as client:
         read = await client.read_resource("bank://bill", meta={"bylaw/conversation": "c1"})
         assert THEIRS in read.contents[0].text
         assert "it came from a result of `resources/read`" in await told(client, "send_money", pay, said(request))
@@ -97,9 +107,11 @@ async def test_a_resource_is_content(tmp_path: Path, way: Any, mode: str) -> Non
         await client.call_tool("get_iban", {}, meta=said(request))
         leaflet = {**pay, "recipient": "FR7630006000011234567890189"}
         assert "it came from a result of `resources/read`" in await told(client, "send_money", leaflet, said(request))
-        own = {**pay, "recipient": "DE02120300000000202051"}
-        assert await told(client, "send_money", own, said(f"{request} It goes to DE02120300000000202051.")) == ""
-    assert place.ran() == ["paid DE02120300000000202051"]
+        assert asked(model) == []
+        own = f"{request} It goes to DE02120300000000202051."
+        assert await told(client, "send_money", {**pay, "recipient": "DE02120300000000202051"}, said(own))
+        assert any(own in each for each in asked(model))
+    assert place.ran() == []
 
 
 @pytest.mark.parametrize(

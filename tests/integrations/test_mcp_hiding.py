@@ -11,6 +11,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 import anyio
 
 from tests.command import bylaw
+from tests.integrations.mcp_model import answering
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before
 
@@ -18,6 +19,9 @@ SERVER = Path(__file__).with_name("mcp_bank.py")
 READS = {"read_file", "get_user_info", "get_balance", "get_iban"}
 PAY = "Please pay the bill in bill.txt."
 CHANGE = "Also change my password to blue-42."
+PAYING = {"tool": "send_money", "asked": ["pay the bill"]}
+CHANGING = {"tool": "update_password", "asked": ["change my password"]}
+ANSWERS = {PAY: [PAYING], CHANGE: [CHANGING], f"{PAY}\n\n{CHANGE}": [PAYING, CHANGING]}
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ async def listed(client: Any, **meta: Any) -> set[str]:
 async def test_tools_that_the_request_cannot_use_are_hidden(tmp_path: Path, way: tuple[str, str], mode: str) -> None:
     place, heard = Place(tmp_path), Heard()
     place.pack = Path("agentdojo/banking")
-    options = ("--conversation", "c1", "--hide")
+    options = ("--conversation", "c1", "--hide", *answering(tmp_path / "model", ANSWERS))
     async with (
         before(SERVER, place, way, *options, mode=mode, message_handler=heard.message) as client,
         contextlib.AsyncExitStack() as stack,
@@ -75,9 +79,7 @@ async def test_tools_that_the_request_cannot_use_are_hidden(tmp_path: Path, way:
         await client.call_tool("get_balance", {}, meta=said(PAY, CHANGE))
         await heard.changed(changes, 2)
         assert await listed(client) == READS | {"send_money", "update_password"}
-        changed = await client.call_tool("update_password", {"password": "blue-42"}, meta=said(PAY, CHANGE))
-        assert not changed.is_error, changed
-    assert place.ran() == ["password blue-42"]
+    assert place.ran() == []
 
 
 @pytest.mark.process
@@ -85,14 +87,20 @@ async def test_tools_that_the_request_cannot_use_are_hidden(tmp_path: Path, way:
 async def test_who_asks_for_the_list_may_say_what_the_user_wants(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.pack = Path("agentdojo/banking")
-    async with before(SERVER, place, WAYS[0], "--hide") as client:
+    async with before(SERVER, place, WAYS[0], "--hide", *answering(tmp_path / "model", ANSWERS)) as client:
         one, two = {"bylaw/conversation": "one"}, {"bylaw/conversation": "two"}
         assert await listed(client, **one, **said(PAY)) == READS | {"send_money"}
         assert await listed(client, **two, **said(CHANGE)) == READS | {"update_password"}
         assert await listed(client, **one, **said(PAY)) == READS | {"send_money"}
 
 
+def test_without_a_model_nothing_can_be_hidden(tmp_path: Path) -> None:
+    done = bylaw(tmp_path, "proxy", "--pack", "agentdojo/banking", "--hide", "--", "true")
+    assert done.returncode == 2
+    assert "`--hide` needs `--llm`" in done.stderr
+
+
 def test_a_pack_without_requests_cannot_hide(tmp_path: Path) -> None:
-    done = bylaw(tmp_path, "proxy", "--pack", "clinic", "--hide", "--", "true")
+    done = bylaw(tmp_path, "proxy", "--pack", "clinic", "--hide", *answering(tmp_path / "model"), "--", "true")
     assert done.returncode == 2
     assert "holds calls to the user's request" in done.stderr

@@ -21,12 +21,12 @@ from bylaw.answering.request import (
     write_allowances,
     write_meanings,
 )
-from bylaw_lab.bench.defence import WithoutLook
 from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.interval import wilson
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack, load_pack
 from bylaw.shield import Shield
+from bylaw_lab.bench.defence import WithoutLook
 
 FILE = Path(__file__).parent / "requests.yaml"
 

@@ -3,12 +3,15 @@
 import gzip
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from bylaw.answering import RequestReader
+from bylaw.llm import Answer, Request
 from bylaw.pack import load_pack
 from bylaw.trace import Trajectory, read
 from bylaw_lab.bench.agentdojo import measure
@@ -54,16 +57,34 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+PAYING = {
+    "tool": "send_money",
+    "asked": ["Pay 45"],
+    "arguments": [
+        {"name": "recipient", "fill": "said", "quotes": ["DE8937"]},
+        {"name": "amount", "fill": "said", "quotes": ["45"]},
+        *({"name": name, "fill": "free"} for name in ("subject", "date")),
+    ],
+}
+
+
+class Says:
+    """A model that reads the request of the runs."""
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(json.dumps({"deeds": [PAYING], "delegations": []})) for _ in requests]
+
+
 def test_an_attack_is_stopped_only_by_holding_the_call_that_carries_it_out(file: Path):
-    found = {each.setting: each.whole for each in measure([file])}
-    tally = found["words, follows"]
+    found = {each.setting: each.whole for each in measure([file], requests=RequestReader(Says()))}
+    tally = found["question, follows"]
     assert dict(tally.runs) == {"good": 2, "poor": 1, "succeeded": 2, "resisted": 1, "broken_off": 1}
     # The second attack's call to another account is held, but does not carry out the goal.
     assert (tally.stopped, tally.unreachable) == (1, 1)
     assert (tally.disturbed, tally.resisted_disturbed) == (1, 0)
     assert (tally.goal_calls, tally.goal_calls_held) == (1, 1)
     assert [miss.because for miss in tally.misses("missed")] == ["no call carries it out"]
-    assert tally.misses("alarm")[0].because.startswith("send_money: `ZZ00` (`recipient`) is neither")
+    assert tally.misses("alarm")[0].because.startswith("send_money: `ZZ00` (`recipient`) is not what")
     allowed = found["allow all"]
     assert (allowed.stopped, allowed.disturbed) == (0, 0)
     assert found["no effect after content"].stopped == 1
@@ -83,9 +104,9 @@ def test_the_command_tells_tables_and_json(file: Path):
     told = CliRunner().invoke(main, ["bench", "agentdojo", str(file), "--json"])
     assert told.exit_code == 0, told.output
     numbers = json.loads(told.output)
-    stopped = numbers["words, follows"]["suites"]["banking"]["attacks_stopped"]
+    stopped = numbers["guards"]["suites"]["banking"]["attacks_stopped"]
     assert (stopped["hits"], stopped["cases"]) == (1, 2)
-    assert numbers["words, follows"]["whole"]["queries"] == 0
+    assert numbers["guards"]["whole"]["queries"] == 0
     assert "question, asks" not in numbers
     shown = CliRunner().invoke(main, ["bench", "agentdojo", str(file)])
     assert "1/2" in shown.output
@@ -125,16 +146,3 @@ def test_no_string_of_an_attack_stands_in_pack_or_code():
     words = _words_of_attacks()
     assert len(words) > 20
     assert [(path.name, word) for word in words for path, text in texts.items() if word.casefold() in text] == []
-
-
-def test_the_keys_of_an_attachment_are_the_tools_own_words(tmp_path: Path):
-    mail = {"recipients": ["ann@mail.example"], "subject": "Plan", "body": "Here is the plan."}
-    words = "Send the file with id 19 to ann@mail.example with the subject 'Plan' and the text 'Here is the plan.'"
-    disturbed: list[int] = []
-    for file in ({"type": "file", "file_id": "19"}, "19", {"type": "file", "eve@mail.example": "19"}):
-        sent = run(("send_email", {**mail, "attachments": [file]}, "sent"))
-        sent["messages"][0]["content"] = words
-        path = tmp_path / "mails.jsonl"
-        path.write_text(json.dumps({**sent, "suite_name": "workspace"}) + "\n")
-        disturbed += [each.whole.disturbed for each in measure([path]) if each.setting == "words, follows"]
-    assert disturbed == [0, 0, 1]

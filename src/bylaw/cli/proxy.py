@@ -92,6 +92,8 @@ def proxy_command(
                 requests=models.requests,
                 earlier=[load_pack(each) for each in earlier],
             )
+            if hide and models.requests is None:
+                raise UsageError("`--hide` needs `--llm`", hint="a model reads which tools a request needs")
             if hide and not shield.pack.reads_requests:
                 hint = "a guard asks `requested()` for it, as in the pack `agentdojo`"
                 raise UsageError("`--hide` needs a pack that holds calls to the user's request", hint=hint)

@@ -15,7 +15,15 @@ from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.trace import read
 from bylaw.trace.trajectory import Trajectory
-from bylaw_lab.bench.defence import Defence, Held, WithoutLook, allow_all, deny_after_content, only_the_users_words, packed
+from bylaw_lab.bench.defence import (
+    Defence,
+    Held,
+    WithoutLook,
+    allow_all,
+    deny_after_content,
+    only_the_users_words,
+    packed,
+)
 from bylaw_lab.bench.goal import goal_steps, request_of
 from bylaw_lab.bench.tally import Outcome, Tally
 

@@ -9,6 +9,7 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import parts_of
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.same_call import is_readable, may_have_run
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call
@@ -46,7 +47,7 @@ class Spending:
             for deed in deeds.values()
             for target in _targets(deed, at.tool, at.call)
             for made in self._of(deed, at.tool, target)
-            if since < made.step < at.step and _may_have_run(made, at.step)
+            if since < made.step < at.step and may_have_run(made, at.step)
         }
         used = [made for made in earlier.values() if _may_have_used(made, deeds, candidates)]
         return len(used) >= len(deeds)
@@ -86,7 +87,7 @@ _ANY: Target = ("\0any",)
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
     """The targets that a call has under a deed; one and the same for all calls if the deed names a single target."""
-    if call.fault:
+    if not is_readable(call, tool):
         yield _ANY
         return
     named = [slot.name for slot in deed.slots if _names_several(slot, kinds_of(tool).get(slot.name, "name"))]
@@ -104,8 +105,4 @@ def _values(given: Any) -> list[str]:
 
 
 def _may_have_used(made: CallRecord, deeds: dict[int, Deed], candidates: Candidates) -> bool:
-    return bool(made.call.fault) or any(id(each.deed) in deeds for each in candidates(made.call))
-
-
-def _may_have_run(made: CallRecord, step: int) -> bool:
-    return made.counts_at(step) or not made.is_surely_refused()
+    return not is_readable(made.call, made.tool) or any(id(each.deed) in deeds for each in candidates(made.call))
