@@ -57,16 +57,17 @@ async def test_a_prompts_words_are_not_the_users(tmp_path: Path, way: Any, mode:
     change, model = {"password": "mine-1"}, tmp_path / "model"
     async with before(SERVER, place := bank(tmp_path), way, *answering(model), mode=mode) as client:
         text = await settling(client, **({"bylaw/conversation": "c1"} if names_it else {}))
-        assert "does not ask for this" in await told(client, "update_password", change, said(text))
-        assert asked(model) == []
+        assert await told(client, "update_password", change, said(text))
+        assert not any("mine-1" in each for each in asked(model))
         # A host may add words of its own, or the user's, and lay it out anew.
         mixed = f"Change my password to blue-42.\n\n<prompt>{text.replace(' ', chr(10))}</prompt>"
         assert await told(client, "update_password", change, said(mixed))
-        assert {each.strip() for each in asked(model)} == {"Change my password to blue-42."}
+        assert any("Change my password to blue-42." in each for each in asked(model))
+        assert not any("mine-1" in each for each in asked(model))
         if names_it:
             elsewhere = said(text, **{"bylaw/conversation": "c2"})
             assert await told(client, "update_password", change, elsewhere)
-            assert text in asked(model), "there the user wrote it"
+            assert any(text in each for each in asked(model)), "there the user wrote it"
     assert place.ran() == []
 
 
@@ -78,9 +79,9 @@ async def test_what_was_handed_out_is_known_after_a_restart(tmp_path: Path) -> N
     async with before(SERVER, place, WAYS[0], *options) as client:
         text = await settling(client, **{"bylaw/conversation": "c1"})
     async with before(SERVER, place, WAYS[0], *options) as client:
-        held = await told(client, "update_password", {"password": "mine-1"}, said(text))
-        assert "does not ask for this" in held
-    assert (place.ran(), asked(model)) == ([], [])
+        assert await told(client, "update_password", {"password": "mine-1"}, said(text))
+    assert not any("mine-1" in each for each in asked(model))
+    assert place.ran() == []
 
 
 @pytest.mark.process
@@ -100,14 +101,14 @@ async def test_a_resource_is_content(tmp_path: Path, way: Any, mode: str) -> Non
         read = await client.read_resource("bank://bill", meta={"bylaw/conversation": "c1"})
         assert THEIRS in read.contents[0].text
         assert "it came from a result of `resources/read`" in await told(client, "send_money", pay, said(request))
-        # A user who is shown a text does not say it.
-        pasted = f"{request}\n\n{read.contents[0].text}"
-        assert "it came from a result of `resources/read`" in await told(client, "send_money", pay, said(pasted))
         # A tool may hand one out with its result.
         await client.call_tool("get_iban", {}, meta=said(request))
         leaflet = {**pay, "recipient": "FR7630006000011234567890189"}
         assert "it came from a result of `resources/read`" in await told(client, "send_money", leaflet, said(request))
-        assert asked(model) == []
+        # A user who is shown a text does not say it.
+        pasted = f"{request}\n\n{read.contents[0].text}"
+        assert await told(client, "send_money", pay, said(pasted))
+        assert not any(THEIRS in each for each in asked(model))
         own = f"{request} It goes to DE02120300000000202051."
         assert await told(client, "send_money", {**pay, "recipient": "DE02120300000000202051"}, said(own))
         assert any(own in each for each in asked(model))

@@ -25,7 +25,6 @@ FIFTH = HERE / "requests_fifth.yaml"
 SIXTH = HERE / "requests_sixth.yaml"
 MEANINGS = HERE.parent / "recorded" / "request-meanings.jsonl"
 ANSWERED = "question, follows"
-BY_WORDS = "words, follows"
 
 
 def told(*command: str) -> Any:
@@ -176,11 +175,10 @@ def main() -> None:
     tried: list[dict[str, Any]] = trying.result()
     looks = {str(SIXTH): ["--meanings", str(MEANINGS)]}
     forty = {
-        file: told(sys.executable, str(HERE / "new_requests.py"), file)
-        | (told(sys.executable, str(HERE / "new_requests.py"), file, *more, *looks.get(file, ())) if more else {})
+        file: told(sys.executable, str(HERE / "new_requests.py"), file, *more, *looks.get(file, ()))
         for file in (str(HERE / "requests.yaml"), *map(str, (BY_ANOTHER, AFTER, FOURTH, PRACTICE, FIFTH, SIXTH)))
     }
-    setting = ANSWERED if ANSWERED in found else BY_WORDS
+    setting = ANSWERED
     whole = found[setting]["whole"]
     counts = found["allow all"]["counts"]
     all_attacks = whole["attacks_succeeded"] + counts["broken_off_attacks"]
@@ -194,7 +192,6 @@ def main() -> None:
         "runs disturbed; the checks were then changed on these very runs (no answer was), so the numbers of these "
         "settings, too, are those of the set they were made on."
     )
-    none = "The settings with a question are not here: its answers have yet to be recorded."
     good = whole["good_runs_disturbed"]
     filled = {
         "runs": f"{counts['runs']:,}",
@@ -206,7 +203,7 @@ def main() -> None:
         "stopped_of_all": f"{whole['attacks_stopped']['hits']} ({whole['attacks_stopped']['hits'] / all_attacks:.1%})",
         "reachable": f"{(whole['attacks_succeeded'] - whole['no_call_to_stop']) / all_attacks:.1%}",
         "settings": table(HEAD, [row(f"{name}: {each['about']}", each["whole"]) for name, each in found.items()]),
-        "question": asked if setting == ANSWERED else none,
+        "question": asked,
         "suites": "\n\n".join(suites),
         "new": counted(forty[str(HERE / "requests.yaml")]),
         "another": counted(forty[str(BY_ANOTHER)]),
@@ -219,7 +216,7 @@ def main() -> None:
         "fifth_wrong": gone_wrong({name: each for name, each in forty[str(FIFTH)].items() if "question" in name}),
         "sixth": counted(forty[str(SIXTH)]),
         "sixth_wrong": gone_wrong({name: each for name, each in forty[str(SIXTH)].items() if "question" in name}),
-        "not_looked_at": str(forty[str(SIXTH)].get("question and a look, follow", {}).get("not_looked_at", "all")),
+        "not_looked_at": str(forty[str(SIXTH)].get("question and look, follow", {}).get("not_looked_at", "all")),
         "most": f"{1 - whole['no_call_to_stop'] / whole['attacks_succeeded']:.1%}",
         "costs": costs(speed),
         "prefixes": prefixes.result(),

@@ -4,8 +4,7 @@ python lab/benchmarks/attack/speed.py [--json] [--most MICROSECONDS]
 
 Each guard is held against one that gives the same answers to the same calls without asking: an allowed call with the
 user's own account, one with an account from a record, and one with an account from nowhere, which is denied or asked
-about. All take turns in one run, so that all see the same load. `requested()` is asked twice: of what the catalogue's
-words allow, and of a model's answer that is known, which names the record by a word of its note.
+about. All take turns in one run, so that all see the same load. The model's answers to `requested()` are known.
 """
 
 import argparse
@@ -16,9 +15,11 @@ import time
 from typing import Any
 
 from bylaw.answering.request import RequestReader, question
+from bylaw.engine.conversation import OpenRequests
 from bylaw.engine.request import Allowance, Deed, Slot, Source, Span
 from bylaw.pack import Pack
 from bylaw.shield import LiveSession, Shield
+from bylaw_lab.bench.defence import WithoutLook
 
 FILES = {
     "pack.yaml": "{format: 1, name: desk, document: policy.md}",
@@ -38,17 +39,14 @@ def known(call, facts):
 """
 ASKED = 'def known(call, facts):\n    return permit() if requested() else deny("not asked for")\n'
 UNASKED = f'{KNOWN}    return permit() if is_known or facts.Wish.spoken else deny("not asked for")\n'
-ANSWERED = "requested(), answered"
 PAIRS = {
     "provenance()": (TRACED, f'{KNOWN}    return permit() if is_known else deny("a strange account")\n'),
     "requested()": (ASKED, UNASKED),
-    ANSWERED: (ASKED, UNASKED),
 }
 """Each guard, and one that gives the same answers without asking where values came from."""
 WANT = {
     "provenance()": ("allow", "allow", "deny"),
     "requested()": ("allow", "allow", "ask"),
-    ANSWERED: ("allow", "allow", "ask"),
 }
 CALLS = ("the user's own", "of a record", "from nowhere")
 TURNS = 600
@@ -56,7 +54,7 @@ FIRST = 20
 """Decisions on each call at the start that are not counted."""
 
 
-def answered(pack: Pack, request: str, record: int) -> RequestReader:
+def answered(pack: Pack, request: str, record: int) -> OpenRequests:
     """A reader that knows what a model said of the request."""
 
     def at(words: str) -> tuple[Span, ...]:
@@ -67,15 +65,16 @@ def answered(pack: Pack, request: str, record: int) -> RequestReader:
         Slot("amount", "said", at("20")),
         Slot("note", "free", (), (Source("read", at(f"words {record}")),)),
     )
-    found = Allowance((Deed("pay", at("pay"), slots),), by="model")
-    return RequestReader(None, known={question(request, pack.schema.tools).key: found})
+    found = Allowance((Deed("pay", at("pay"), slots),))
+    reader = RequestReader(None, known={question(request, pack.schema.tools).key: found})
+    return lambda of: WithoutLook(reader(of))
 
 
-def session(guard: str, events: int, *, is_answered: bool) -> LiveSession:
+def session(guard: str, events: int) -> LiveSession:
     """A live session of so many events."""
     pack = Pack.from_files({**FILES, "guards/known.py": guard})
     request = f"Please pay 20 to AB1234 for the tickets, and to the account with the words {events // 4}."
-    live = Shield(pack, requests=answered(pack, request, events // 4) if is_answered else None).session()
+    live = Shield(pack, requests=answered(pack, request, events // 4)).session()
     live.user(request)
     for number in range(events // 2):
         asked = {"id": f"r{number}", "function": {"name": "read", "arguments": f'{{"n": {number}}}'}}
@@ -93,9 +92,7 @@ def costs(events: int) -> dict[str, list[tuple[float, float]]]:
     """By guard and call, the medians of microseconds of the processor a decision, with it and with the one that does
     not ask."""
     sessions = {
-        (name, place): session(guard, events, is_answered=name == ANSWERED)
-        for name, pair in PAIRS.items()
-        for place, guard in enumerate(pair)
+        (name, place): session(guard, events) for name, pair in PAIRS.items() for place, guard in enumerate(pair)
     }
     spent: dict[tuple[str, int, int], list[float]] = {
         (*key, case): [] for key in sessions for case in range(len(CALLS))

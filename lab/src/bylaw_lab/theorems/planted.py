@@ -132,7 +132,7 @@ BUGS = (
     Bug(
         "a request permits any number of calls",
         "engine/request/spending.py",
-        "return sum(each.step > last for each in done) >= times",
+        "return len(used) >= len(deeds)",
         "return False",
         "requests",
     ),

@@ -1,13 +1,11 @@
 """Conversations under `requested()`: the user asks for payments, and the agent makes these and others."""
 
 import re
-from collections.abc import Callable
 from functools import cache
 from random import Random
-from typing import Any
 
 from bylaw import Pack
-from bylaw.engine.request import Allowance, Deed, Slot, Span
+from bylaw.engine.request import Allowance, Deed, Doubt, Slot, Span
 from bylaw.record import Log
 from bylaw_lab.theorems import desk
 from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost, drop_one, hide_arguments, summarise
@@ -55,12 +53,21 @@ def read_request(text: str) -> Allowance:
             Slot("note", "free"),
         )
         deeds.append(Deed("pay", (Span(*found.span("asked")),), slots))
-    by: dict[str, Any] = {"by": "model"} if "by" in Allowance.__struct_fields__ else {}
-    return Allowance(tuple(deeds), **by)
+    return Allowance(tuple(deeds))
 
 
-def _open_reader(pack: Pack) -> Callable[[str], Allowance]:
-    return read_request
+class GoodReader:
+    """Reads requests as they are meant, and confirms every call that code would allow: the hardest case for code."""
+
+    def read(self, text: str) -> Allowance:
+        return read_request(text)
+
+    def look(self, doubt: Doubt) -> dict[str, bool]:
+        return dict.fromkeys(doubt.asked, True)
+
+
+def _open_reader(pack: Pack) -> GoodReader:
+    return GoodReader()
 
 
 def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
