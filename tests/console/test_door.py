@@ -116,3 +116,18 @@ def test_files_that_pages_load_are_there_under_the_address_of_their_content(read
 
 def test_no_page_is_led_to_where_a_clients_host_points(reader: Reader) -> None:
     assert reader.client.get("/findings/", follow_redirects=False).status_code == 404
+
+
+def test_a_token_that_is_not_ascii_is_malformed(reader: Reader) -> None:
+    form = {"token": "é" * 64, "by": "Mara", "reason": "r", "expires": "2999-01-01"}
+    assert reader.client.post(f"/finding/{finding(reader)}/waive", data=form).status_code == 400
+
+
+def test_a_sign_in_cookie_that_is_not_ascii_signs_nobody_in() -> None:
+    from starlette.requests import Request
+
+    from bylaw.console.sign_in import SignIn
+
+    header = (b"cookie", b'bylaw_key="\\351.1.\\351"')
+    request = Request({"type": "http", "headers": [header]})
+    assert SignIn(lambda name: None, str, secret=b"x" * 32).visitor(request) is None

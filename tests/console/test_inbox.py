@@ -369,3 +369,30 @@ class TestProxy:
     def test_no_key_opens_a_line_without_one(self, app: Service) -> None:
         for key in ("-", "- acme ann", "ann", ""):
             self.person(app).sign_in(key, status=401)
+
+
+def test_after_an_answer_nothing_can_be_answered_until_somebody_goes_on(log: Log) -> None:
+    app = service(log, {})
+    first, second = waiting(app, "c1"), waiting(app, "c2")
+    person = Person(app)
+    page = person.get("/inbox")
+    assert 'value="approve">' in page
+    assert "first message" in page or "bubble user" in page
+    assert "/live/c/c1" in page
+    told = person.send("/inbox/answer", id=first, word="approve")
+    assert "data-locked" in told
+    assert 'value="approve" disabled' in told
+    assert 'value="approve">' not in told
+    assert f'name="id" value="{second}"' in told
+    assert 'value="approve">' in person.get("/inbox")
+
+
+def test_an_approval_is_taken_back_while_its_call_has_not_run(log: Log) -> None:
+    app = service(log, {})
+    name = waiting(app)
+    person = Person(app)
+    assert "/inbox/undo" in person.send("/inbox/answer", id=name, word="approve")
+    assert "withdrawn" in person.send("/inbox/undo", id=name)
+    assert log.approvals("default", id=name)[0].status == "expired"
+    assert "nothing to take back" in person.send("/inbox/undo", status=422, id=name)
+    assert "withdrawn" in person.get("/inbox")

@@ -1,5 +1,6 @@
 """Trying a change to a check: its cases, past calls, and what saving writes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_saving_writes_the_guard_and_nothing_else(reader: Reader, view: View, pa
     before = {path: path.read_text() for path in pack.rglob("*.*") if path.suffix in (".py", ".yaml", ".md")}
     draft = drafts_of(view.pack_now(), NOTICE)[0]
     strict = draft.text.replace("hours(24)", "hours(25)")
-    said = reader.send(f"/try/{NOTICE}/save", text=strict, digest=draft.digest)
+    said = reader.send(f"/try/{NOTICE}/save", text=strict, digest=draft.digest, despite="2")
     assert "saved by Mara (unverified)" in said
     changed = {path for path, text in before.items() if path.read_text() != text}
     assert changed == {pack / draft.file}
@@ -182,3 +183,27 @@ def test_a_policy_that_nothing_checks_has_nothing_to_try(reader: Reader, view: V
     bare = [name for name in now.pack.policies if not drafts_of(now, name)]
     assert bare
     reader.get(f"/try/{bare[0]}", 404)
+
+
+def test_a_check_with_failing_cases_is_saved_only_if_somebody_confirms_it(
+    reader: Reader, view: View, pack: Path
+) -> None:
+    strict = guard_text(view).replace("hours(24)", "hours(600)")
+    found = re.search(r'name="digest" value="(\w+)"', reader.get(f"/try/{NOTICE}"))
+    assert found is not None
+    form = {"text": strict, "digest": found[1]}
+    assert "nothing was written" in reader.send(f"/try/{NOTICE}/save", status=422, **form)
+    failing = re.search(r'name="despite" value="(\d+)"', reader.send(f"/try/{NOTICE}", **form))
+    assert failing is not None
+    assert "its findings are stale" not in reader.get("/")
+    assert "Wrote to" in reader.send(f"/try/{NOTICE}/save", **form, despite=failing[1])
+    for address in ("/", "/findings", "/conversations", "/policy"):
+        page = reader.get(address)
+        assert "its findings are stale" in page
+        assert f"--pack {pack}" in page
+
+
+def test_a_case_that_is_added_leaves_the_audit_fresh(reader: Reader, pack: Path) -> None:
+    cases = next((pack / "cases").glob("*.yaml"))
+    cases.write_text(cases.read_text() + "# a comment\n")
+    assert "its findings are stale" not in reader.get("/")

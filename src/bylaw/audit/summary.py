@@ -35,6 +35,7 @@ def summarise(
             "name": shelf.name,
             "version": packs[-1].version,
             "digest": packs[-1].digest,
+            "checks": packs[-1].pin,
             "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
         },
         "criterion": criterion,
@@ -144,7 +145,7 @@ def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
 
 
 def _pack(pack: Pack) -> dict[str, str]:
-    return {"name": pack.name, "version": pack.version, "digest": pack.digest}
+    return {"name": pack.name, "version": pack.version, "digest": pack.digest, "checks": pack.pin}
 
 
 def _by_tool(fields: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from errno import EDQUOT, ENOSPC
 from typing import NoReturn
 
 import click
@@ -126,7 +127,9 @@ def run() -> None:
     except OSError as error:
         # Not 1: a full disk must not pass for a finding.
         why = (error.strerror or str(error)).lower()
-        print(visible(f"bylaw: {UsageError(why, place=str(error.filename or ''))}"), file=sys.stderr)
+        is_full = error.errno in (ENOSPC, EDQUOT) or "no space left" in why
+        hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
+        print(visible(f"bylaw: {UsageError(why, place=str(error.filename or ''), hint=hint)}"), file=sys.stderr)
         sys.exit(2)
 
 

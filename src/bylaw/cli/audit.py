@@ -90,6 +90,9 @@ def audit_command(
     batch: Batch,
 ) -> int:
     """Audit recorded conversations under a policy pack."""
+    if re.match(r"[A-Za-z][\w+.-]*:/", str(out)):
+        hint = "give a local folder, and copy it there"
+        raise UsageError("an audit is written to a local folder, not to a URL", place=str(out), hint=hint)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
     batch.check(needing | {"--search": search})
     key = redaction_key(redact_key) if redact else None

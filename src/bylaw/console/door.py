@@ -130,6 +130,8 @@ async def read_form(request: Request) -> dict[str, str]:
     state: Mapping[str, object] = request.scope["state"]
     given_token = given.pop(TOKEN, "")
     token, request.scope["state"]["made_for"] = given_token[:_LENGTH], given_token[_LENGTH:]
+    if not given_token.isascii():
+        raise Refused("the token is malformed", status=400)
     if not state["has_session"]:
         raise Refused("the page is too old, or not ours: load it again")
     if not hmac.compare_digest(token, str(state["token"])):

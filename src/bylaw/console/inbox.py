@@ -17,6 +17,7 @@ from bylaw.console.stream import changes, known_by
 from bylaw.console.visitor import Asked, Visitor
 from bylaw.console.waiting import Put, card_of, put_cards
 from bylaw.errors import UsageError
+from bylaw.record.approval import Approval
 from bylaw.record.attestation import Attestation
 
 ANSWERED = 20
@@ -38,12 +39,12 @@ class InboxPages(ServicePages):
     @shown("/")
     @shown("/inbox")
     def listed(self, asked: Asked) -> Response:
-        return self._page("inbox.html", asked, **self._values(asked))
+        return self._page("inbox.html", asked, **self._values(asked), done=None)
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
         """Only the cards, for a page that is open."""
-        return self._page("inbox_cards.html", asked, **self._values(asked))
+        return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
     def answer(self, asked: Asked) -> Response:
@@ -56,7 +57,15 @@ class InboxPages(ServicePages):
         say = log.approve if word == "approve" else log.reject
         note = " ".join(asked.form.get("note", "").split())[:1000]
         done = say(id, by=asked.signed(), note=note, tenant=asked.visitor.tenant)
-        return self._after(asked, f"{done.status}: {done.request.tool}, {done.conversation}")
+        return self._after(asked, f"{done.status}: {done.request.tool}, {done.conversation}", done)
+
+    @changed("/inbox/undo")
+    def undo(self, asked: Asked) -> Response:
+        """Withdraw an approval whose call has not run."""
+        needs_answering(asked.visitor)
+        tenant, by = asked.visitor.tenant, asked.signed()
+        done = self._service.log.withdraw(asked.form.get("id", ""), by=by, tenant=tenant)
+        return self._after(asked, f"withdrawn: {done.request.tool}, {done.conversation}. The call was not run.", done)
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
@@ -75,10 +84,13 @@ class InboxPages(ServicePages):
         """A line whenever something comes to wait, or waits no more."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
-    def _after(self, asked: Asked, told: str) -> Response:
-        """The page, or the part of it that has changed, with what was done."""
+    def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
+        """The page, or the part of it that has changed, with what was done.
+
+        After an answer (`done`) the page is locked: a second tap must not answer the call that takes its place.
+        """
         template = "inbox_cards.html" if asked.is_part else "inbox.html"
-        return self._page(template, asked, **self._values(asked, told))
+        return self._page(template, asked, **self._values(asked, told), done=done)
 
     def _waiting(self, tenant: str) -> str:
         """Which calls and cards wait, in a word that changes when they do."""

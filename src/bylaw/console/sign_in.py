@@ -66,7 +66,8 @@ class SignIn(Pages):
             return vouched
         name, _, rest = cookie_of(request, COOKIE).partition(".")
         until, _, mac = rest.partition(".")
-        if not hmac.compare_digest(mac, self._mac(name, until)) or not until.isdigit() or int(until) < time.time():
+        signed = hmac.compare_digest(mac.encode("utf-8", "replace"), self._mac(name, until).encode())
+        if not signed or not until.isdigit() or int(until) < time.time():
             return None
         return self._whose(name)
 
@@ -89,7 +90,7 @@ class SignIn(Pages):
         return RedirectResponse("/sign-in", 303, {"set-cookie": f"{COOKIE}=; Max-Age=0{self._ends}"})
 
     def _mac(self, name: str, until: str) -> str:
-        return hmac.new(self._secret, f"sign-in {name} {until}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._secret, f"sign-in {name} {until}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
 def _own(address: str) -> str:

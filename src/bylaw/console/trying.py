@@ -71,6 +71,9 @@ class TryPages(Pages):
         tried = self._tried(asked, now, draft, text)
         if tried.faults:
             raise UsageError(f"nothing was written: {tried.faults[0]}")
+        if tried.failing and asked.form.get("despite") != str(tried.failing):
+            cases = "1 case fails" if tried.failing == 1 else f"{tried.failing} cases fail"
+            raise UsageError(f"nothing was written: {cases}", hint="correct the check, or confirm next to the cases")
         made = save(root, draft, text)
         told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
         now, draft = self._draft(asked)

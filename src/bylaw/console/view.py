@@ -1,6 +1,7 @@
 """What `bylaw view` shows: one audit's folder, the pack that judged it, and earlier audits beside it."""
 
 import json
+import shlex
 import threading
 from collections import OrderedDict
 from pathlib import Path
@@ -10,7 +11,7 @@ from bylaw.audit.audited import read_audited
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import Pages
 from bylaw.console.index import Index, open_index, stamp_of
-from bylaw.console.pack_state import PackState, PackStates
+from bylaw.console.pack_state import PackState, PackStates, has_changed_since
 from bylaw.console.page import load_templates
 from bylaw.console.preparing import Prepared
 from bylaw.console.signing import is_installed
@@ -114,6 +115,26 @@ class View:
         if self._pack is None:
             raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
         return self._pack.now()
+
+    @property
+    def stale(self) -> str:
+        """The command that refreshes the audit, if its pack has changed since; empty otherwise."""
+        audited = read_audited(self.out)
+        if self._pack is None or self.root is None or self.own_root is None or audited is None:
+            return ""
+        if not has_changed_since(self.root, self.out / "summary.json"):
+            return ""
+        own: JsonRecord = self.summary.get("pack") or {}
+        known = {own.get("checks"), *(each.get("checks") for each in own.get("variants") or ())}
+        try:
+            if "checks" not in own or self._pack.now().pack.pin in known:
+                return ""
+        except BylawError:
+            return ""
+        given = {"--pack": str(self.root), "--world": audited.world, "--document": audited.document}
+        given |= {"--agent": audited.agent, "--out": str(self.out)}
+        options = [part for name, value in given.items() if value for part in (name, value)]
+        return shlex.join(["bylaw", "audit", *audited.logs, *options])
 
     @property
     def layout(self) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class Card(Struct, frozen=True):
     arguments: list[tuple[str, str, str]]
     """The name of each, its value as far as it is short, and the whole of one that is not."""
     customer: list[tuple[str, str]]
+    first: str
+    """The customer's first message."""
     said: list[tuple[str, str]]
     """The last exchange: who, and what."""
     looked_up: list[tuple[str, str]]
@@ -77,6 +79,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
             (label_of(name, parameters.get(name)), *_folded(value)) for name, value in (request.arguments or {}).items()
         ],
         customer=[(name, spelled(value, 120)) for name, value in context.items()][:8],
+        first=_first(told),
         said=_said(told),
         looked_up=_looked_up(service.pack, told),
         missing=[in_words(fact) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
@@ -142,6 +145,11 @@ def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:
     citations = ground.citations or (policy.citations if policy is not None else ())
     text = next((cite.text for cite in citations if cite.text), policy.definition if policy is not None else "")
     return ground.policy, cut(text or "", 2000), cut(ground.because, 400)
+
+
+def _first(told: Told) -> str:
+    spoken = (each["text"] for each in told.events if each["type"] == "message" and each.get("by") == "user")
+    return cut(next(spoken, ""), 600)
 
 
 def _said(told: Told) -> list[tuple[str, str]]:

@@ -172,6 +172,17 @@ class Log(Reading):
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         return self._answer(tenant, Change(id, "rejected", by, note))
 
+    def withdraw(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT) -> Approval:
+        """Take back an approval whose call has not run; a call that is made now is asked about again."""
+        for asked in self._approval(tenant, id):
+            if asked.status != "approved":
+                raise UsageError(f"approval `{id}` is {asked.status}: there is nothing to take back")
+            (entry,) = self.append([draft(tenant, asked.conversation, Change(id, "expired", by, "withdrawn"))])
+            if isinstance(entry, Conflict):
+                raise UsageError(entry.message)
+            return self._approval(tenant, id)[0]
+        raise UsageError(f"no approval `{id}` was asked for", hint="`bylaw log approvals` lists them")
+
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
         """Keep a person's word in a conversation; nothing is decided by it."""
         if not given.by or not given.reason.strip():

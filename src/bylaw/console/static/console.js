@@ -27,15 +27,41 @@
   const ROWS = ".reasons a.reason, .members a, .list tbody th[scope=row] a:first-child, .event.judged a.step, .margin li:first-child > a:first-child, .card .answering input:not([type=hidden]):first-of-type, .excerpt li > a";
   const rows = () => [...document.querySelectorAll(ROWS)].filter((row) => row.offsetParent !== null);
 
+  // The selected row is the one that `j` and `k` move, and the one that `w`, `f` and `c` act on.
+  const selected = () => document.querySelector(".selected");
+
+  function select(row) {
+    for (const other of document.querySelectorAll(".selected")) other.classList.remove("selected");
+    if (row) row.classList.add("selected");
+  }
+
   function step(by) {
     const every = rows();
     if (!every.length) return;
-    const now = every.indexOf(document.activeElement);
-    const current = now >= 0 ? now : every.findIndex((row) => row.hasAttribute("aria-current"));
-    const next = every[Math.max(0, Math.min(every.length - 1, current < 0 ? 0 : current + by))];
+    pending = null;
+    const focused = every.indexOf(document.activeElement);
+    const now = focused >= 0 ? focused : every.indexOf(selected());
+    const next = every[Math.max(0, Math.min(every.length - 1, now < 0 ? 0 : now + by))];
+    select(next);
     next.focus();
     next.scrollIntoView({block: "nearest"});
     if (next.dataset.open) next.click();
+  }
+
+  // Whether the open finding is the one of a row; for a reason, whether it is one of its findings.
+  function isShown(row) {
+    const detail = document.getElementById("detail");
+    if (!detail) return false;
+    return row.dataset.open ? row.dataset.open === detail.dataset.finding : row.dataset.reason === detail.dataset.reason;
+  }
+
+  let pending = null;
+  function act(key) {
+    const row = document.querySelector("#browser .selected");
+    if (!row || isShown(row)) { openTriage(key); return; }
+    // The finding of the row opens first; then the key acts on it.
+    pending = key;
+    row.click();
   }
 
   function openTriage(key) {
@@ -65,7 +91,7 @@
       if (form) { form.open = false; form.querySelector("summary").focus(); return; }
       if (typing) return;
       const does = {
-        j: () => step(1), k: () => step(-1), w: () => openTriage("w"), f: () => openTriage("f"), c: () => openTriage("c"),
+        j: () => step(1), k: () => step(-1), w: () => act("w"), f: () => act("f"), c: () => act("c"),
         "/": seek,
         "?": () => document.getElementById("keys").showModal(),
       }[event.key];
@@ -83,6 +109,9 @@
       if (row.dataset.open === id) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
+    const shown = document.querySelector("#browser .members a[aria-current]") || [...document.querySelectorAll("#browser a.reason")].find(isShown);
+    if (!selected() && shown) select(shown);
+    if (pending && selected() && isShown(selected())) { openTriage(pending); pending = null; }
   }
 
   document.addEventListener("htmx:afterSettle", (event) => {
@@ -104,12 +133,14 @@
     const request = event.detail.requestConfig;
     if (!request || request.path !== "/inbox/cards") return;
     const cards = document.getElementById("cards");
-    const isWriting = cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note], input[name=reason]")].some((field) => field.value));
+    const isLocked = cards && cards.hasAttribute("data-locked") && event.detail.elt.id === "listening";
+    const isWriting = isLocked || cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note], input[name=reason]")].some((field) => field.value));
     if (!isWriting) return;
     event.preventDefault();
     document.getElementById("news").hidden = false;
   });
 
+  document.addEventListener("click", (event) => { const row = event.target.closest("#browser a.reason, #browser .members a"); if (row) select(row); });
   listenToTheme();
   listenToKeys();
   if (location.hash === "#q") seek();
