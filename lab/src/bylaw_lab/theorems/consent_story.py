@@ -86,7 +86,10 @@ def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
             called = Wanted(wanted.tool, desk.changed(story.rng, wanted.arguments))
         if wanted.tool == "transfer" and is_held("irrelevant argument") and story.chance(0.2):
             called = Wanted(wanted.tool, {**called.arguments, "request_id": f"q{story.rng.randrange(9)}"})
-        story.attempt(called)
+        if type(story.host) is Host and certainty != "requested" and story.chance(0.08):
+            story.race(called, [story.host, story.host])
+        else:
+            story.attempt(called)
         _disturb(story, wanted)
         if story.chance(0.6):
             story.resume()

@@ -1,14 +1,11 @@
 """Several conversations under limits, on one log: in turn, at the same time, and after crashes."""
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
 from typing import Any
 
 from bylaw import Pack
-from bylaw.errors import BylawError
 from bylaw.record import Log
-from bylaw.shield import Decision
 from bylaw_lab.theorems.host import Host
 from bylaw_lab.theorems.pending import is_held
 from bylaw_lab.theorems.story import Story, Wanted
@@ -16,7 +13,6 @@ from bylaw_lab.theorems.truth import True_
 
 PRINCIPALS = ("P-1", "P1", "p-1", "P-2")
 ACCOUNTS = ("AC-22", "AC22", "ac-22", "DE77")
-_POOL = ThreadPoolExecutor(4)
 
 
 @cache
@@ -59,22 +55,9 @@ class Conversations(Story):
         """Go on in another conversation."""
         self.host = self.rng.choice(self._hosts)
 
-    def race(self, wanted: Wanted) -> None:
-        """Two conversations, or two workers of one, make a call at the same moment."""
-        ids = [self.next_id(), self.next_id()]
-        hosts = [self.host, self.rng.choice(self._hosts)]
-        decided = _POOL.map(_decide, hosts, [wanted] * 2, ids)
-        for host, id, decision in zip(hosts, ids, list(decided), strict=True):
-            if decision is not None and decision.allowed:
-                self.host = host
-                self.carry_out(decision, wanted, id)
-
-
-def _decide(host: Host, wanted: Wanted, id: str) -> Decision | None:
-    try:
-        return host.decide(wanted.tool, wanted.arguments, id)
-    except BylawError:
-        return None
+    def race_elsewhere(self, wanted: Wanted) -> None:
+        """Two conversations, or one twice, make a call at the same moment."""
+        self.race(wanted, [self.host, self.rng.choice(self._hosts)])
 
 
 def _host(rng: Random, log: Log, name: str, number: int) -> Host:
@@ -96,7 +79,7 @@ def limit_story(rng: Random, log: Log | None, name: str) -> list[True_]:
         if way < 0.15:
             story.host.reopen()
         if way < 0.12:
-            story.race(wanted)
+            story.race_elsewhere(wanted)
         else:
             story.attempt(wanted)
         if story.approvals and rng.random() < 0.6:

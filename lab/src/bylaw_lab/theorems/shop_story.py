@@ -107,7 +107,10 @@ class Shop(Story):
         super().carry_out(decision, wanted, id)
         last = self.events[-1]
         if wanted.tool == "refund" and isinstance(last, Ran) and last.outcome != "did not run":
-            self.refunded[true_name(wanted.arguments["order_id"])] += Decimal(wanted.arguments["amount"])
+            order = true_name(wanted.arguments["order_id"])
+            self.refunded[order] += Decimal(wanted.arguments["amount"])
+            # What was seen before is out of date.
+            self._last_seen.pop(order, None)
 
     def stop(self) -> None:
         """A person stops a tool or all writes."""

@@ -1,5 +1,6 @@
 """One generated conversation in progress: every move is reported to a host and kept as a true event."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from bylaw_lab.theorems.truth import (
     True_,
     key,
 )
+
+_POOL = ThreadPoolExecutor(4)
 
 
 class Wanted(Struct):
@@ -115,6 +118,15 @@ class Story:
             self._keep_questions(decision, wanted)
             self.host.not_allowed(decision, wanted.tool, wanted.arguments, id)
         return decision
+
+    def race(self, wanted: Wanted, hosts: list[Host]) -> None:
+        """These hosts make a call at the same moment, each in a thread."""
+        ids = [self.next_id() for _ in hosts]
+        decided = list(_POOL.map(_decide, hosts, [wanted] * len(hosts), ids))
+        for host, id, decision in zip(hosts, ids, decided, strict=True):
+            if decision is not None and decision.allowed:
+                self.host = host
+                self.carry_out(decision, wanted, id)
 
     def _keep_questions(self, decision: Decision, wanted: Wanted) -> None:
         if decision.card is not None:
@@ -214,3 +226,10 @@ class Story:
             self.events.append(Note(f"person: {error}"))
         else:
             self.events.append(PersonAnswered(approval, yes, self.now))
+
+
+def _decide(host: Host, wanted: Wanted, id: str) -> Decision | None:
+    try:
+        return host.decide(wanted.tool, wanted.arguments, id)
+    except BylawError:
+        return None
