@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.answering.request import RequestReader, question, read_allowances, write_allowances
+from bylaw.answering.request import RequestReader, question
 from bylaw.engine.request import Span
-from bylaw.errors import UsageError
 from bylaw.llm import Answer, Request
 from bylaw.pack import load_pack
 
@@ -56,7 +55,7 @@ def test_the_question_shows_the_request_and_the_catalogue_and_nothing_else():
     assert "share_file(file_id, email, permission=r|rw) [changes]" in sharing
 
 
-def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once(tmp_path: Path):
+def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once():
     chat = Says(json.dumps(GOOD))
     reader = RequestReader(chat)
     found = reader.read(TEXT, TOOLS)
@@ -66,10 +65,7 @@ def test_an_answer_is_kept_as_places_in_the_request_and_asked_for_once(tmp_path:
     assert deed.asked == (Span(0, 15),)
     assert deed.slots[0].sources[0].named == (Span(20, 31),)
     assert TEXT[20:31] == "plumber.txt"
-    file = tmp_path / "kept.jsonl"
-    write_allowances(file, reader.known)
-    assert "plumber" not in file.read_text()
-    assert RequestReader(None, known=read_allowances(file)).read(TEXT, TOOLS) == found
+    assert RequestReader(None, known=reader.known).read(TEXT, TOOLS) == found
 
 
 def test_a_source_with_several_tools_is_one_for_each():
@@ -127,14 +123,6 @@ def test_without_an_answer_that_can_be_read_all_is_asked_about(text: str):
 
 def test_without_a_model_nothing_is_read():
     assert RequestReader(None).read(TEXT, TOOLS).unread == "no model to ask"
-
-
-def test_a_file_that_is_none_of_allowances_is_an_error_with_its_line(tmp_path: Path):
-    file = tmp_path / "kept.jsonl"
-    file.write_text('{"key": "a"}\n')
-    with pytest.raises(UsageError, match="not an allowance") as caught:
-        read_allowances(file)
-    assert caught.value.place == f"{file}:1"
 
 
 def test_a_command_that_may_ask_a_model_asks_it_for_requests_too(tmp_path: Path):

@@ -14,19 +14,14 @@ from typing import Any
 
 import yaml
 
-from bylaw.answering.request import (
-    RequestReader,
-    read_allowances,
-    read_meanings,
-    write_allowances,
-    write_meanings,
-)
+from bylaw.answering.request import RequestReader
 from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.interval import wilson
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack, load_pack
 from bylaw.shield import Shield
 from bylaw_lab.bench.defence import WithoutLook
+from bylaw_lab.bench.recorded import read_allowances, read_meanings, write_allowances, write_meanings
 
 FILE = Path(__file__).parent / "requests.yaml"
 

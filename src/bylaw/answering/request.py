@@ -4,13 +4,11 @@ Nothing here raises for what a model says, or waits for it longer than `patience
 request, and an unknown tool, make that part of the answer allow nothing. Without an answer, the user is asked.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bylaw.answering.meaning import Meaning, SaidOfCall, meaning_of, second_question
 from bylaw.answering.patience import PATIENCE, PatientChat
@@ -29,7 +27,6 @@ from bylaw.engine.request import (
     fetches,
     is_deed,
 )
-from bylaw.errors import UsageError
 from bylaw.llm import Answer, Chat, Request
 from bylaw.llm.chat import schema_of
 from bylaw.llm.prompt import render
@@ -302,52 +299,3 @@ class _Checking:
             else:
                 found.append(Span(start, start + len(quote.strip())))
         return tuple(found)
-
-
-class KeptAllowance(Struct, frozen=True):
-    """One allowance in a file: no word of the request, only places in it."""
-
-    key: str
-    allowance: Allowance
-
-
-class KeptMeaning(Struct, frozen=True):
-    """What was said of one call, in a file: names of arguments alone."""
-
-    key: str
-    meant: dict[str, bool]
-
-
-def read_allowances(file: Path) -> dict[str, Allowance]:
-    """The allowances that a file keeps, by the keys of their questions."""
-    return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
-
-
-def read_meanings(file: Path) -> dict[str, Meaning]:
-    """What a file keeps that was said of calls, by the keys of the questions."""
-    return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
-
-
-def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
-    """Keep allowances in a file, each on a line, without a word of the requests or of the answers' faults."""
-    _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
-
-
-def write_meanings(file: Path, meanings: Mapping[str, Meaning]) -> None:
-    """Keep what was said of calls in a file, each on a line."""
-    _write(file, [KeptMeaning(key, dict(each)) for key, each in sorted(meanings.items())])
-
-
-def _kept(file: Path, kind: type[_T], what: str) -> Iterator[_T]:
-    decoder = msgspec.json.Decoder(kind)
-    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                yield decoder.decode(line)
-            except msgspec.DecodeError as error:
-                raise UsageError(f"not {what}: {error}", place=f"{file}:{number}") from None
-
-
-def _write(file: Path, kept: Sequence[Struct]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in kept))

@@ -7,8 +7,12 @@ import re
 from functools import lru_cache
 
 from bylaw.text.sentence import END, LONGEST, lowered, sentences
-from bylaw.text.turning import DENYING
 
+_DENYING = (
+    r"(?:no|not|none|nothing|nobody|nowhere|nor|neither|never|cannot|without|hardly|barely|"
+    r"[a-z]+n[' ]t|"
+    r"(?:do|does|did|wo|ca|is|are|was|were|should|must|could|would|have|has|had|need|ai|sha|might|ought)nt)"
+)
 _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
@@ -21,7 +25,7 @@ _CONDITION = re.compile(
     r"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|go ahead|do it|please do|please)\W+)+(?:but )?"
     r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b"
 )
-_DENIES = re.compile(rf"\b{DENYING}\b")
+_DENIES = re.compile(rf"\b{_DENYING}\b")
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|apparently|might|could|may be|would be|to be|being|almost|nearly|"
     r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
@@ -34,7 +38,7 @@ _ASKED = re.compile(
 """How a clause begins that asks."""
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
-_BARE = re.compile(rf"\W*(?:(?:{DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
+_BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
 """A clause without a thing of its own, so that one that denies can only deny what stands before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")

@@ -81,13 +81,6 @@ def days(words: str) -> tuple[Day, ...]:
     return tuple(sorted(dict.fromkeys(found), key=lambda day: (day.start, day.year, day.month, day.day)))
 
 
-def without_days(words: str) -> str:
-    """A text in lower case with blanks for the days in it, everything else where it stood."""
-    for day in days(words):
-        words = words[: day.start] + " " * (day.end - day.start) + words[day.end :]
-    return words
-
-
 def spoken_day(text: str) -> date | None:
     """The day that a text is; None where it is none, or where its figures may be another day."""
     said = " ".join(text.casefold().split()).strip(" .,;!")

@@ -45,10 +45,11 @@ def agentdojo_command(
 
     Nothing is sent anywhere unless --llm names a model.
     """
-    from bylaw.answering.request import RequestReader, read_allowances, read_meanings, write_meanings
+    from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
     from bylaw.pack import load_pack
     from bylaw_lab.bench.agentdojo import SETTINGS, measure, requests_of
+    from bylaw_lab.bench.recorded import read_allowances, read_meanings, write_meanings
     from bylaw_lab.bench.trial import try_tricks
 
     if missing := [path for path in runs if not path.is_file()]:
@@ -95,7 +96,7 @@ def agentdojo_command(
 
 def _settle(reader: "RequestReader", kept: Path | None) -> None:
     """Keep the answers that there are, and go on only where there are all."""
-    from bylaw.answering.request import write_allowances
+    from bylaw_lab.bench.recorded import write_allowances
 
     if kept is not None:
         write_allowances(kept, reader.known)

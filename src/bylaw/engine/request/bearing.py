@@ -33,14 +33,9 @@ def stem(word: str) -> str:
     return word
 
 
-def stems(text: str) -> frozenset[str]:
-    """The words of a text without their endings."""
-    return frozenset(stem(word) for word in WORD.findall(text.lower()))
-
-
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """The same, of the words that tell what it is about."""
+    """The words of a text that tell what it is about, without their endings."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 

@@ -1,0 +1,64 @@
+"""Recorded answers about requests and calls: files with places in the requests, and none of their words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.answering.meaning import Meaning
+from bylaw.engine.request import Allowance
+from bylaw.errors import UsageError
+
+_T = TypeVar("_T")
+
+
+class KeptAllowance(Struct, frozen=True):
+    """One allowance in a file: no word of the request, only places in it."""
+
+    key: str
+    allowance: Allowance
+
+
+class KeptMeaning(Struct, frozen=True):
+    """What was said of one call, in a file: names of arguments alone."""
+
+    key: str
+    meant: dict[str, bool]
+
+
+def read_allowances(file: Path) -> dict[str, Allowance]:
+    """The allowances that a file keeps, by the keys of their questions."""
+    return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
+
+
+def read_meanings(file: Path) -> dict[str, Meaning]:
+    """What a file keeps that was said of calls, by the keys of the questions."""
+    return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
+
+
+def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
+    """Keep allowances in a file, each on a line, without a word of the requests or of the answers' faults."""
+    _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
+
+
+def write_meanings(file: Path, meanings: Mapping[str, Meaning]) -> None:
+    """Keep what was said of calls in a file, each on a line."""
+    _write(file, [KeptMeaning(key, dict(each)) for key, each in sorted(meanings.items())])
+
+
+def _kept(file: Path, kind: type[_T], what: str) -> Iterator[_T]:
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        if line.strip():
+            try:
+                yield decoder.decode(line)
+            except msgspec.DecodeError as error:
+                raise UsageError(f"not {what}: {error}", place=f"{file}:{number}") from None
+
+
+def _write(file: Path, kept: Sequence[Struct]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
