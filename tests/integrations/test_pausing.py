@@ -102,7 +102,7 @@ def test_an_approval_without_a_name_is_asked_for_again(tmp_path: Path, by: dict[
 
 
 def spelled(amount: Any) -> Asked:
-    return Asked("w", "refund", {"rental_id": "R1", "amount": amount})
+    return Asked(f"call {amount!r}", "refund", {"rental_id": "R1", "amount": amount})
 
 
 @pytest.mark.parametrize("amount", [60.0, "60", "60.00", " 60", "6e1"])

@@ -244,8 +244,9 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
         if answers:
             continue
         if message.role == "user":
-            whole = all(each.type == "text" for each in message.contents)
-            parts.append(Heard(text, message.message_id or "", whole))
+            is_theirs = not message.author_name
+            whole = is_theirs and all(each.type == "text" for each in message.contents)
+            parts.append(Heard(text if is_theirs else "", message.message_id or "", whole))
         elif message.role == "assistant" and (text or calls):
             asked = (Asked(each.call_id or "", each.name or "", _asked(each.arguments)) for each in calls)
             parts.append(Turn(text, tuple(asked), message.message_id or ""))

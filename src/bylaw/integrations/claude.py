@@ -104,7 +104,7 @@ class ShieldHooks:
     async def asked(self, call: Any) -> list[Prompt]:
         """What a call that was deferred waits for; nothing where a hook of the host's own deferred it."""
         follower = await self._ready()
-        _, waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
+        waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:

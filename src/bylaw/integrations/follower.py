@@ -5,7 +5,7 @@ told once is not told again, and what is missing later was still seen; `alignmen
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from bylaw.integrations.alignment import Mark
 from bylaw.integrations.known import Known, KnownMessages
 from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn, as_object, is_same, plain
-from bylaw.integrations.undecided import tell, undecided
+from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession
-from bylaw.trace.event import Call, Message, Result
+from bylaw.trace.event import Call, Message, Result, tells_refusal
 
 Arguments = Mapping[str, Any] | str
-Waits = tuple[list[Decision], Decision | None]
+NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
 """Between the name of an inner agent and the id of its call."""
 
@@ -26,9 +26,12 @@ INNER = " / "
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
-    def __init__(self, session: LiveSession, *, is_linked: bool = False) -> None:
-        """`is_linked` where somebody else has spoken in the same history before."""
+    def __init__(self, session: LiveSession, *, is_linked: bool = False, is_named: bool = True) -> None:
+        """`is_linked` if somebody else has spoken in the same history before. Without a name, a conversation that is
+        handed over with its past may be a repeated request, or that of an inner agent: the answers in it do not count.
+        """
         self.session = session
+        self._is_named = is_named
         self._is_passing = is_linked
         """Others have spoken in the history since this conversation last had the word."""
         self._known = KnownMessages()
@@ -42,11 +45,19 @@ class Follower:
         self._inner: set[str] = set()
         """Ids of calls that inner agents made."""
         self._before: dict[str, str] = {}
-        """By the name of a call that was asked about and is made again with the answer, its name before."""
+        """By the name of a call that was made again after somebody was asked about it, its name before."""
         self._answered: set[str] = set()
         """Names of calls whose answers were told."""
         self._unannounced: set[str] = set()
         """Ids of calls that were decided on before the message that asks for them was heard."""
+        self._open: set[str] = set()
+        """Names of calls that were allowed and have no result yet."""
+        self._running: dict[str, str] = {}
+        """By id, the tools of calls that this process is carrying out."""
+        self._foreign: dict[str, str] = {}
+        """By the ids of its calls, the name of an inner agent whose history was handed over as that of the user."""
+        self._foreign_heard: set[str] = set()
+        """What such a history has in the user's name."""
         self._events = 0
         """How many events of the session are known here."""
         self._lock = threading.RLock()
@@ -67,7 +78,7 @@ class Follower:
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
-                self._answered.add(made.id if isinstance(made, Call) else "")
+                self._close(made.id if isinstance(made, Call) else "")
                 continue
             if isinstance(event, Message) and event.confirmation is not None:
                 confirmed = event.turn
@@ -98,25 +109,28 @@ class Follower:
         id = event.id.partition("#")[0]
         before, self._given[id] = self._given.get(id, ""), event.id
         self._names.add(event.id)
+        if not event.refused:
+            self._open.add(event.id)
         if event.agent:
             self._inner.add(id.rpartition(INNER)[2])
         if _goes_on(calls.get(before), event, confirmed):
-            self._made_again(id, before, event.id)
+            self._before[event.id] = before
+            self._known.rename(id, before, event.id)
         elif not event.agent:
             # What an inner agent calls is no part of the history that is handed over.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
 
+    def _close(self, name: str) -> None:
+        """A call has its result."""
+        self._answered.add(name)
+        self._open.discard(name)
+
     def _of_turn(self, turn: int, turns: dict[int, Known]) -> Known:
         if turn not in turns:
             turns[turn] = self._known.add(Mark("agent", ""))
         return turns[turn]
-
-    def _made_again(self, id: str, before: str, name: str) -> None:
-        """A call that was asked about is made again, with the answer: to the framework it is the same call."""
-        self._before[name] = before
-        self._known.rename(id, before, name)
 
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
@@ -180,6 +194,10 @@ class Follower:
             self._pass_over(parts)
         marks = [part.mark for part in parts if isinstance(part, Heard | Turn)]
         found, told, gap = self._known.place(marks)
+        if self._is_foreign(marks, told):
+            self._follow_foreign(parts)
+            return
+        is_new = not self._events
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
         names: dict[str, str] = {}
         at = -1
@@ -199,10 +217,52 @@ class Follower:
                         later = {each.id for each in parts[place + 1 :] if isinstance(each, Answered)}
                         is_open = at == last and later.isdisjoint(marks[at].calls)
                         known.names = self._tell(part, is_open=is_open)
+                        if is_new and not self._is_named and isinstance(part, Heard) and at > _first_turn(marks):
+                            self._distrust()
                 elif marks[at].key:
                     known.mark = marks[at]
                 names |= known.names
         self._known.keep(marks, found, told, is_sure=gap is None)
+
+    def _distrust(self) -> None:
+        """What the user just answered may have been answered and used before, in a run that nobody can connect."""
+        log.warning("a conversation without a name begins with answers of the user's, which do not count: %s", NAME_IT)
+        self.session.hears_user = False
+        self.session.unheard()
+
+    def begin(self, id: str, tool: str, *, agent: str = "") -> None:
+        """This process carries out a call that was allowed, until `finish`."""
+        with self._lock:
+            self._running[_inner(agent, id)] = tool
+
+    def finish(self, id: str, *, agent: str = "") -> None:
+        """The call has returned, or failed."""
+        with self._lock:
+            self._running.pop(_inner(agent, id), None)
+            if not self._running:
+                self._foreign, self._foreign_heard = {}, set()
+
+    def _is_foreign(self, marks: Sequence[Mark], told: Set[int]) -> bool:
+        """Whether a history with new messages in the user's name does not show the call that is under way: an inner
+        agent's, which that call runs in a thread of its own."""
+        if not self._running or not any(marks[at].by == "user" for at in told):
+            return False
+        return not any(call in self._running for mark in marks for call in mark.calls)
+
+    def _follow_foreign(self, parts: Sequence[Part]) -> None:
+        """The calls are an inner agent's. What it was told may have been said by the user all the same, in another run:
+        it is a message whose words are not known."""
+        heard = {part.words for part in parts if isinstance(part, Heard)}
+        if not heard <= self._foreign_heard:
+            self._foreign_heard |= heard
+            self.session.user("", whole=False)
+        id, tool = next(iter(self._running.items()))
+        agent = f"{tool} ({id.rpartition(INNER)[2]})"
+        turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
+        calls = turn.calls if turn is not None else ()
+        self._foreign |= {call.id: agent for call in calls}
+        if fresh := [call for call in calls if _inner(agent, call.id) not in self._given]:
+            self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
         """An inner agent asks for calls at once, in the message of this id. What it says is not said to the user."""
@@ -228,48 +288,71 @@ class Follower:
 
     def decide(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision:
         """The decision on a call that is about to be made, by the main agent or by an inner one."""
+        agent = agent or self._foreign.get(id, "")
         id = _inner(agent, id)
         with self._lock:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not is_same(decision, tool, arguments):
                     # A call nobody told of before, one that another hand has changed, or the same once more.
-                    _, waiting = self._put(id, tool, arguments)
+                    waiting = self._waiting(id, tool, arguments)
                     before = self._given.get(id, "")
                     self.session.resume_turn()
                     given = arguments if isinstance(arguments, str) else dict(arguments)
+                    is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
+                    if is_repeated:
+                        # Another worker, or this one before it stopped, may have made the call.
+                        self._close(before)
+                        self.session.result("", id=before, captured=False)
                     if waiting is None:
                         self._unannounced.add(id)
                     decision = self._decide(Asked(id, tool, given), agent)
                     if waiting is not None:
-                        self._made_again(id, before, self._given[id])
+                        self._before[self._given[id]] = before
+                    if waiting is not None or is_repeated:
+                        self._known.rename(id, before, self._given[id])
                     self._events = self.session.length
             except Exception as error:
                 self._given.pop(id, None)
                 return undecided(self.session.shield, tool, arguments, error)
             return decision
 
-    def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Waits:
-        """What this call was asked about and has been made again since, and what it waits for now."""
+    def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
+        """The result of a write that was made under this id, for a framework that makes its calls again."""
+        with self._lock:
+            declared = self.session.pack.schema.tools.get(tool)
+            name = self._given.get(id)
+            if not id or id in self._planned or name is None or (declared is not None and declared.effect == "read"):
+                return None
+            made = self._made_as(name) if name in self._answered and self._is_repeated(name, tool, arguments) else None
+            if made is None or made[1].refused:
+                return None
+            later = self.session.since(made[0])
+            result = next(each for each in later if isinstance(each, Result) and each.call == made[0])
+            return result if result.captured and not result.error else None
+
+    def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
+        """The decision that asks somebody about this call, if the call waits for the answer."""
         with self._lock:
             self._catch_up()
-            return self._put(_inner(agent, id), tool, arguments)
+            return self._waiting(self._id(agent, id), tool, arguments)
 
-    def _put(self, id: str, tool: str, arguments: Arguments) -> Waits:
-        if id in self._planned:
-            return [], None
-        name = self._given.get(id, "")
-        waiting = self.session.asked(name)
-        found: list[Decision] = []
-        while (name := self._before.get(name, "")) and (before := self.session.asked(name)) is not None:
-            found.insert(0, before)
-        is_open = waiting is not None and is_same(waiting, tool, arguments)
-        return found, waiting if is_open else None
+    def asked_before(self, id: str) -> list[Decision]:
+        """The decisions that asked somebody about this call, and after whose answers the call was made again."""
+        with self._lock:
+            found, name = list[Decision](), self._given.get(id, "")
+            while id not in self._planned and (name := self._before.get(name, "")):
+                found[:0] = [each] if (each := self.session.asked(name)) is not None else []
+            return found
+
+    def _waiting(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
+        waiting = self.session.asked(self._given.get(id, "")) if id not in self._planned else None
+        return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
         """Whether this call was made before, here or elsewhere, and waits: for an answer, or to go on."""
         with self._lock:
-            if self.asked(id, tool, arguments)[1] is not None:
+            if self.asked(id, tool, arguments) is not None:
                 return True
             decision = self._resumed(id, tool, arguments)
             if decision is not None:
@@ -279,16 +362,16 @@ class Follower:
     def pause(self, id: str, *, agent: str = "") -> None:
         """A call that was asked about stops until there is an answer: made again, it is decided anew."""
         with self._lock:
-            self._planned.pop(_inner(agent, id), None)
+            self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
         """The decision on a call that was asked for and not made yet."""
         with self._lock:
-            return self._planned.get(_inner(agent, id))
+            return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
         """A call that was allowed stops before it is done. When it is made again, here or elsewhere, it goes on."""
-        id = _inner(agent, id)
+        id = self._id(agent, id)
         with self._lock:
             self._planned.pop(id, None)
             try:
@@ -306,14 +389,21 @@ class Follower:
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
         """What became of a call: what the agent is shown as its result."""
-        id = _inner(agent, id)
+        id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
             if name is None:
                 return
-            self._answered.add(name)
             try:
+                self._catch_up()
+                if name in self._answered:
+                    # Made once more meanwhile, by another worker, it counts as perhaps made.
+                    return
+                self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
+                if not captured:
+                    # Others go on with the conversation, and this one may never come back to it.
+                    self.session.flush()
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
                 self.session.lacks = f"the result of a call could not be kept: {fault}"
@@ -336,10 +426,26 @@ class Follower:
     def _decide(self, call: Asked, agent: str = "") -> Decision:
         name = self._named(call.id)
         decision = self.session.decide(call.tool, call.arguments, id=name, agent=agent)
-        if not decision.allowed:
+        if decision.allowed:
+            self._open.add(name)
+        else:
             self._answered.add(name)
             self.session.result(decision.feedback, id=name, error=True)
         return decision
+
+    def _id(self, agent: str, id: str) -> str:
+        """The id of a call here, where an inner agent may have made it."""
+        return _inner(agent or self._foreign.get(id, ""), id)
+
+    def _is_repeated(self, name: str, tool: str, arguments: Arguments) -> bool:
+        made = self._made_as(name)
+        return made is not None and (made[1].tool, made[1].arguments) == (tool, as_object(arguments))
+
+    def _made_as(self, name: str) -> tuple[int, Call] | None:
+        """The call of this name, and its step."""
+        events = self.session.trajectory().events
+        found = ((step, each) for step, each in enumerate(events) if isinstance(each, Call) and each.id == name)
+        return next(found, None)
 
     def _named(self, id: str) -> str:
         name = id if id and id not in self._names else f"{id}#{len(self._names)}"
@@ -382,6 +488,13 @@ class Follower:
         """Tell the session what a tool answered, once."""
         if name in self._answered:
             return
+        if name is not None and name in self._open:
+            # What is told in place of a result, of this call or another of its id, does not say that it was not made.
+            is_refusal = isinstance(part.content, str) and tells_refusal(part.content)
+            self._close(name)
+            captured = part.captured and not is_refusal
+            self.session.result(plain(part.content) if captured else "", id=name, error=part.error, captured=captured)
+            return
         self._answered.add(name or part.id)
         told = {"role": "tool", "tool_call_id": name or part.id, "content": plain(part.content)}
         told |= {} if part.error is None else {"is_error": part.error}
@@ -393,6 +506,10 @@ def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
+
+
+def _first_turn(marks: Sequence[Mark]) -> int:
+    return next((at for at, mark in enumerate(marks) if mark.by == "agent"), len(marks))
 
 
 def _inner(agent: str, id: str) -> str:

@@ -41,7 +41,7 @@ class Followers:
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
-            return Follower(self.shield.session(context=context))
+            return Follower(self.shield.session(context=context), is_named=False)
         with self._lock:
             follower = first = self._kept_or_new(key, context)
             passes_on = first.session.may_be_handed_over

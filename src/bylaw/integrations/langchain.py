@@ -6,7 +6,8 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -16,24 +17,22 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command, interrupt
 from msgspec import to_builtins
+from msgspec.structs import replace as replace_part
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.followers import MOST, Context, Followers
 from bylaw.integrations.langchain_inner import place, watch
 from bylaw.integrations.nesting import begin, carried, end, inner_agent
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
-from bylaw.integrations.pausing import decide
+from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.pausing import Prompt, decide
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
-from bylaw.trace.event import with_note
+from bylaw.trace.event import Result, with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text, read_content
-from bylaw.trace.transcript import is_users
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
-DISTINCT = 20
-"""Characters that the id of a message has at least, if no other message in the world is to have it: a UUID has 32."""
 TOOL = "bylaw: a tool"
 """So does one that a tool put into the history: it may tell on what the user said meanwhile, or a mail that it read."""
 
@@ -55,6 +54,9 @@ class ShieldMiddleware(AgentMiddleware):
         self.shield = self._followers.shield
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
+        self._answers: dict[str, dict[str, Any]] = {}
+        """By thread, answers that came for another prompt than the one that was put."""
+        self._asking = threading.Lock()
         self._agent = ""
         """The name of the inner agent that it stands before, where that does not work for a tool of another."""
 
@@ -85,6 +87,8 @@ class ShieldMiddleware(AgentMiddleware):
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Let the call through, or answer in the tool's place."""
         follower, agent, decision = self._decide(request)
+        if isinstance(decision, Result):
+            return _made_before(request, decision)
         if not decision.allowed:
             return _told(request, decision)
         token = _begin(request, follower, self.shield)
@@ -100,6 +104,8 @@ class ShieldMiddleware(AgentMiddleware):
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """The same, for `ainvoke` and `astream`; the loop is free while the log is waited for."""
         follower, agent, decision = await asyncio.to_thread(self._decide, request)
+        if isinstance(decision, Result):
+            return _made_before(request, decision)
         if not decision.allowed:
             return _told(request, decision)
         token = _begin(request, follower, self.shield)
@@ -117,7 +123,7 @@ class ShieldMiddleware(AgentMiddleware):
         if self._agent or carried() is not None:
             return
         messages = _messages(state)
-        follower = self._followers.get(_thread(runtime) or _first(messages), runtime)
+        follower = self._followers.get(_thread(runtime), runtime)
         follower.follow(_parts(messages))
         follower.end()
 
@@ -128,30 +134,51 @@ class ShieldMiddleware(AgentMiddleware):
         """What the shield knows of a thread."""
         return self._followers.known(thread)
 
-    def _decide(self, request: Any) -> tuple[Follower, str, Decision]:
-        """The conversation that a call belongs to, the inner agent that makes it, and the decision."""
+    def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
+        """The conversation that a call belongs to, the inner agent that makes it, and the decision; the result, if the
+        graph runs a node again in which the call was made."""
         messages, call, agent = _messages(request.state), request.tool_call, self._agent or inner_agent()
+        asked = Asked(call["id"] or "", call["name"], call["args"])
+        thread, parts = _thread(request.runtime), _parts(messages)
+        if agent and (thread or carried() is not None):
+            follower = self._outer(request, agent)
+            follower.plan_last(parts, asked.id, agent)
+            return follower, agent, decide(follower, asked, None, agent=agent)
+        follower = self._followers.get(thread, request.runtime)
         if agent:
-            follower = self._outer(request, messages, agent)
-            follower.plan_last(_parts(messages), call["id"] or "", agent)
-        else:
-            thread = _thread(request.runtime)
-            follower = self._followers.get(thread or _first(messages), request.runtime)
-            parts = _parts(messages)
-            is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
-            if thread and is_new and not _has_answer(request.runtime):
-                parts += _begun_elsewhere(parts)
-            follower.follow(parts)
-        asked, put = Asked(call["id"] or "", call["name"], call["args"]), lambda prompt: interrupt(to_builtins(prompt))
-        # The graph runs a node again from its start, and gives each interrupt the answer of its place.
-        put = put if self._pauses and not agent else None
-        return follower, agent, decide(follower, asked, put, agent=agent, replays=True)
+            # Nobody knows which conversation it works for: it has one of its own, in which no user speaks.
+            parts = [replace_part(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]
+        is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
+        if is_new and not _has_answer(request.runtime):
+            parts += _begun_elsewhere(parts)
+        follower.follow(parts)
+        if (result := follower.result_of(asked.id, asked.tool, asked.arguments)) is not None:
+            return follower, agent, result
+        put = self._put(request.runtime) if self._pauses else None
+        return follower, agent, decide(follower, asked, put, replays=True)
 
-    def _outer(self, request: Any, messages: list[Any], agent: str) -> Follower:
+    def _put(self, runtime: Any) -> Callable[[Prompt], Any]:
+        """Puts a prompt by an interrupt. The graph then runs the node again, and gives its interrupts all answers so
+        far, one by one: also those to other prompts, and to the calls of other threads in the same node."""
+        answers = self._answers.setdefault(_thread(runtime), {})
+
+        def put(prompt: Prompt) -> Any:
+            with self._asking:
+                while prompt.id not in answers:
+                    given = interrupt(to_builtins(prompt))
+                    id = given.get("id") if isinstance(given, Mapping) else None
+                    if not isinstance(id, str) or id == prompt.id:
+                        return given
+                    answers[id] = given
+                return answers.pop(prompt.id)
+
+        return put
+
+    def _outer(self, request: Any, agent: str) -> Follower:
         """The conversation that an inner agent works for."""
         outer = carried()
         if outer is None:
-            return self._followers.get(_thread(request.runtime) or _first(messages), request.runtime)
+            return self._followers.get(_thread(request.runtime), request.runtime)
         if outer.follower.session.pack.pin == self.shield.pack.pin:
             return outer.follower
         # Another pack: it has a conversation of its own, of which nobody heard what was said.
@@ -172,7 +199,10 @@ def _begun_elsewhere(parts: list[Part]) -> list[Part]:
 
 
 def _has_answer(runtime: Any) -> bool:
-    """Whether the graph goes on with the answer to an `interrupt` of this very call: then it waited there, undone."""
+    """Whether the graph goes on with the answer to an `interrupt` of this very call: then it waited there, undone.
+
+    Only the scratchpad says so before the node asks again: `interrupt` itself raises if there is no answer.
+    """
     pad = (runtime.config.get("configurable") or {}).get("__pregel_scratchpad")
     first = getattr(pad, "get_null_resume", None)
     return bool(getattr(pad, "resume", None)) or (first is not None and first(False) is not None)
@@ -233,6 +263,10 @@ def _marked(given: Any, known: list[Any]) -> Any:
     return found
 
 
+def _marks(message: Any) -> Mapping[str, Any]:
+    return {**message.additional_kwargs, **(message.model_extra or {})}
+
+
 def _role(message: Any) -> str:
     """Whose words a message of a free role holds: `user`, `agent`, nobody's (empty), or not known (`?`)."""
     if not isinstance(message, ChatMessage):
@@ -240,6 +274,11 @@ def _role(message: Any) -> str:
     role = message.role.strip().lower()
     known = {"user": "user", "human": "user", "assistant": "agent", "ai": "agent", "model": "agent"}
     return known.get(role, "" if role in ("system", "developer", "tool", "function") else "?")
+
+
+def _made_before(request: Any, result: Result) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(as_text(result.value()), tool_call_id=call["id"], name=call["name"])
 
 
 def _told(request: Any, decision: Decision) -> ToolMessage:
@@ -270,13 +309,6 @@ def _thread(runtime: Any) -> str:
     return str((config.get("configurable") or {}).get("thread_id") or "")
 
 
-def _first(messages: list[Any]) -> str:
-    """LangGraph gives messages ids of their own, so the first names the conversation where no thread does. A host that
-    counts its messages would give two conversations one name: then each run stands for itself."""
-    id = str(getattr(messages[0], "id", None) or "") if messages else ""
-    return id if len(id) >= DISTINCT else ""
-
-
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
     for message in messages:
@@ -292,7 +324,8 @@ def _parts(messages: list[Any]) -> list[Part]:
                 elif role:
                     # Who said it is not known: it may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
-            case HumanMessage() | ChatMessage() if not is_users(message.name):
+            case HumanMessage() | ChatMessage() if message.name or _marks(message).get("tool_call_id"):
+                # Another participant's, or a tool's.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)

@@ -29,7 +29,6 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
-from bylaw.trace.transcript import is_users
 
 ROUNDS = 8
 """How often a model is asked again in a row because nothing it asked for may be done."""
@@ -211,7 +210,7 @@ def _parts(messages: Sequence[Any]) -> list[Part]:
         plain = _plain(message)
         match plain["role"]:
             case "user":
-                is_theirs = is_users(plain.get("name"))
+                is_theirs = not (plain.get("name") or plain.get("tool_call_id"))
                 parts.append(Heard(plain["content"] if is_theirs else "", whole=is_theirs and not plain.get("more")))
             case "assistant":
                 calls = [

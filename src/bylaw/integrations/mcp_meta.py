@@ -10,7 +10,6 @@ from bylaw.errors import UsageError
 from bylaw.integrations.parts import Heard, Part, Summary, Turn
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
-from bylaw.trace.transcript import is_users
 
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
@@ -91,7 +90,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
         key = str(message.get("id") or "")
         match message["role"]:
             case "user":
-                is_theirs = is_users(message.get("name"))
+                is_theirs = not message.get("name")
                 said.append(Heard(text if is_theirs else "", key, is_theirs and heard(message.get("content"))[1]))
             case "assistant":
                 said.append(Turn(text, (), key))

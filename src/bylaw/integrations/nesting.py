@@ -19,6 +19,8 @@ class Carried(Struct, eq=False):
     tool: str
     id: str
     follower: Follower
+    agent: str
+    """The inner agent that makes it."""
     place: str = ""
     """Where in the framework it runs."""
     is_running: bool = False
@@ -31,11 +33,15 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
     """From here on this task carries out a call: whatever agent is run in it is an inner one."""
-    return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, place)))
+    agent = inner_agent()
+    follower.begin(id, tool, agent=agent)
+    return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
 
 
 def end(token: Token[Carrying]) -> None:
     """The call is done."""
+    done = _WITHIN.get()[-1]
+    done.follower.finish(done.id, agent=done.agent)
     _WITHIN.reset(token)
 
 

@@ -17,6 +17,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,7 +81,7 @@ class ShieldHooks(RunHooks):
         """The conversation of whoever is speaking. It reads the log the first time."""
         if self._follower is None:
             with self._making:
-                self._follower = self._follower or Follower(self.session)
+                self._follower = self._follower or Follower(self.session, is_named=self.session.is_named)
         return self._follower
 
     def _hear(self, run: Any) -> None:
@@ -186,7 +187,7 @@ class ShieldHooks(RunHooks):
             # The SDK holds a call whose arguments it would change, such as 60 for a float, and does not ask us whether
             # it waits.
             self._pause(id, planned)
-        _, waiting = self.follower.asked(id, tool, arguments)
+        waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
@@ -206,6 +207,10 @@ class ShieldHooks(RunHooks):
             return ToolGuardrailFunctionOutput.reject_content(decision.feedback, output_info=decision.id)
         self._decided[agent, call.tool_call_id] = decision
         begin(call.tool_name, call.tool_call_id, self.follower)
+        if (task := asyncio.current_task()) is not None:
+            # The SDK has no hook for a tool that raises.
+            done = partial(self.follower.finish, call.tool_call_id, agent=agent)
+            task.add_done_callback(lambda _: done())
         return ToolGuardrailFunctionOutput.allow(output_info=decision.id)
 
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
@@ -311,7 +316,8 @@ def _parts(items: Any) -> list[Part]:
         elif kind == "message" and item.get("role") == "user":
             end_turn()
             words, whole = heard(item.get("content"))
-            parts.append(Heard(words, _key(item), whole))
+            is_theirs = not (item.get("name") or item.get("tool_call_id"))
+            parts.append(Heard(words if is_theirs else "", _key(item), whole and is_theirs))
         elif kind.startswith("compaction"):
             end_turn()
             parts.append(Summary())

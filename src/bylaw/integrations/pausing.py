@@ -108,7 +108,7 @@ def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
     """The decision on a call once it was put to whom it waits for; `put` gives the answer, or ends the run for now.
-    None where nobody is asked.
+    Without `put` nobody is asked.
 
     Each prompt is put once. A framework that `replays` runs all of this again, and expects the same prompts in order.
     """
@@ -117,11 +117,12 @@ def decide(
         return follower.decide(*made, agent=agent)
     was_put: set[str] = set()
     try:
-        earlier, decision = follower.asked(*made, agent=agent)
+        decision = follower.asked(*made, agent=agent)
+        earlier = follower.asked_before(call.id) if replays else []
     except Exception as error:
         return undecided(session.shield, call.tool, call.arguments, error)
     for before in earlier:
-        if (prompt := _next(before, was_put)) is not None and replays:
+        if (prompt := _next(before, was_put)) is not None:
             _answer(prompt, put)
     if decision is None:
         decision = follower.decide(*made, agent=agent)

@@ -168,6 +168,11 @@ class Telling:
         return self._state.id
 
     @property
+    def is_named(self) -> bool:
+        """Whether the host gave the conversation its name."""
+        return self._state.is_named
+
+    @property
     def lacks(self) -> str:
         """Why what happened before is not known here; empty where it is."""
         return self._state.lacks

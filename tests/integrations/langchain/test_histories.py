@@ -221,18 +221,24 @@ def test_what_a_tool_puts_into_the_history_is_not_the_users_word(tmp_path: Path,
     assert talk.rentals.ran == []
 
 
-def test_hosts_that_count_their_messages_do_not_make_one_conversation_of_two(tmp_path: Path) -> None:
-    """Without a thread: what the one has looked up and agreed to is not the other's."""
-    rentals, guard = Rentals(), ShieldMiddleware(desk(tmp_path), context=CUSTOMER)
-    tools = [rentals.get_rental, rentals.extend_rental]
-    agent = create_agent(Scripted(script=_eager), tools, middleware=[guard])
-    agent.invoke({"messages": [HumanMessage("Hello", id="1")]})
-    asked = [HumanMessage("Hello", id="1"), AIMessage(PUT_EXTEND, id="2"), HumanMessage("Yes, please.", id="3")]
-    assert "look this up first" in agent.invoke({"messages": asked})["messages"][-1].content
+@pytest.mark.parametrize("has_log", [True, False])
+def test_a_request_that_the_host_repeats_does_not_use_one_yes_twice(tmp_path: Path, has_log: bool) -> None:
+    """Without a thread nobody can tell that it is the same conversation; with one, its messages do."""
+    shield = desk(tmp_path, **({"log": tmp_path / "log.db"} if has_log else {}))
+    rentals, guard = Rentals(), ShieldMiddleware(shield, context=CUSTOMER)
+    agent = create_agent(Scripted(script=_eager), [rentals.get_rental, rentals.extend_rental], middleware=[guard])
+
+    def history() -> list[Any]:
+        shown = ToolMessage(rentals.get_rental("R1"), tool_call_id="c", name="get_rental")
+        call: Any = {"name": "get_rental", "args": {"rental_id": "R1"}, "id": "c"}
+        looked = [HumanMessage("Hello"), AIMessage("", tool_calls=[call]), shown]
+        return [*looked, AIMessage(PUT_EXTEND), HumanMessage("Yes, please.")]
+
+    for _ in range(2):
+        assert "do not try again" in agent.invoke({"messages": history()})["messages"][-1].content
     assert rentals.ran == []
-    # One that hands over the whole history each time, calls and results with it, goes on in it.
-    history = agent.invoke({"messages": [HumanMessage("Hello", id="1")]})["messages"]
-    agent.invoke({"messages": [*history, AIMessage(PUT_EXTEND, id="8"), HumanMessage("Yes, please.", id="9")]})
+    for _ in range(2):
+        agent.invoke({"messages": history()}, THREAD)
     assert rentals.ran == ["extend R1"]
 
 
