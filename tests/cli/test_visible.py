@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.integrations.undecided import tell
+from bylaw.integrations.follower import tell
 from bylaw.pack import Pack
 from bylaw.shield import Shield
 from bylaw.text.visible import all_visible, clean, visible

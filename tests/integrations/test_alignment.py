@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bylaw.integrations.alignment import Mark, align
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.history import Answered, Asked, Heard, Mark, Part, Summary, Turn, align
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 
 PAST = [Mark("user", "Hello"), Mark("agent", "Hi."), Mark("user", "Yes."), Mark("agent", "Done."), Mark("user", "More"),

@@ -8,8 +8,8 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
+from bylaw.integrations.guard import Followers
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.sessions import Sessions
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 from bylaw.integrations.follower import Follower
+from bylaw.integrations.history import Heard, Turn
 from bylaw.integrations.mcp_handed import RESOURCE, HandedOut, own_words
-from bylaw.integrations.parts import Heard, Turn
 from tests.integrations.mcp_model import answering, asked
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before

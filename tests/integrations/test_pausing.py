@@ -7,7 +7,7 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.parts import Asked
+from bylaw.integrations.history import Asked
 from bylaw.integrations.pausing import Prompt, approve, confirm, decide, prompts
 from bylaw.shield import Shield
 from bylaw.shield.history import read_history

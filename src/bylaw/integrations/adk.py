@@ -14,17 +14,16 @@ import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Context, Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
-from bylaw.integrations.pausing import Paused, Prompt, decide, once
+from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.pausing import Paused, Prompt, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
@@ -34,6 +33,17 @@ from bylaw.trace.readers.parts import unwrapped
 UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
 OWN = "adk_request_"
 """How the names of calls begin that ADK makes for itself, to ask for a confirmation or a credential."""
+
+
+class _Allowed(NamedTuple):
+    """A call that may run."""
+
+    follower: Follower
+    agent: str
+    """The inner agent that makes it."""
+    decision: Decision
+    arguments: dict[str, Any]
+    """The arguments that were decided on."""
 
 
 class ShieldPlugin(BasePlugin):
@@ -47,35 +57,38 @@ class ShieldPlugin(BasePlugin):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__(name="bylaw")
         self._pauses = pauses
-        self._followers = Followers(shield, context)
-        self.shield = self._followers.shield
+        self._guard = Guard(shield, context)
+        self.shield = self._guard.shield
         self._failed: set[tuple[str, str]] = set()
         """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
         events."""
-        self._advice: dict[tuple[str, str], str] = {}
-        self._decided: dict[tuple[str, str], dict[str, Any]] = {}
-        """The arguments that were decided on, of calls that may run."""
-        self._allowed: dict[tuple[str, str], Decision] = {}
-        """Decisions on calls that are being made."""
+        self._allowed: dict[tuple[str, str], _Allowed] = {}
+        """Calls that are being made, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
         """By conversation, the rewinds that are known."""
+
+    def inner(self, agent: str) -> Self:
+        """The plugin of an agent whose messages your code or another agent writes, in the same conversations.
+
+        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
+        """
+        other = copy.copy(self)
+        other._guard = self._guard.inner(agent)
+        return other
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
         if self.is_idle:
             return None
         try:
-            decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
+            follower, agent, decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
         except Paused as paused:
             tool_context.request_confirmation(hint=paused.prompt.text, payload=to_builtins(paused.prompt))
             tool_context.actions.skip_summarization = True
             return {"error": str(paused)}
         if not decision.allowed:
             return {"error": decision.feedback}
-        if decision.feedback:
-            self._advice[_place(tool_context)] = decision.feedback
-        self._allowed[_place(tool_context)] = decision
-        self._decided[_place(tool_context)] = copy.deepcopy(tool_args)
+        self._allowed[_place(tool_context)] = _Allowed(follower, agent, decision, copy.deepcopy(tool_args))
         self._hold(tool)
         return None
 
@@ -93,24 +106,21 @@ class ShieldPlugin(BasePlugin):
         async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
             if self.is_idle:
                 return await run(args=args, tool_context=tool_context)
-            decided = self._decided.pop(_place(tool_context), None)
-            if decided is not None and decided != args:
-                decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
+            allowed, id = self._allowed.get(_place(tool_context)), tool_context.function_call_id or ""
+            if allowed is None:
+                return {"error": UNHEARD.format(tool.name)}
+            follower, agent = allowed.follower, allowed.agent
+            if allowed.arguments != args:
+                _, _, decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
                 if not decision.allowed:
                     return {"error": decision.feedback}
-            inner = inner_agent()
-            found = carried()
-            follower = found.follower if found is not None else self._followers.known(_key(tool_context.session))
-            if follower is None:
-                return {"error": UNHEARD.format(tool.name)}
-            token = begin(tool.name, tool_context.function_call_id or "", follower)
+            token = begin(tool.name, id, follower)
             try:
                 result = await run(args=args, tool_context=tool_context)
             finally:
                 end(token)
-            if inner:
-                id = tool_context.function_call_id or ""
-                await asyncio.to_thread(follower.answered, id, _shown(result), agent=inner)
+            if agent:
+                await asyncio.to_thread(follower.answered, id, _shown(result), agent=agent)
             return result
 
         run_async.bylaw = self
@@ -119,17 +129,16 @@ class ShieldPlugin(BasePlugin):
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
         """Advice goes below the answer. A call that waits for a confirmation of its own has none yet."""
         place = _place(tool_context)
-        decision, advice = self._allowed.pop(place, None), self._advice.pop(place, "")
-        if decision is not None and place[1] in tool_context.actions.requested_tool_confirmations:
-            found = carried()
-            follower = found.follower if found is not None else self._followers.known(place[0])
-            if follower is not None:
-                await asyncio.to_thread(follower.interrupted, place[1], decision, agent=inner_agent())
+        allowed = self._allowed.pop(place, None)
+        if allowed is None:
             return None
-        if not advice:
+        if place[1] in tool_context.actions.requested_tool_confirmations:
+            interrupted = allowed.follower.interrupted
+            await asyncio.to_thread(interrupted, place[1], allowed.decision, agent=allowed.agent)
             return None
-        shown = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
-        return {"result": with_note(as_text(shown), advice)}
+        if not allowed.decision.feedback:
+            return None
+        return {"result": with_note(as_text(_shown(result)), allowed.decision.feedback)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
         """It may have been carried out or not."""
@@ -138,29 +147,25 @@ class ShieldPlugin(BasePlugin):
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """What the agent said in the end belongs to the conversation too."""
-        if carried() is not None:
-            return
-        follower = await asyncio.to_thread(self._follow, invocation_context.session)
-        await asyncio.to_thread(follower.end)
+        await asyncio.to_thread(self._end, invocation_context.session)
+
+    def _end(self, session: Any) -> None:
+        if not self._guard.agent:
+            self._guard.end(_key(session), session, self._heard(session))
 
     def follower(self, session: Any) -> Follower | None:
         """What the shield knows of a session."""
-        return self._followers.known(_key(session))
+        return self._guard.followers.known(_key(session))
 
-    def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> Decision:
-        outer, id = carried(), tool_context.function_call_id or ""
-        if outer is None:
-            follower = self._follow(tool_context.session)
-            put = _answers(tool_context) if self._pauses else None
-            return decide(follower, Asked(id, tool, arguments), put)
-        # What the inner session calls its user is the outer agent.
-        agent = inner_agent()
-        outer.follower.plan_last(_parts(list(tool_context.session.events)), id, agent)
-        return outer.follower.decide(id, tool, arguments, agent=agent)
+    def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> tuple[Follower, str, Decision]:
+        call, session = Asked(tool_context.function_call_id or "", tool, arguments), tool_context.session
+        parts = _parts(list(session.events)) if self._guard.agent else self._heard(session)
+        return self._guard.decide(_key(session), session, parts, call, _answers(tool_context) if self._pauses else None)
 
-    def _follow(self, session: Any) -> Follower:
+    def _heard(self, session: Any) -> list[Part]:
+        """The history of a session, without what was rewound; calls whose tools raised have no known outcome."""
         key = _key(session)
-        follower = self._followers.get(key, session)
+        follower = self._guard.followers.get(key, session)
         events = list(session.events)
         if rewinds := {event.id for event in events if _rewinds(event)} - self._rewound.get(key, set()):
             self._rewound.setdefault(key, set()).update(rewinds)
@@ -174,8 +179,7 @@ class ShieldPlugin(BasePlugin):
                 self._failed.discard(place)
             if place[1] not in answered and place[1] not in is_open:
                 follower.answered(place[1], "", captured=False)
-        follower.follow(parts)
-        return follower
+        return parts
 
 
 class _InnerPlugin(ShieldPlugin):

@@ -10,11 +10,12 @@ conversation.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import copy
 from collections.abc import Mapping, Sequence, Set
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from agent_framework import (
     AgentMiddleware,
@@ -28,12 +29,10 @@ from agent_framework import (
 )
 from msgspec import Struct, to_builtins
 
-from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Context, Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.follower import Follower, undecided
+from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
-from bylaw.integrations.undecided import undecided
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
@@ -63,29 +62,42 @@ class ShieldMiddleware:
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        self._followers = Followers(shield, context)
-        self.shield = self._followers.shield
-        self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield, pauses=pauses)]
+        self._pauses = pauses
+        self._install(Guard(shield, context))
+
+    def _install(self, guard: Guard) -> None:
+        self._guard, self.shield = guard, guard.shield
+        self.all: list[Any] = [_Run(guard), _Model(guard), _Tool(guard, pauses=self._pauses)]
+
+    def inner(self, agent: str) -> Self:
+        """The middleware of an agent whose messages your code or another agent writes, in the same conversations.
+
+        Not needed for an agent that a function runs in its own task: that is seen. Name each such agent.
+        """
+        other = copy.copy(self)
+        other._install(self._guard.inner(agent))
+        return other
 
     def follower(self, session: str) -> Follower | None:
         """What the shield knows of a session, by its id."""
-        return self._followers.known(session)
-
-    def begin(self, session: Any) -> Follower:
-        return self._followers.get(session.session_id if session is not None else "", session)
+        return self._guard.followers.known(session)
 
 
 class _Run(AgentMiddleware):
     """Knows which conversation a run belongs to."""
 
-    def __init__(self, guard: ShieldMiddleware) -> None:
+    def __init__(self, guard: Guard) -> None:
         self._guard = guard
+
+    def _conversation(self, session: Any) -> tuple[Follower, str]:
+        key, agent = session.session_id if session is not None else "", self._guard.agent
+        return self._guard.outer(key, session, agent) if agent else (self._guard.followers.get(key, session), "")
 
     async def process(self, context: Any, call_next: Any) -> None:
         if carried() is not None:
             await call_next()
             return
-        follower = await asyncio.to_thread(self._guard.begin, context.session)
+        follower, _ = await asyncio.to_thread(self._conversation, context.session)
         providers = getattr(context.agent, "context_providers", None) or ()
         names = {each.source_id for each in providers if isinstance(each, HistoryProvider)}
         _RUN.set(_Running(follower, frozenset({*names, InMemoryHistoryProvider.DEFAULT_SOURCE_ID})))
@@ -99,13 +111,16 @@ class _Run(AgentMiddleware):
 class _Model(ChatMiddleware):
     """Hears each request to the model, and its answer: the calls in it are decided as one turn."""
 
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
     async def process(self, context: Any, call_next: Any) -> None:
         running = _RUN.get()
         if running is None:
             await call_next()
             return
         follower, histories = running.follower, running.histories
-        before, agent = list(context.messages), inner_agent()
+        before, agent = list(context.messages), self._guard.agent
         if not agent:
             await asyncio.to_thread(follower.follow, _parts(before, histories))
 
@@ -128,12 +143,12 @@ class _Model(ChatMiddleware):
 class _Tool(FunctionMiddleware):
     """Lets a function run, or answers in its place."""
 
-    def __init__(self, shield: Shield, *, pauses: bool = False) -> None:
-        self._shield = shield
+    def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
+        self._guard = guard
         self._pauses = pauses
 
     async def process(self, context: Any, call_next: Any) -> None:
-        outer, agent = carried(), inner_agent()
+        outer, agent = carried(), self._guard.agent
         running = _RUN.get()
         follower = outer.follower if outer is not None else running.follower if running is not None else None
         id = str(context.metadata.get("call_id") or "")
@@ -168,7 +183,7 @@ class _Tool(FunctionMiddleware):
 
     def _decide(self, follower: Follower | None, call: Asked, agent: str, answer: Any) -> Decision:
         if follower is None:
-            return undecided(self._shield, call.tool, call.arguments, RuntimeError(UNHEARD))
+            return undecided(self._guard.shield, call.tool, call.arguments, RuntimeError(UNHEARD))
         return decide(follower, call, once(answer) if self._pauses and not agent else None, agent=agent)
 
 
@@ -209,7 +224,7 @@ def _watched_pipeline(pipeline: Any) -> Any:
         outer, given = carried(), list(runtime_middleware)
         if outer is not None and not any(isinstance(each, _Tool) for each in (*self.function_middleware, *given)):
             # A client that is asked without an agent.
-            given.append(_Tool(shield_of(outer.follower.session)))
+            given.append(_Tool(Guard(shield_of(outer.follower.session))))
         return pipeline(self, given)
 
     return watched

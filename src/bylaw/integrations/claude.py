@@ -24,10 +24,9 @@ from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
 
 from bylaw.integrations.claude_host import CHANGED as CHANGED
 from bylaw.integrations.claude_host import HostHooks, Prompts, denied
-from bylaw.integrations.follower import Follower
-from bylaw.integrations.parts import Asked
+from bylaw.integrations.follower import Follower, tell, undecided
+from bylaw.integrations.history import Asked
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
-from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace.recorded_value import read_content
 
@@ -79,9 +78,21 @@ class ShieldHooks:
         """Calls by id that subagents asked for and that were not decided on, each with the message that asks for it."""
         self._planned: set[str] = set()
         """Messages of subagents whose calls were decided on."""
+        self._agent = ""
+        """The name of the inner agent that these hooks are for."""
+        self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
         """What is heard is told to the session in the order in which it comes."""
+
+    def inner(self, agent: str) -> "ShieldHooks":
+        """The hooks for an agent whose prompts your code or another agent writes, in the same conversation.
+
+        Not needed for the program's own subagents. Name each such agent.
+        """
+        other = ShieldHooks(self.session, patience=self._patience, limit=self._limit)
+        other._agent, other._main, other._order = agent, self, self._order
+        return other
 
     def protect(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         """The options with the shield among their hooks."""
@@ -128,18 +139,19 @@ class ShieldHooks:
     async def _hear(self, message: Any) -> None:
         match message:
             case AssistantMessage():
-                if not message.parent_tool_use_id:
+                is_inner = bool(message.parent_tool_use_id or self._agent)
+                if not is_inner:
                     await self._in_turn(partial(self._hear_agent, message))
                 for block in message.content:
                     if isinstance(block, ToolUseBlock):
-                        if message.parent_tool_use_id and message.message_id:
+                        if is_inner and message.message_id:
                             self._inner[block.id] = (message.message_id, Asked(block.id, block.name, block.input))
                         self._event(block.id).set()
             case UserMessage():
                 if isinstance(message.content, list):
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
-                if is_sent and (text := self._prompts.sent(message.content)) is not None:
+                if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
                     # Of a message in blocks the SDK hands on the text, and drops pictures and files without a word.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
@@ -150,6 +162,8 @@ class ShieldHooks:
 
     async def _ready(self) -> Follower:
         """What is known of the calls of the conversation, by reading its log."""
+        if self._main is not None:
+            return await self._main._ready()
         async with self._order:
             if self._follower is None:
                 self._follower = await anyio.to_thread.run_sync(Follower, self.session)
@@ -171,7 +185,7 @@ class ShieldHooks:
         self._end_turn()
         self._prompts.end()
         for id, made in list(self._made.items()):
-            if made.agent:
+            if made.agent and not self._agent:
                 # It may still be at work.
                 continue
             del self._made[id]
@@ -179,7 +193,7 @@ class ShieldHooks:
                 made.follower.interrupted(id, made.decision)
             else:
                 # It may have been carried out or not.
-                made.follower.answered(id, "", captured=False)
+                made.follower.answered(id, "", captured=False, agent=made.agent)
         self.session.flush()
 
     def _hear_agent(self, message: AssistantMessage) -> None:
@@ -230,7 +244,7 @@ class ShieldHooks:
         return bool(prompts(decision)) and not is_declined(self.session, decision)
 
     async def _decide(self, told: Any, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
-        agent = f"{told.get('agent_type') or 'subagent'} ({told['agent_id']})" if told.get("agent_id") else ""
+        agent = f"{told.get('agent_type') or 'subagent'} ({told['agent_id']})" if told.get("agent_id") else self._agent
         follower = await self._ready()
         comes_back = partial(follower.comes_back, id, tool, arguments)
         if agent or not await anyio.to_thread.run_sync(comes_back, abandon_on_cancel=True):

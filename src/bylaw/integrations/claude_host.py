@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock
 
-from bylaw.integrations.undecided import log
+from bylaw.integrations.follower import log
 
 CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
 INJECTED = ("<task-notification>", "Continue from where you left off.")

@@ -1,23 +1,39 @@
 """Follows a conversation as a framework keeps it: what is new in it is told to the session, each turn is decided once.
 
-Frameworks hand over a history each time: all of it, the end of it, a summary and the end, or only what is new. What was
-told once is not told again, and what is missing later was still seen; `alignment` finds out which is which.
+What was told once is not told again, and what is missing later was still seen; `history` finds out which is which.
 """
 
 import threading
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from bylaw.integrations.alignment import Mark
-from bylaw.integrations.known import Known, KnownMessages
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn, as_object, is_same, plain
-from bylaw.integrations.undecided import log, tell, undecided
-from bylaw.shield import Decision, LiveSession
+from bylaw.errors import BylawError
+from bylaw.integrations.history import (
+    Answered,
+    Asked,
+    Heard,
+    Known,
+    KnownMessages,
+    Mark,
+    Part,
+    Turn,
+    as_object,
+    is_same,
+    plain,
+)
+from bylaw.shield import Decision, Ground, LiveSession
+from bylaw.shield.call_decisions import Host
+from bylaw.shield.decision import Answer
+from bylaw.shield.feedback import feedback
+from bylaw.text.own_log import own_log
 from bylaw.trace.event import Call, Message, Result, tells_refusal
 
 Arguments = Mapping[str, Any] | str
+Answers = Literal["all", "heard", "none"]
+"""All answers of the user's count, or those to words of the agent that were heard here before, or none."""
+log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
 """Between the name of an inner agent and the id of its call."""
@@ -26,12 +42,13 @@ INNER = " / "
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
-    def __init__(self, session: LiveSession, *, is_linked: bool = False, is_named: bool = True) -> None:
-        """`is_linked` if somebody else has spoken in the same history before. Without a name, a conversation that is
-        handed over with its past may be a repeated request, or that of an inner agent: the answers in it do not count.
+    def __init__(self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all") -> None:
+        """`is_linked` if somebody else has spoken in the same history before. `answers` says which of the user's
+        answers count: without a name for the conversation, a request may be one that was sent before, or an inner
+        agent's.
         """
         self.session = session
-        self._is_named = is_named
+        self._answers = answers
         self._is_passing = is_linked
         """Others have spoken in the history since this conversation last had the word."""
         self._known = KnownMessages()
@@ -197,7 +214,7 @@ class Follower:
         if self._is_foreign(marks, told):
             self._follow_foreign(parts)
             return
-        is_new = not self._events
+        is_unsure = self._answers == "none" or (self._answers == "heard" and not self._events)
         last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
         names: dict[str, str] = {}
         at = -1
@@ -217,7 +234,7 @@ class Follower:
                         later = {each.id for each in parts[place + 1 :] if isinstance(each, Answered)}
                         is_open = at == last and later.isdisjoint(marks[at].calls)
                         known.names = self._tell(part, is_open=is_open)
-                        if is_new and not self._is_named and isinstance(part, Heard) and at > _first_turn(marks):
+                        if is_unsure and isinstance(part, Heard) and at > _first_turn(marks):
                             self._distrust()
                 elif marks[at].key:
                     known.mark = marks[at]
@@ -226,7 +243,7 @@ class Follower:
 
     def _distrust(self) -> None:
         """What the user just answered may have been answered and used before, in a run that nobody can connect."""
-        log.warning("a conversation without a name begins with answers of the user's, which do not count: %s", NAME_IT)
+        log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.hears_user = False
         self.session.unheard()
 
@@ -514,3 +531,20 @@ def _first_turn(marks: Sequence[Mark]) -> int:
 
 def _inner(agent: str, id: str) -> str:
     return f"{agent}{INNER}{id}" if agent else id
+
+
+def tell(error: Exception, what: str) -> None:
+    """Write a fault to the program's own log: in one line if the user can mend it, else with its traceback."""
+    log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
+
+
+def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
+    """The decision on a call that could not be judged: as the pack says for reads and writes, never a silent allow."""
+    tell(error, f"no decision on {tool}")
+    answer: Answer = shield.decider().on_error(tool)
+    posture = shield.postures.of(tool)
+    ground = Ground("", "call", answer, posture, str(error) or "it could not be decided on")
+    allowed = answer == "allow" or posture != "enforce"
+    text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
+    given = {} if isinstance(arguments, str) else dict(arguments)
+    return Decision("", tool, given, answer, allowed, posture, (ground,), to_agent=text)

@@ -6,6 +6,7 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import copy
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,18 +14,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from langchain.agents.middleware import AgentMiddleware
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.callbacks.manager import BaseCallbackManager
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolMessage, convert_to_messages
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command, interrupt
 from msgspec import to_builtins
-from msgspec.structs import replace as replace_part
 
+from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import MOST, Context, Followers
-from bylaw.integrations.langchain_inner import place, watch
-from bylaw.integrations.nesting import begin, carried, end, inner_agent
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn, as_text
-from bylaw.integrations.pausing import Prompt, decide
+from bylaw.integrations.guard import MOST, Context, Guard, begin, carried, end
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.pausing import Prompt
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import Result, with_note
@@ -33,6 +34,8 @@ from bylaw.trace.recorded_value import plain_text, read_content
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
+DISTINCT = 20
+"""Characters that the id of a message has at least, if no other message in the world is to have it: a UUID has 32."""
 TOOL = "bylaw: a tool"
 """So does one that a tool put into the history: it may tell on what the user said meanwhile, or a mail that it read."""
 
@@ -50,23 +53,21 @@ class ShieldMiddleware(AgentMiddleware):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         super().__init__()
         self._pauses = pauses
-        self._followers = Followers(shield, context)
-        self.shield = self._followers.shield
+        self._guard = Guard(shield, context)
+        self.shield = self._guard.shield
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
         self._answers: dict[str, dict[str, Any]] = {}
         """By thread, answers that came for another prompt than the one that was put."""
         self._asking = threading.Lock()
-        self._agent = ""
-        """The name of the inner agent that it stands before, where that does not work for a tool of another."""
 
     def inner(self, agent: str) -> Self:
         """The middleware of an agent whose messages your code or another agent writes, in the same conversations.
 
-        Not needed for an agent that a tool runs: that is seen. Give each such agent a name of its own.
+        Not needed for an agent that a tool runs in its own task or thread: that is seen. Name each such agent.
         """
-        other = object.__new__(type(self))
-        other.__dict__ |= self.__dict__ | {"_agent": agent}
+        other = copy.copy(self)
+        other._guard = self._guard.inner(agent)
         return other
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -120,47 +121,37 @@ class ShieldMiddleware(AgentMiddleware):
 
     def after_agent(self, state: Any, runtime: Any) -> None:
         """What the agent said in the end belongs to the conversation too."""
-        if self._agent or carried() is not None:
-            return
+        self._answers.pop(_thread(runtime), None)
         messages = _messages(state)
-        follower = self._followers.get(_thread(runtime), runtime)
-        follower.follow(_parts(messages))
-        follower.end()
+        self._guard.end(_thread(runtime), runtime, _parts(messages), unnamed=_first(messages))
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def follower(self, thread: str) -> Follower | None:
         """What the shield knows of a thread."""
-        return self._followers.known(thread)
+        return self._guard.followers.known(thread)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
         """The conversation that a call belongs to, the inner agent that makes it, and the decision; the result, if the
         graph runs a node again in which the call was made."""
-        messages, call, agent = _messages(request.state), request.tool_call, self._agent or inner_agent()
-        asked = Asked(call["id"] or "", call["name"], call["args"])
-        thread, parts = _thread(request.runtime), _parts(messages)
-        if agent and (thread or carried() is not None):
-            follower = self._outer(request, agent)
-            follower.plan_last(parts, asked.id, agent)
-            return follower, agent, decide(follower, asked, None, agent=agent)
-        follower = self._followers.get(thread, request.runtime)
-        if agent:
-            # Nobody knows which conversation it works for: it has one of its own, in which no user speaks.
-            parts = [replace_part(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]
-        is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
-        if is_new and not _has_answer(request.runtime):
-            parts += _begun_elsewhere(parts)
-        follower.follow(parts)
-        if (result := follower.result_of(asked.id, asked.tool, asked.arguments)) is not None:
-            return follower, agent, result
-        put = self._put(request.runtime) if self._pauses else None
-        return follower, agent, decide(follower, asked, put, replays=True)
+        thread, call, agent = _thread(request.runtime), request.tool_call, self._guard.agent
+        messages = _messages(request.state)
+        asked, parts = Asked(call["id"] or "", call["name"], call["args"]), _parts(messages)
+        if thread and not agent:
+            follower = self._guard.followers.get(thread, request.runtime)
+            is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
+            if is_new and not _has_answer(request.runtime):
+                parts += _begun_elsewhere(parts)
+            elif (result := follower.result_of(asked.id, asked.tool, asked.arguments)) is not None:
+                return follower, agent, result
+        put = self._put(thread) if self._pauses else None
+        return self._guard.decide(thread, request.runtime, parts, asked, put, replays=True, unnamed=_first(messages))
 
-    def _put(self, runtime: Any) -> Callable[[Prompt], Any]:
+    def _put(self, thread: str) -> Callable[[Prompt], Any]:
         """Puts a prompt by an interrupt. The graph then runs the node again, and gives its interrupts all answers so
         far, one by one: also those to other prompts, and to the calls of other threads in the same node."""
-        answers = self._answers.setdefault(_thread(runtime), {})
+        answers = self._answers.setdefault(thread, {})
 
         def put(prompt: Prompt) -> Any:
             with self._asking:
@@ -173,21 +164,6 @@ class ShieldMiddleware(AgentMiddleware):
                 return answers.pop(prompt.id)
 
         return put
-
-    def _outer(self, request: Any, agent: str) -> Follower:
-        """The conversation that an inner agent works for."""
-        outer = carried()
-        if outer is None:
-            return self._followers.get(_thread(request.runtime), request.runtime)
-        if outer.follower.session.pack.pin == self.shield.pack.pin:
-            return outer.follower
-        # Another pack: it has a conversation of its own, of which nobody heard what was said.
-        key = f"{outer.follower.session.id} > {agent}"
-        is_new = self._followers.known(key) is None
-        follower = self._followers.get(key, request.runtime)
-        if is_new:
-            follower.session.unheard()
-        return follower
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
@@ -210,8 +186,8 @@ def _has_answer(runtime: Any) -> bool:
 
 def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
     call, config = request.tool_call, request.runtime.config
-    watch(config, shield.pack)
-    return begin(call["name"], call["id"] or "", follower, place(config.get("metadata")))
+    _watch(config, shield.pack)
+    return begin(call["name"], call["id"] or "", follower, _place(config.get("metadata")))
 
 
 def _failed(follower: Follower, agent: str, request: Any, decision: Decision, error: BaseException) -> None:
@@ -309,6 +285,13 @@ def _thread(runtime: Any) -> str:
     return str((config.get("configurable") or {}).get("thread_id") or "")
 
 
+def _first(messages: list[Any]) -> str:
+    """LangGraph gives messages ids of their own, which no other message in the world has. Those that a host counts
+    itself tell no conversations apart."""
+    id = str(getattr(messages[0], "id", None) or "") if messages else ""
+    return id if len(id) >= DISTINCT else ""
+
+
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
     for message in messages:
@@ -337,3 +320,43 @@ def _parts(messages: list[Any]) -> list[Part]:
                 error = True if message.status == "error" else None
                 parts.append(Answered(message.tool_call_id, read_content(message.content), error))
     return parts
+
+
+def _watch(config: Any, pack: Pack) -> None:
+    """See to it that inside the run of a tool nothing runs that was not decided on."""
+    given = config.get("callbacks")
+    if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
+        return
+    manager = given.copy() if isinstance(given, BaseCallbackManager) else CallbackManager(list(given or ()))
+    manager.add_handler(_Watch(pack), inherit=True)
+    config["callbacks"] = manager
+
+
+class _Watch(BaseCallbackHandler):
+    """Stops tools that an inner agent runs without the shield: it is handed on to all agents inside a tool."""
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(self, pack: Pack) -> None:
+        self._pack = pack
+
+    def on_tool_start(self, serialized: Any, input_str: str, *, metadata: Any = None, **_: Any) -> None:
+        name = (serialized or {}).get("name", "")
+        current = carried()
+        if current is not None and not current.is_running and current.tool == name:
+            current.is_running = True
+            return
+        declared = self._pack.schema.tools.get(name)
+        is_write = declared is not None and declared.effect == "write"
+        if current is not None and _place(metadata) == current.place and not is_write:
+            # A tool that makes use of another: it is part of what was decided on.
+            return
+        outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
+        hint = "give the agent in there the middleware too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"
+        raise UsageError(f"tool `{name}` would run {outer} without a decision", hint=hint)
+
+
+def _place(metadata: Any) -> str:
+    """Where in the graphs something runs."""
+    return str((metadata or {}).get("langgraph_checkpoint_ns") or "")

@@ -22,8 +22,8 @@ from litellm.types.utils import CallTypes
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Context, Followers
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn
+from bylaw.integrations.guard import Context, Guard
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
@@ -43,16 +43,16 @@ _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 class ShieldGuardrail(CustomGuardrail):
     """`litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail of the gateway's configuration.
 
-    A conversation is known by `metadata={"session_id": ...}` of its requests; without one each request is taken for
-    what its messages show.
+    A conversation is known by `metadata={"session_id": ...}` of its requests; without one the user's answers in a
+    request do not count. `"bylaw_agent": "specialist"` there names an inner agent, whose messages are not the user's.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
         more.setdefault("guardrail_name", "bylaw")
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(**{**more, "event_hook": hooks, "default_on": True})
-        self._followers = Followers(shield, context)
-        self.shield = self._followers.shield
+        self._guard = Guard(shield, context)
+        self.shield = self._guard.shield
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
         """What the model was told behind the caller's back: by what came before it, or by the call it came beside."""
         self._notes: OrderedDict[str, str] = OrderedDict()
@@ -60,7 +60,7 @@ class ShieldGuardrail(CustomGuardrail):
 
     def follower(self, session: str) -> Follower | None:
         """What the shield knows of a conversation."""
-        return self._followers.known(session)
+        return self._guard.followers.known(session)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Put back what the model was told before; refuse what cannot be held."""
@@ -125,13 +125,12 @@ class ShieldGuardrail(CustomGuardrail):
             _round.reset(token)
 
     def _decided(self, request: dict[str, Any], before: list[Any], message: Any, asked: list[Any]) -> list[Decision]:
-        follower = self._followers.get(_session(request), request)
+        key, guard = _told(request, "session_id"), self._guard.inner(_told(request, "bylaw_agent"))
         calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
-        follower.follow([*_parts(before), Turn(message.content or "", calls)])
-        found = [follower.decide(call.id, call.tool, call.arguments) for call in calls]
+        parts = [*_parts(before), Turn(message.content or "", calls)]
         if not calls:
-            follower.end()
-        return found
+            guard.end(key, request, parts)
+        return [guard.decide(key, request, parts, call)[2] for call in calls]
 
     def _whole(self, messages: Sequence[Any]) -> list[Any]:
         """The messages as the model has heard them."""
@@ -164,12 +163,13 @@ class ShieldGuardrail(CustomGuardrail):
             kept.popitem(last=False)
 
 
-def _session(request: Mapping[str, Any]) -> str:
+def _told(request: Mapping[str, Any], name: str) -> str:
+    """What the metadata of a request says."""
     for place in ("metadata", "litellm_metadata"):
         given = request.get(place)
-        if isinstance(given, Mapping) and given.get("session_id"):
-            return str(given["session_id"])
-    return str(request.get("litellm_session_id") or "")
+        if isinstance(given, Mapping) and given.get(name):
+            return str(given[name])
+    return str(request.get("litellm_session_id") or "") if name == "session_id" else ""
 
 
 def _call(call: Any) -> dict[str, Any]:

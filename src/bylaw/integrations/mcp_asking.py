@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types
 
-from bylaw.integrations.undecided import log
+from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bylaw.integrations.parts import Heard, Part
+from bylaw.integrations.history import Heard, Part
 from bylaw.shield import LiveSession
 from bylaw.trace.event import Message, Result
 

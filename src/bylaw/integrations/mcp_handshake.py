@@ -16,10 +16,10 @@ from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
 
 from bylaw.errors import BylawError
+from bylaw.integrations.follower import log
 from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_lines import saying_whose
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
-from bylaw.integrations.undecided import log
 from bylaw.shield import Shield
 
 PATIENCE = 4.0

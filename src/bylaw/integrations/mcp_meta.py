@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bylaw.errors import UsageError
-from bylaw.integrations.parts import Heard, Part, Summary, Turn
+from bylaw.integrations.history import Heard, Part, Summary, Turn
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
 

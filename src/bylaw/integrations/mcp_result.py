@@ -6,8 +6,8 @@ from typing import Any
 from fastmcp.exceptions import McpError, NotFoundError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, TextContent
 
+from bylaw.integrations.follower import log
 from bylaw.integrations.showing import WITHHELD, Showing, read_data, shows_all
-from bylaw.integrations.undecided import log
 from bylaw.policy.tool import Tool
 from bylaw.shield import Decision
 

@@ -20,6 +20,8 @@ from mcp_types import TextContent
 from mcp_types import Tool as McpTool
 from msgspec import Struct
 
+from bylaw.integrations.follower import log, tell, undecided
+from bylaw.integrations.history import Heard, Part
 from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
 from bylaw.integrations.mcp_asking import can_ask, elicited, take
 from bylaw.integrations.mcp_catalogue import Catalogue
@@ -31,10 +33,8 @@ from bylaw.integrations.mcp_links import Links
 from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
 from bylaw.integrations.mcp_result import for_agent, never_ran, returned, with_note
 from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
-from bylaw.integrations.parts import Heard, Part
 from bylaw.integrations.sessions import Sessions
 from bylaw.integrations.showing import shows_all
-from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, LiveSession, Shield
 
 HEADER = "bylaw-conversation"

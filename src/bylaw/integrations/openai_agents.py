@@ -18,19 +18,18 @@ import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
 from agents.items import ItemHelpers
 from agents.models.fake_id import FAKE_RESPONSES_ID
+from agents.run import AgentRunner
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Followers, Vouched
-from bylaw.integrations.nesting import begin, inner_agent, is_begun
-from bylaw.integrations.openai_agents_inner import both, is_agent_tool, watch_runs, with_agent
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Summary, Turn
+from bylaw.integrations.follower import Answers, Follower
+from bylaw.integrations.guard import Followers, Vouched, begin, carried, inner_agent, is_begun, watch
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
@@ -67,6 +66,10 @@ class ShieldHooks(RunHooks):
         self._name = session.id or uuid.uuid4().hex
         self._pauses = pauses
         self._follower = follower
+        self._agent = ""
+        """The name of the inner agent that these hooks are for."""
+        self._main: ShieldHooks | None = None
+        self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
@@ -76,17 +79,32 @@ class ShieldHooks(RunHooks):
         self._held: set[str] = set()
         """Names of tools whose calls the SDK may hold until somebody approves them."""
 
+    def inner(self, agent: str) -> "ShieldHooks":
+        """The hooks for an agent whose messages your code or another agent writes, in the same conversation.
+
+        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
+        """
+        other = ShieldHooks(self.session)
+        other._agent, other._main = agent, self
+        return other
+
+    def _inner(self, id: str = "") -> str:
+        """The inner agent that is at work here, or that asked for a call; empty for the main one."""
+        return self._agent or inner_agent(id)
+
     @property
     def follower(self) -> Follower:
         """The conversation of whoever is speaking. It reads the log the first time."""
+        if self._main is not None:
+            return self._main.follower
         if self._follower is None:
             with self._making:
-                self._follower = self._follower or Follower(self.session, is_named=self.session.is_named)
+                self._follower = self._follower or Follower(self.session, answers=self._answers)
         return self._follower
 
     def _hear(self, run: Any) -> None:
         """Take up the conversation of whoever is speaking in a run."""
-        if self._followers is not None and not inner_agent():
+        if self._followers is not None and not self._inner():
             self._follower = self._followers.get(self._name, run.context)
             self.session = self._follower.session
         else:
@@ -136,8 +154,8 @@ class ShieldHooks(RunHooks):
             what = f"tool `{getattr(tool, 'name', type(tool).__name__)}` of agent `{agent.name}`"
             hint = "make it a function tool"
             raise UsageError(f"{what} is a `{type(tool).__name__}`, which the shield cannot stand before", hint=hint)
-        if is_agent_tool(tool):
-            tool = with_agent(tool, self.protect(tool._agent_instance), lambda hooks: both(self, hooks))
+        if getattr(tool, "_is_agent_tool", False):
+            tool = _with_agent(tool, self.protect(tool._agent_instance), lambda hooks: _both(self, hooks))
         before = ToolInputGuardrail(guardrail_function=self._before, name="bylaw")
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
@@ -157,7 +175,7 @@ class ShieldHooks(RunHooks):
         self._held.add(tool)
 
         async def needs_approval(context: Any, arguments: Any, id: str) -> bool:
-            agent = inner_agent()
+            agent = self._inner()
             decision = await asyncio.to_thread(lambda: self.follower.planned(id, agent=agent))
             if decision is not None and not decision.allowed:
                 return self._pauses and not agent and await asyncio.to_thread(self._pause, id, decision)
@@ -199,7 +217,7 @@ class ShieldHooks(RunHooks):
         await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
-        call, agent = data.context, inner_agent()
+        call, agent = data.context, self._inner()
         await asyncio.to_thread(self._hear, call)
         decide = self.follower.decide
         decision = await asyncio.to_thread(decide, call.tool_call_id, call.tool_name, call.tool_arguments, agent=agent)
@@ -216,7 +234,7 @@ class ShieldHooks(RunHooks):
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
         """Advice goes below the answer."""
         id = data.context.tool_call_id
-        decision = self._decided.get((inner_agent(id), id))
+        decision = self._decided.get((self._inner(id), id))
         if decision is None or not decision.feedback:
             return ToolGuardrailFunctionOutput.allow()
         shown = with_note(_shown(data.output), decision.feedback)
@@ -224,7 +242,7 @@ class ShieldHooks(RunHooks):
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
         """What the model is about to see is the history. That of an inner agent is written by the outer one."""
-        if inner_agent():
+        if self._inner():
             return
         await asyncio.to_thread(self._hear, context)
         await asyncio.to_thread(self.follower.follow, _parts(input_items))
@@ -232,7 +250,7 @@ class ShieldHooks(RunHooks):
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """What the model asks for is decided as one turn."""
-        if name := inner_agent():
+        if name := self._inner():
             calls = [
                 call for part in _parts(response.to_input_items()) if isinstance(part, Turn) for call in part.calls
             ]
@@ -255,13 +273,13 @@ class ShieldHooks(RunHooks):
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
         """The agent has done for now."""
-        if not inner_agent():
+        if not self._inner():
             await asyncio.to_thread(self.follower.end)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """Nothing runs here that was not decided on."""
         id = getattr(context, "tool_call_id", "")
-        if (inner_agent(id), id) not in self._decided or not is_begun(id):
+        if (self._inner(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
             hint = "run the agent that `protect` returns, with it"
             raise UsageError(f"tool `{name}` would run without a decision", hint=hint)
@@ -269,12 +287,9 @@ class ShieldHooks(RunHooks):
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         """What the tool answered."""
         id = context.tool_call_id
-        inner = inner_agent(id)
+        inner = self._inner(id)
         self._decided.pop((inner, id), None)
         await asyncio.to_thread(self.follower.answered, id, _shown(result), agent=inner)
-
-
-watch_runs(lambda follower: ShieldHooks(follower.session, follower=follower))
 
 
 def _shown(result: Any) -> str:
@@ -328,3 +343,69 @@ def _parts(items: Any) -> list[Part]:
 def _key(item: dict[str, Any]) -> str:
     id = str(item.get("id") or "")
     return "" if id == FAKE_RESPONSES_ID else id
+
+
+def _with_agent(tool: FunctionTool, agent: Any, hooks: Callable[[Any], Any]) -> FunctionTool:
+    """The tool, running this agent in place of its own, under hooks made from its own.
+
+    `agent.as_tool(...)` keeps both inside a function, which is rebuilt around them. If the SDK keeps them elsewhere one
+    day, protecting the outer agent fails and says so.
+    """
+    invoke = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
+    names = getattr(getattr(invoke, "__code__", None), "co_freevars", ())
+    if not isinstance(invoke, FunctionType) or not {"self", "hooks"} <= set(names):
+        raise UsageError(
+            f"tool `{tool.name}` runs agent `{agent.name}`, and this version of the SDK does not show how",
+            hint=f"make a function tool of it that awaits `Runner.run(guard.protect({agent.name}), ..., hooks=guard)`",
+        )
+    cells: dict[str, Any] = dict(zip(names, invoke.__closure__ or (), strict=True))
+    cells |= {"self": CellType(agent), "hooks": CellType(hooks(cells["hooks"].cell_contents))}
+    code = invoke.__code__
+    closure = tuple(cells[name] for name in names)
+    run = FunctionType(code, invoke.__globals__, invoke.__name__, invoke.__defaults__, closure)
+    run.__kwdefaults__ = invoke.__kwdefaults__
+
+    invoker: Any = tool.on_invoke_tool
+    return dataclasses.replace(
+        tool, on_invoke_tool=type(invoker)(run, invoker._on_handled_error), _agent_instance=agent
+    )
+
+
+def _both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:
+    """Hooks that are run one after the other, ours first."""
+    return ours if theirs is None else _Both(ours, theirs)
+
+
+class _Both(RunHooks):
+    def __init__(self, *hooks: RunHooks) -> None:
+        self._hooks = hooks
+
+
+def _in_turn(name: str) -> Callable[..., Any]:
+    async def hook(self: _Both, *given: Any) -> None:
+        for each in self._hooks:
+            await getattr(each, name)(*given)
+
+    return hook
+
+
+for _name in ("llm_start", "llm_end", "agent_start", "agent_end", "handoff", "tool_start", "tool_end"):
+    setattr(_Both, f"on_{_name}", _in_turn(f"on_{_name}"))
+
+
+def _watched(run: Any) -> Any:
+    """A run that begins while a call is being carried out is under hooks that decide."""
+
+    def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
+        outer, hooks = carried(), options.get("hooks")
+        if outer is not None and not any(isinstance(each, ShieldHooks) for each in getattr(hooks, "_hooks", (hooks,))):
+            guard = ShieldHooks(outer.follower.session, follower=outer.follower)
+            starting_agent = guard.protect(starting_agent)
+            options["hooks"] = _both(guard, hooks)
+        return run(self, starting_agent, input, **options)
+
+    return begun
+
+
+for _name in ("run", "run_streamed"):
+    watch(AgentRunner, _name, _watched)

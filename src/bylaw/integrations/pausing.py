@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.facts.value import alike
-from bylaw.integrations.follower import Follower
-from bylaw.integrations.parts import Asked
-from bylaw.integrations.undecided import log, tell, undecided
+from bylaw.integrations.follower import Follower, log, tell, undecided
+from bylaw.integrations.history import Asked
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.decision import Whom
 from bylaw.trace.event import Call, Message

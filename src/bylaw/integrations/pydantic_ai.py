@@ -10,10 +10,11 @@ with the capability or without: its calls are decided on in the outer conversati
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from msgspec import to_builtins
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, ToolReturn
@@ -26,10 +27,9 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.followers import Context, Followers
-from bylaw.integrations.nesting import begin, carried, end, inner_agent, watch
-from bylaw.integrations.parts import Answered, Asked, Heard, Part, Turn, as_text
-from bylaw.integrations.pausing import Paused, decide, once
+from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn, as_text
+from bylaw.integrations.pausing import Paused, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
@@ -49,10 +49,19 @@ class ShieldCapability(AbstractCapability):
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
         self._pauses = pauses
-        self._followers = Followers(shield, context)
-        self.shield = self._followers.shield
+        self._guard = Guard(shield, context)
+        self.shield = self._guard.shield
         self.tools: set[str] = set()
         """Names of the tools that it stands before; how the agent gives its output is not among them."""
+
+    def inner(self, agent: str) -> Self:
+        """The capability of an agent whose messages your code or another agent writes, in the same conversations.
+
+        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
+        """
+        other = copy.copy(self)
+        other._guard = self._guard.inner(agent)
+        return other
 
     def get_ordering(self) -> CapabilityOrdering:
         """Next to the tools."""
@@ -64,17 +73,18 @@ class ShieldCapability(AbstractCapability):
 
     async def after_run(self, ctx: Any, *, result: Any) -> Any:
         """What the agent said in the end belongs to the conversation too."""
-        if carried() is None:
-            follower = await asyncio.to_thread(self._follow, ctx, result.all_messages())
-            await asyncio.to_thread(follower.end)
+        parts = _parts(result.all_messages(), self.tools)
+        await asyncio.to_thread(self._guard.end, ctx.conversation_id or "", ctx, parts)
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
         """An agent that a function for the output runs is an inner one, as one that a tool runs."""
-        if carried() is not None:
+        if self._guard.agent:
             return await handler(output)
-        messages = None if ctx.partial_output else list(ctx.messages)
-        token = begin("output", ctx.tool_call_id or "", await asyncio.to_thread(self._follow, ctx, messages))
+        follower = await asyncio.to_thread(self._guard.followers.get, ctx.conversation_id or "", ctx)
+        if not ctx.partial_output:
+            await asyncio.to_thread(follower.follow, _parts(list(ctx.messages), self.tools))
+        token = begin("output", ctx.tool_call_id or "", follower)
         try:
             return await handler(output)
         finally:
@@ -82,31 +92,18 @@ class ShieldCapability(AbstractCapability):
 
     def follower(self, conversation: str) -> Follower | None:
         """What the shield knows of a conversation."""
-        return self._followers.known(conversation)
+        return self._guard.followers.known(conversation)
 
-    def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, Decision]:
-        """The decision on a call that is about to be made."""
-        messages, id, outer = list(ctx.messages), ctx.tool_call_id or "", carried()
-        given = _as_asked(messages, id, to_jsonable_python(arguments))
-        if outer is None:
-            follower = self._follow(ctx, messages)
-            answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
-            put = once(answer or None) if self._pauses else None
-            try:
-                return follower, decide(follower, Asked(id, tool, given), put)
-            except Paused as paused:
-                raise ApprovalRequired(metadata=to_builtins(paused.prompt)) from None
-        # What the inner run calls its user is the outer agent.
-        follower, agent = outer.follower, inner_agent()
-        follower.plan_last(_parts(messages, self.tools), id, agent)
-        return follower, follower.decide(id, tool, given, agent=agent)
-
-    def _follow(self, ctx: Any, messages: list[Any] | None) -> Follower:
-        """The follower of a run's conversation; without messages it hears nothing new."""
-        follower = self._followers.get(ctx.conversation_id or "", ctx)
-        if messages is not None:
-            follower.follow(_parts(messages, self.tools))
-        return follower
+    def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
+        """The decision on a call that is about to be made, its conversation, and the inner agent that makes it."""
+        messages, id = list(ctx.messages), ctx.tool_call_id or ""
+        call = Asked(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
+        answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
+        put, parts = once(answer or None) if self._pauses else None, _parts(messages, self.tools)
+        try:
+            return self._guard.decide(ctx.conversation_id or "", ctx, parts, call, put)
+        except Paused as paused:
+            raise ApprovalRequired(metadata=to_builtins(paused.prompt)) from None
 
 
 @dataclass
@@ -122,10 +119,10 @@ class _Shielded(WrapperToolset):
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
         if _is_output(tool):
             return await super().call_tool(name, tool_args, ctx, tool)
-        follower, decision = await asyncio.to_thread(self.shield.decide, ctx, name, tool_args)
+        follower, agent, decision = await asyncio.to_thread(self.shield.decide, ctx, name, tool_args)
         if not decision.allowed:
             return decision.feedback
-        id, agent = ctx.tool_call_id or "", inner_agent()
+        id = ctx.tool_call_id or ""
         defers = (tool.tool_def.metadata or {}).get(DEFERS)
         if defers == "external":
             # Its result comes with the messages.
@@ -174,7 +171,7 @@ def _shielded(toolset: Any, shield: Shield) -> Any:
 
 
 def _watched(made: Any) -> Any:
-    """The framework shows nothing of an agent that a tool runs, but every run makes a `ToolManager` for its tools."""
+    """The framework has no hook for an agent that a tool runs, but every run makes a `ToolManager` for its tools."""
 
     def init(self: Any, *given: Any, **more: Any) -> None:
         made(self, *given, **more)

@@ -163,7 +163,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
 
 def test_what_is_followed_twice_is_told_once(tmp_path: Path) -> None:
     follower = Follower(Shield(write_pack(tmp_path)).session())
-    from bylaw.integrations.parts import Answered, Asked, Heard, Turn
+    from bylaw.integrations.history import Answered, Asked, Heard, Turn
 
     parts = [Heard("yes"), Turn("ok"), Heard("yes"), Turn("", (Asked("a", "get_order", {"order_id": "7"}),))]
     follower.follow(parts[:2])

@@ -1,23 +1,25 @@
-"""Which messages of a history were heard before, where a host may have trimmed, summarised or reordered it.
+"""Conversations as frameworks keep them, and the messages in them that were heard before.
 
-A message is known by the framework's id, else by its place among the others; never by its words alone, since people
-repeat themselves. How far the words are known is found as for messages that are told again (`told_again`). Where a
-history is not told as it was heard, or ends before its end, there is a gap: what was said before no longer counts.
+Frameworks hand over a history each time: all of it, its end, a summary and its end, or only new messages. A message is
+known by the framework's id, else by its place among the others; never by its words alone, since people repeat
+themselves. If a history is not told as it was heard, or ends too early, there is a gap: earlier answers do not count.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bylaw.engine.told_again import Word, known_words
+from bylaw.shield import Decision
 
 By = Literal["user", "agent"]
-
-
+NOT_TEXT = "(not text)"
+"""Stands for a message of the user's that has no words."""
 TAIL = 3
 """From so many words on, the end of what was heard is known again with something else before it."""
 
@@ -40,6 +42,103 @@ class Mark(Struct, frozen=True):
     def says_same(self, other: "Mark") -> bool:
         """Whether it says the same in the same role, spacing aside."""
         return self.by == other.by and self.calls == other.calls and self.said == other.said
+
+
+class Asked(Struct, frozen=True):
+    """A call that the agent asks for."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any] | str
+
+    @property
+    def function(self) -> dict[str, str]:
+        """As chat messages tell it."""
+        given = self.arguments
+        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        return {"name": self.tool, "arguments": text}
+
+
+class Heard(Struct, frozen=True):
+    """The user said something."""
+
+    text: str
+    key: str = ""
+    """The framework's id for the message."""
+    whole: bool = True
+    """False where there was more to it than text: a voice note, a picture, a file."""
+
+    @property
+    def words(self) -> str:
+        """What it is told and known by; of a message without text, that there was one."""
+        return self.text if self.text.strip() else NOT_TEXT
+
+    @property
+    def mark(self) -> Mark:
+        """What it is known by."""
+        return Mark("user", self.words, key=self.key)
+
+
+class Turn(Struct, frozen=True):
+    """What the agent says and asks for at once."""
+
+    text: str
+    calls: tuple[Asked, ...] = ()
+    key: str = ""
+
+    @property
+    def mark(self) -> Mark:
+        """What it is known by."""
+        return Mark("agent", self.text, tuple(call.id for call in self.calls), self.key)
+
+
+class Answered(Struct, frozen=True):
+    """What a tool answered, or what the agent was told in its place."""
+
+    id: str
+    content: Any
+    error: bool | None = None
+    captured: bool = True
+    """False where nobody knows what became of the call."""
+
+
+class Summary(Struct, frozen=True):
+    """What a model or a framework wrote in the place of earlier messages: nobody said it."""
+
+
+Part = Heard | Turn | Answered | Summary
+
+
+def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
+    """Whether a decision is about this very call."""
+    given = as_object(arguments)
+    if given is None:
+        return decision.tool == tool and not decision.allowed
+    return decision.tool == tool and decision.arguments == given
+
+
+def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
+    """Arguments as data; None where they cannot be read."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def plain(content: Any) -> Any:
+    """A result as data: what frameworks return as objects of their own is taken as they print it for the model."""
+    try:
+        msgspec.json.encode(content)
+    except (TypeError, ValueError, RecursionError):
+        return str(content)
+    return content
+
+
+def as_text(content: Any) -> str:
+    """A result as the model reads it."""
+    return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()
 
 
 class Alignment(Struct, frozen=True):
@@ -201,3 +300,53 @@ def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
     # Only the last exchange is sure to be the last.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
+
+
+class Known(Struct):
+    """A message that the session was told of."""
+
+    mark: Mark
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """By the ids of its calls, the names under which the session knows them: some models count anew in every turn."""
+
+
+class KnownMessages:
+    """The messages told so far, in their order."""
+
+    def __init__(self) -> None:
+        self._all: list[Known] = []
+        self._last: tuple[list[Mark], list[Known | None], int] = ([], [], 0)
+        """The history that was handed over last, what each of its messages is, and how many were known after it."""
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, mark: Mark, names: Mapping[str, str] | None = None) -> Known:
+        """One more, at the end."""
+        known = Known(mark, dict(names or {}))
+        self._all.append(known)
+        return known
+
+    def rename(self, id: str, before: str, name: str) -> None:
+        """The call of this id has another name now."""
+        for known in reversed(self._all):
+            if known.names.get(id) == before:
+                known.names[id] = name
+                return
+
+    def place(self, marks: list[Mark]) -> tuple[list[Known | None], frozenset[int], int | None]:
+        """What each message is, which of them are to be told, and where something may be missing."""
+        before, found, count = self._last
+        if before and count == len(self._all) and marks[: len(before)] == before:
+            fresh = range(len(before), len(marks))
+            return [*found, *(None for _ in fresh)], frozenset(fresh), None
+        aligned = align([each.mark for each in self._all], marks)
+        places = [None if at in aligned.told else place for at, place in enumerate(aligned.places)]
+        return [None if place is None else self._all[place] for place in places], aligned.told, aligned.gap
+
+    def keep(self, marks: list[Mark], found: Sequence[Known | None], told: Set[int], *, is_sure: bool) -> None:
+        """Keep what was told; after a gap, all in the order of the history, so that it is known when it comes again."""
+        shown = [each for at, each in enumerate(found) if each is not None and (at in told or not is_sure)]
+        there = {id(each) for each in shown}
+        self._all = [each for each in self._all if id(each) not in there] + shown
+        self._last = (marks, list(found), len(self._all))
