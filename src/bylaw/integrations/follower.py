@@ -28,7 +28,7 @@ from bylaw.shield.call_decisions import Host
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
 from bylaw.text.own_log import own_log
-from bylaw.trace.event import Call, Message, Result, tells_refusal
+from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
@@ -42,12 +42,15 @@ INNER = " / "
 class Follower:
     """One conversation in a framework. Everything it does is safe to call from several threads."""
 
-    def __init__(self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all") -> None:
+    def __init__(
+        self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
+    ) -> None:
         """`is_linked` if somebody else has spoken in the same history before. `answers` says which of the user's
         answers count: without a name for the conversation, a request may be one that was sent before, or an inner
-        agent's.
+        agent's. Without `makes_calls`, calls are decided on and made elsewhere.
         """
         self.session = session
+        self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
         """Others have spoken in the history since this conversation last had the word."""
@@ -69,6 +72,8 @@ class Follower:
         """Ids of calls that were decided on before the message that asks for them was heard."""
         self._open: set[str] = set()
         """Names of calls that were allowed and have no result yet."""
+        self._past: set[str] = set()
+        """Names of calls that a history tells of without their results."""
         self._running: dict[str, str] = {}
         """By id, the tools of calls that this process is carrying out."""
         self._foreign: dict[str, str] = {}
@@ -143,6 +148,7 @@ class Follower:
         """A call has its result."""
         self._answered.add(name)
         self._open.discard(name)
+        self._past.discard(name)
 
     def _of_turn(self, turn: int, turns: dict[int, Known]) -> Known:
         if turn not in turns:
@@ -319,8 +325,7 @@ class Follower:
                     is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
                     if is_repeated:
                         # Another worker, or this one before it stopped, may have made the call.
-                        self._close(before)
-                        self.session.result("", id=before, captured=False)
+                        self._lose(before)
                     if waiting is None:
                         self._unannounced.add(id)
                     decision = self._decide(Asked(id, tool, given), agent)
@@ -454,6 +459,11 @@ class Follower:
         """The id of a call here, where an inner agent may have made it."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
+    def _lose(self, name: str) -> None:
+        """Nobody knows what became of a call that was allowed."""
+        self._close(name)
+        self.session.result("", id=name, captured=False)
+
     def _is_repeated(self, name: str, tool: str, arguments: Arguments) -> bool:
         made = self._made_as(name)
         return made is not None and (made[1].tool, made[1].arguments) == (tool, as_object(arguments))
@@ -476,6 +486,9 @@ class Follower:
         """Tell the session of a message; the names of the calls in it."""
         match part:
             case Heard(text, whole=whole):
+                for name in {*self.session.running, *self._past} if self._makes_calls else ():
+                    if INNER not in name and name.partition("#")[0] not in self._running:
+                        self._lose(name)
                 self.session.user(part.words, whole=whole and part.words == text)
                 return {}
             case Turn(text, ()):
@@ -490,6 +503,7 @@ class Follower:
             case Turn(text, calls):
                 told = [{"id": self._named(call.id), "function": call.function} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
+                self._past.update(call["id"] for call in told)
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
 
@@ -506,13 +520,10 @@ class Follower:
         if name in self._answered:
             return
         if name is not None and name in self._open:
-            # What is told in place of a result, of this call or another of its id, does not say that it was not made.
-            is_refusal = isinstance(part.content, str) and tells_refusal(part.content)
             self._close(name)
-            captured = part.captured and not is_refusal
-            self.session.result(plain(part.content) if captured else "", id=name, error=part.error, captured=captured)
+            self.session.result(plain(part.content), id=name, error=part.error, captured=part.captured)
             return
-        self._answered.add(name or part.id)
+        self._close(name or part.id)
         told = {"role": "tool", "tool_call_id": name or part.id, "content": plain(part.content)}
         told |= {} if part.error is None else {"is_error": part.error}
         self.session.messages([told if part.captured else {**told, "captured": False}])

@@ -49,7 +49,7 @@ class Sessions:
         """Tells what is new in what a client says was said: some send all of it each time."""
         follower = self._followers.pop(session.id, None)
         if follower is None or follower.session is not session:
-            follower = Follower(session, is_linked=is_linked)
+            follower = Follower(session, is_linked=is_linked, makes_calls=False)
         self._followers[session.id] = follower
         if len(self._followers) > MOST:
             self._followers.popitem(last=False)

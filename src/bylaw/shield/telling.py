@@ -226,6 +226,12 @@ class Telling:
             return self._state.open().length
 
     @property
+    def running(self) -> list[str]:
+        """The ids of calls that were allowed and have no result, unless they were interrupted."""
+        with self._lock:
+            return [call.id for call in self._state.open().running().values()]
+
+    @property
     def position(self) -> int:
         """How many messages of user and agent there were so far; `confirm` takes it as `after`."""
         return sum(map(is_message, self.since(0)))
