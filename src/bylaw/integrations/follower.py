@@ -503,7 +503,7 @@ class Follower:
             case Turn(text, calls):
                 told = [{"id": self._named(call.id), "function": call.function} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
-                self._past.update(call["id"] for call in told)
+                self._past.update(self._given[call.id] for call in calls)
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
 
