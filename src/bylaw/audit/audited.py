@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.audit.cover import Redaction
 from bylaw.audit.line import conversation_line, writable
-from bylaw.audit.redaction import Redaction
 from bylaw.audit.request import Request
 from bylaw.audit.shelf import Shelf
 from bylaw.errors import BylawError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.head import Head, head_of
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, deed_of, encode, limit_line, rule_line, writable
 from bylaw.audit.open_rule import open_reason
-from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request, told_apart
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
@@ -33,6 +32,9 @@ from bylaw.trace.log_file import LogFile
 from bylaw.trace.reader import read_source
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
+
+if TYPE_CHECKING:
+    from bylaw.audit.cover import Cover, Redaction
 
 
 class Examined(Struct):
@@ -74,7 +76,7 @@ class Examiner:
         self._names: dict[LogFile, str] = {}
         """What each file is called."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
-        self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
+        self._redactions = _redactions(shelf.packs, key)
         self.begin()
 
     def begin(self) -> None:
@@ -184,7 +186,7 @@ class Examiner:
         redaction = self._redactions.get(pack.digest)
         return world if redaction is None else redaction.watch(world)
 
-    def _agent(self, pack: Pack, trajectory: Trajectory, cover: Cover | None) -> str:
+    def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
         """The name that the conversation is counted under: a name may itself hold something private."""
         agent = writable(trajectory.agent)
         changed = self.shelf.changed_policies(pack, trajectory)
@@ -236,6 +238,18 @@ class Examiner:
         self.coverage.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
 
+def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
+    """By the digest of a pack, what covers its private values or, with a key, all values; most packs need nothing."""
+    entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
+    marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
+    hiding = [pack for pack in packs if key is not None or pack.digest in marked]
+    if not hiding:
+        return {}
+    from bylaw.audit.cover import Redaction
+
+    return {pack.digest: Redaction(pack, key) for pack in hiding}
+
+
 def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
     """Load the pack and open the world of a request; `heads` where every conversation is told of, as in tables."""
     shelf = Shelf(request.pack, world=request.world, document=request.document)
@@ -256,7 +270,7 @@ def _open_rules(pack: Pack, verdict: CallVerdict) -> list[tuple[str, str]]:
     return list({each.rule.name: open_reason(pack, each) for each in verdict.open_rules}.items())
 
 
-def _limit_line(pack: Pack, agent: str, call: LimitedCall, cover: Cover | None) -> bytes:
+def _limit_line(pack: Pack, agent: str, call: LimitedCall, cover: "Cover | None") -> bytes:
     limit = next(each for each in pack.book.limits if each.name == call.limit)
     line = limit_line(pack, agent, limit, call.step)
     return encode(line if cover is None else cover.rule(line))
@@ -270,7 +284,7 @@ def _written(
     verdicts: list[CallVerdict],
     broken: list[RuleFinding],
     answered: list[Answered],
-    cover: Cover | None,
+    cover: "Cover | None",
 ) -> Examined:
     """The lines about one conversation, with what must not be told covered."""
     calls: list[tuple[int, str, bool, bytes]] = []

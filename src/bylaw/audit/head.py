@@ -1,18 +1,20 @@
 """What the tables tell of every conversation, flagged or not."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.line import writable
-from bylaw.audit.redaction import Cover
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.pack import Criterion, Pack
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
+
+if TYPE_CHECKING:
+    from bylaw.audit.cover import Cover
 
 
 class Head(Struct, frozen=True, omit_defaults=True):
@@ -47,7 +49,7 @@ def head_of(
     outcome: TaskOutcome | None,
     verdicts: Sequence[CallVerdict],
     broken: Sequence[RuleFinding],
-    cover: Cover | None,
+    cover: "Cover | None",
 ) -> Head:
     """What is told of a conversation, with what must not be told covered."""
     shown: dict[str, Any] = {"agent": agent, "file": writable(trajectory.file), "events": []}

@@ -1,6 +1,7 @@
 """What an audit writes of a conversation: lines of `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`."""
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,7 @@ encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 _sorted = msgspec.json.Encoder(enc_hook=str, decimal_format="string", order="sorted").encode
 
 
+_QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 FINDING_IDS = 2
 """Which way findings are named, for `summary.json`: a finding's name used to say nothing of the call's arguments."""
 
@@ -54,6 +56,11 @@ def deed_of(call: Call, told: str, scrubbed: Callable[[str], str] | None = None)
 def writable(text: str) -> str:
     """A text as a file can hold it: what is no character, as in some file names, is spelt out."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def unquoted(text: str) -> str:
+    """A message without the values it quotes."""
+    return _QUOTED.sub("...", text)
 
 
 def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from bylaw.engine.session import Mode
 from bylaw.pack import Criterion
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.source import Columns, Source, Span
+
+if TYPE_CHECKING:
+    from bylaw.audit.redaction import Pseudonyms
 
 
 class Request(Struct, frozen=True):
@@ -36,6 +40,15 @@ class Request(Struct, frozen=True):
     """Where Parquet files keep their messages."""
     adds: bool = False
     """Whether it adds to an earlier output: a file then goes by its whole path, which no later file has as well."""
+
+    @property
+    def pseudonyms(self) -> "Pseudonyms | None":
+        """Names in place of ids, agents and files; None unless the audit is redacted."""
+        if self.key is None:
+            return None
+        from bylaw.audit.redaction import Pseudonyms
+
+        return Pseudonyms(self.key)
 
     def names(self) -> dict[LogFile, str]:
         """What each file is called."""

@@ -11,7 +11,6 @@ from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.lines import LineFiles
 from bylaw.audit.output import spare_earlier, written_aside
-from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
@@ -73,8 +72,8 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
         if skipped and not lines.count:
             spare_earlier(out, skipped)
         check_tools(examiner)
-        if request.key is not None:
-            skipped = [Pseudonyms(request.key).fault(fault) for fault in skipped]
+        if (pseudonyms := request.pseudonyms) is not None:
+            skipped = [pseudonyms.fault(fault) for fault in skipped]
         summary = write_summary(aside, examiner, request, skipped, lines.repeated)
     return Report(summary, out, tuple(skipped), lines.read)
 
@@ -84,8 +83,8 @@ def write_summary(
 ) -> dict[str, Any]:
     """Write `summary.json`, which is given back, `policies.json` and, where there are any, our own faults."""
     summary = summarise(examiner, request, skipped, repeated)
-    if request.key is not None:
-        summary = redact_summary(summary, Pseudonyms(request.key))
+    if (pseudonyms := request.pseudonyms) is not None:
+        summary = pseudonyms.summary(summary)
     dump(folder / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
     dump(folder / "summary.json", summary)
     if faults := examiner.coverage.faults:

@@ -1,11 +1,13 @@
 """Fields of results that no observation maps: what a pack's author may have overlooked."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bylaw.audit.redaction import Redaction
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Result
+
+if TYPE_CHECKING:
+    from bylaw.audit.cover import Redaction
 
 _KEPT = 1 << 12
 """Sets of field names that are remembered."""
@@ -14,7 +16,7 @@ _KEPT = 1 << 12
 class UnmappedFields:
     """Finds them under one pack, each once: results with the same names are looked at until all have been told."""
 
-    def __init__(self, pack: Pack, redaction: Redaction | None) -> None:
+    def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
         self._redaction = redaction
         self._mapped: dict[str, frozenset[str]] = {}

@@ -13,7 +13,6 @@ from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare_audits, read_baseline, write_comparison
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.finding import Finding, Gate
-from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
 from bylaw.audit.store import Store
@@ -95,8 +94,12 @@ def audit_command(
         raise UsageError("an audit is written to a local folder, not to a URL", place=str(out), hint=hint)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
     batch.check(needing | {"--search": search})
-    key = redaction_key(redact_key) if redact else None
-    mark = Pseudonyms(key).mark if key is not None else None
+    key = mark = None
+    if redact:
+        from bylaw.audit.redaction import Pseudonyms, redaction_key
+
+        key = redaction_key(redact_key)
+        mark = Pseudonyms(key).mark
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.audit.cover import Redaction
 from bylaw.audit.line import conversation_line
-from bylaw.audit.redaction import Redaction
 from bylaw.console.app import Pages
 from bylaw.pack import Pack
 from bylaw.record import Log

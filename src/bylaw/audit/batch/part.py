@@ -16,7 +16,6 @@ from bylaw.audit.batch.schema import arrow
 from bylaw.audit.batch.shard import Shard
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.line import writable
-from bylaw.audit.redaction import Pseudonyms
 from bylaw.audit.request import Request
 from bylaw.errors import RecordError
 
@@ -92,8 +91,7 @@ class Judge:
             if apart is not None:
                 # What belongs to no conversation, such as a fault of ours, goes with the last.
                 files.counts.append((max(count - 1, 0), apart.end()))
-        if request.key is not None:
-            pseudonyms = Pseudonyms(request.key)
+        if (pseudonyms := request.pseudonyms) is not None:
             faults = [pseudonyms.fault(fault) for fault in faults]
         entry = {
             "conversations": count,

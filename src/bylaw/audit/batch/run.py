@@ -25,7 +25,6 @@ from bylaw.audit.batch.tables import PlacedPart, place_parts, write_lines, write
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
-from bylaw.audit.redaction import Pseudonyms
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
@@ -109,7 +108,7 @@ def _mark(job: Job, examiner: Examiner) -> str:
         request.adds,
         job.has_lines,
         msgspec.to_builtins(request.columns),
-        Pseudonyms(request.key).mark if request.key is not None else None,
+        pseudonyms.mark if (pseudonyms := request.pseudonyms) is not None else None,
     ]
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 
@@ -178,7 +177,7 @@ def _put_together(
         if entry is None:
             why = aside.get(shard.key, "its part is gone")
             fault = RecordError(f"set aside: {why}", place=shard.place(request.files[shard.file]))
-            skipped.append(Pseudonyms(request.key).fault(fault) if request.key is not None else fault)
+            skipped.append(fault if request.pseudonyms is None else request.pseudonyms.fault(fault))
             continue
         add_counts(examiner, entry["counts"])
         skipped += [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]]

@@ -17,7 +17,6 @@ from bylaw import __version__
 from bylaw.audit.batch.counts import add_counts, counts_record
 from bylaw.audit.examine import Examiner
 from bylaw.audit.output import STATE, TABLES, TABLES_SCHEMA, has_state, has_tables
-from bylaw.audit.redaction import Pseudonyms
 from bylaw.audit.request import Request
 from bylaw.errors import UsageError
 from bylaw.trace.log_file import is_url
@@ -142,7 +141,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
         request.mode,
         request.agent,
-        Pseudonyms(request.key).mark if request.key is not None else None,
+        pseudonyms.mark if (pseudonyms := request.pseudonyms) is not None else None,
     ]
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 

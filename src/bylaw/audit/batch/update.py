@@ -26,7 +26,6 @@ from bylaw.audit.batch.tables import PlacedPart, batches, write_schema, write_ta
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import STATE, alone_in, check_ours
 from bylaw.audit.output import TABLES as FOLDER
-from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, check_tools, dump
 from bylaw.audit.summary import policies_record, summarise
@@ -129,8 +128,8 @@ class _Addition:
             if entry is None:
                 why = aside.get(shard.key, "its part is gone")
                 fault = RecordError(f"set aside: {why}", place=shard.place(file))
-                key = job.request.key
-                self.skipped.append(Pseudonyms(key).fault(fault) if key is not None else fault)
+                pseudonyms = job.request.pseudonyms
+                self.skipped.append(fault if pseudonyms is None else pseudonyms.fault(fault))
                 held.stamp = None
                 continue
             held.faults += [(message, place, hint) for message, place, hint in entry["faults"]]
@@ -303,8 +302,8 @@ def _tell(state: State, examiner: Examiner, request: Request, aside: Sequence[Re
     skipped = [*(RecordError(message, place=place, hint=hint) for message, place, hint in held), *aside]
     whole = replace(request, files=tuple(map(log_file, state.files)), adds=True)
     summary = summarise(examiner, whole, skipped)
-    if request.key is not None:
-        summary = redact_summary(summary, Pseudonyms(request.key))
+    if (pseudonyms := request.pseudonyms) is not None:
+        summary = pseudonyms.summary(summary)
     (out / "summary.json").unlink(missing_ok=True)
     _replace_json(out / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
     _replace_json(out / "summary.json", summary)

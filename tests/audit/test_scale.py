@@ -1,0 +1,76 @@
+"""Faults that large and nightly audits had: paths, URLs, many small files, and the guides' own queries."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.request import Request
+from tests.audit.logs import CAREFUL, HASTY, Shop, record, write_logs
+from tests.audit.sharded import Inline
+from tests.audit.test_update import add, talk
+from tests.command import bylaw
+
+pytest.importorskip("pyarrow")
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "audit-at-scale.md"
+
+
+def test_a_log_by_another_spelling_of_its_path_is_the_same_log(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shop.root / "logs").mkdir()
+    (shop.root / "cron").mkdir()
+    os.symlink(shop.root / "logs", shop.root / "link")
+    write_logs(shop.root / "logs" / "a.jsonl", [talk("t1", "hasty", 1), talk("t2", "wrong", 1)])
+    monkeypatch.chdir(shop.root)
+    assert add(shop, Path("logs/a.jsonl")).conversations == 2
+    monkeypatch.chdir(shop.root / "cron")
+    assert (add(shop, Path("../logs/a.jsonl")).read, add(shop, Path("../link/a.jsonl")).read) == (0, 0)
+    write_logs(shop.root / "logs" / "a.jsonl", [talk("t1", "hasty", 1)])
+    monkeypatch.chdir(shop.root)
+    added = add(shop, Path("logs/a.jsonl"))
+    assert (added.removed, added.held) == (1, 1)
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "parquet"), ("--update",)])
+def test_an_audit_is_not_written_to_a_url(shop: Shop, options: tuple[str, ...]) -> None:
+    logs = shop.logs(record(*HASTY))
+    done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", *options, "--out", "s3://bucket/audit")
+    assert done.returncode == 2
+    assert "not to a URL" in done.stderr
+    assert not (shop.root / "s3:").exists()
+
+
+def test_many_agents_and_days_make_a_file_for_each_day_and_table(shop: Shop) -> None:
+    days = [f"2025-01-{day:02}T09:00:00Z" for day in range(1, 11)]
+    talks = [{**record(*(HASTY if n % 2 else CAREFUL), id=f"t{n}", agent=f"bot-{n % 49:02}")} for n in range(200)]
+    for n, each in enumerate(talks):
+        each["messages"][0]["time"] = days[n % 10]
+    logs = write_logs(shop.root / "wide.jsonl", talks)
+    out = audit_in_shards(Request((logs,), str(shop.pack), shop.world), shop.root / "out", Inline()).out
+    assert len(list((out / "tables").rglob("*.parquet"))) <= 5 * 10
+
+
+def test_the_queries_of_the_guide_run(shop: Shop) -> None:
+    pytest.importorskip("duckdb")
+    for day, kind in ((1, "hasty"), (2, "wrong")):
+        add(shop, write_logs(shop.root / f"day-{day}.jsonl", [talk(f"t{day}", kind, day)]), out="out")
+    queries = re.findall(r'^ +bylaw sql out "(.*)"$', GUIDE.read_text(), re.MULTILINE)
+    assert queries
+    for query in queries:
+        done = bylaw(shop.root, "sql", "out", query)
+        assert done.returncode == 0, done.stderr
+
+
+def test_redaction_is_imported_with_redact_only(shop: Shop) -> None:
+    logs = shop.logs(record(*HASTY))
+    code = (
+        "import sys; from pathlib import Path; import bylaw.cli.audit;"
+        "from bylaw.audit.request import Request; from bylaw.audit.run import audit;"
+        f"audit(Request((Path({str(logs)!r}),), {str(shop.pack)!r}), Path('out'));"
+        "print('bylaw.audit.redaction' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=shop.root, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
