@@ -10,9 +10,9 @@ from bylaw_lab.theorems.shop_story import shop_story
 from bylaw_lab.theorems.truth import True_
 
 STORIES = {
-    "consent": (consent_story, 52, 12),
+    "consent": (consent_story, 48, 12),
     "requests": (request_story, 10, 12),
-    "shop": (shop_story, 30, 55),
+    "shop": (shop_story, 34, 65),
     "limits": (limit_story, 8, 100),
 }
 """By name: how often a story is told, and the percentage of its conversations that have a log."""

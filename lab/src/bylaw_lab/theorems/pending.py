@@ -5,6 +5,7 @@ PENDING = frozenset(
         "assistant's summary",
         "edited history of requests",
         "irrelevant argument",
+        "late press after another spelling",
         "look-up told again",
         "race of two spellings",
         "refused call left out",

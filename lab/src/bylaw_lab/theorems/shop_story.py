@@ -118,7 +118,7 @@ class Shop(Story):
         if log is None:
             return
         tool = rng.choice(("", "refund", "void_order", "Refund"))
-        until = self.now + rng.choice((60.0, 3600.0))
+        until = self.now + rng.choice((30.0, 60.0, 3600.0))
         made = log.stop("tool" if tool else "all", tool, by="ann", reason="r", until=until, tenant=self.host.tenant)
         self._stops.append(made.id)
         self.events.append(Stopped(made.id, tool.lower(), until))
@@ -154,7 +154,7 @@ def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
         way = rng.random()
         shop.about(order[0])
         spelled = order[0] if rng.random() < 0.85 else rng.choice(order)
-        if rng.random() < 0.3:
+        if rng.random() < 0.4:
             rng.choice((shop.stop, shop.lift, shop.lift))()
         if way < 0.3:
             shop.attempt(Wanted("get_order", {"order_id": spelled}))

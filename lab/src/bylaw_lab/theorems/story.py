@@ -197,6 +197,9 @@ class Story:
 
     def press_late(self, shown: Shown, yes: bool) -> None:
         """The user pressed a button as soon as they saw the card; the host reports it now, with true or wrong data."""
+        ran = [each.call for each in self.events[shown.place :] if isinstance(each, Ran)]
+        if not is_held("late press after another spelling") and any(each.tool == shown.call.tool for each in ran):
+            return
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (
