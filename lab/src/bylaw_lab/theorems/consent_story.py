@@ -153,7 +153,7 @@ def _chats(story: Story, wanted: Wanted) -> None:
 
 
 def _waits(story: Story, wanted: Wanted) -> None:
-    story.host.clock.now += story.rng.choice((1.0, 60.0, 899.0, 900.0, 901.0, 7201.0))
+    story.host.clock.now += story.rng.choice((1.0, 899.0, 900.0, 901.0, 7199.0, 7201.0, 7300.0))
 
 
 def _crashes(story: Story, wanted: Wanted) -> None:
