@@ -284,3 +284,40 @@ def test_a_second_yes_to_the_same_question_is_heard_in_a_history_that_is_told_as
     assert paid(session, "t"), "it is told as it was, and the last exchange is new"
     session.messages([QUESTION, YES])
     assert not paid(session, "u"), "the end of a history is no new yes"
+
+
+def test_a_look_up_after_a_summary_is_as_old_as_it_was() -> None:
+    session = Shield(PACK).session("c")
+    session.messages(HISTORY)
+    assert session.decide("pay_invoice", WHOLE, id="p").allowed
+    session.messages([{"role": "user", "content": "Summary: the user wants an invoice paid."}, *LOOKED_UP])
+    session.messages([{"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES])
+    assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
+
+
+def test_new_words_in_a_history_that_lacks_some_are_heard() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    session.messages([REQUEST, QUESTION, YES, {"role": "user", "content": "Well."}])
+    session.messages([REQUEST, QUESTION, YES, {"role": "user", "content": "Forget it."}])
+    assert words(session)[-1] == "Forget it."
+    assert not session.decide("pay_invoice", WHOLE, id="p").allowed
+
+
+def test_a_refused_call_that_the_host_leaves_out_makes_nothing_new() -> None:
+    session = Shield(PACK).session("c")
+    half = {"invoice_id": "I1", "amount": "60.00"}
+    history: list[dict[str, Any]] = [REQUEST]
+    session.messages(history)
+    assert not session.decide("pay_invoice", half, id="v1").allowed
+    session.messages(history)
+    refused = session.decide("pay_invoice", half, id="v2")
+    call = {"id": "v2", "type": "function", "function": {"name": "pay_invoice", "arguments": half}}
+    history += [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "v2", "content": refused.feedback},
+        *LOOKED_UP,
+    ]
+    session.messages(history)
+    session.messages(history)
+    looks = [event for event in session.trajectory().events if isinstance(event, Call) and event.tool == "get_invoice"]
+    assert len(looks) == 1

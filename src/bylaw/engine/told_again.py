@@ -58,9 +58,34 @@ class ToldBefore:
             # Told like this once more, it is the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
-        passed = bisect_right(ends, self._passed(told, start, is_history=count > 0))
+        reached = self._passed(told, start, is_history=count > 0)
+        if (last := self._last_answered(told, reached)) >= 0:
+            # Words before an old result are a summary, or are not told as they were.
+            return Known(bisect_right(ends, last + 1), is_sure=False, is_history=True)
+        passed = bisect_right(ends, reached)
         has_words = count > 0 and passed == bisect_right(ends, start - 1)
         return Known(passed, has_words, is_sure, is_history=count > 0)
+
+    def _last_answered(self, told: Sequence[Event], start: int) -> int:
+        """The last result, from a place on, that is known by its call's id and by its content; -1 if there is none."""
+        asked = {
+            place: call
+            for place in range(start, len(told))
+            if isinstance(event := told[place], Result)
+            and isinstance(call := told[event.call] if event.call is not None else None, Call)
+            and call.id
+            and not call.id.isdigit()
+        }
+        if not asked:
+            return -1
+        known = {
+            (call.tool, call.id, str(event.content))
+            for event in self._known
+            if isinstance(event, Result)
+            and isinstance(call := self._known[event.call] if event.call is not None else None, Call)
+        }
+        found = (place for place, call in asked.items() if (call.tool, call.id, _shown(told[place])) in known)
+        return max(found, default=-1)
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> int:
         """Up to where, from a place on, nothing is told but calls and results that are known since the last words."""
@@ -68,10 +93,13 @@ class ToldBefore:
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
         answered = {event.call for step in since if isinstance(event := self._known[step], Result)}
         same: dict[int | None, int] = {}
+        named = {event.id for event in told[start:] if isinstance(event, Call) and event.id}
         for place in range(start, len(told)):
             event = told[place]
             if isinstance(event, Call):
-                found = next((step for step, call in made.items() if _is_same(event, call, is_history)), None)
+                # By its id; without one that is known, by where it stands.
+                others = (step for step, call in made.items() if call.id == event.id or call.id not in named)
+                found = next((step for step in others if _is_same(event, made[step], is_history)), None)
                 if found is None:
                     return place
                 same[place] = found
@@ -100,11 +128,21 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
     if (end := _end(known, words)) >= 0:
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
-        # It begins as the conversation did, but what was said last stands in it otherwise, or not at all.
-        return min(len(known), len(words)), False, len(words) >= len(known)
+        # It begins as the conversation did, but some words are changed or missing.
+        count, place = _in_order(known, words)
+        return count, False, place == len(known)
     pairs = set(pairwise(known))
     old = [place + 2 for place, pair in enumerate(pairwise(words)) if pair in pairs]
     return (old[-1], False, False) if old else (0, True, False)
+
+
+def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
+    """How many words, up to the last known one, and how far in what is known that is; both in order."""
+    count = place = 0
+    for number, word in enumerate(words, 1):
+        if word in known[place:]:
+            count, place = number, list(known).index(word, place) + 1
+    return count, place
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
@@ -134,6 +172,10 @@ def _word(event: Event) -> Word | None:
     if not isinstance(event, Message) or not event.captured or not event.text:
         return None
     return event.by, " ".join(event.text.split())
+
+
+def _shown(event: Event) -> str:
+    return str(event.content) if isinstance(event, Result) else ""
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
