@@ -145,7 +145,9 @@ def _disturb(story: Story, wanted: Wanted) -> None:
 
 
 def _speaks(story: Story, wanted: Wanted) -> None:
-    story.user(story.rng.choice(("no", "other", "other", "thanks", "yes")))
+    meaning = story.rng.choice(("no", "other", "other", "thanks", "yes"))
+    if meaning != "thanks" or is_held("thanks for an old yes"):
+        story.user(meaning)
 
 
 def _chats(story: Story, wanted: Wanted) -> None:

@@ -9,6 +9,7 @@ PENDING = frozenset(
         "look-up told again",
         "race of two spellings",
         "refused call left out",
+        "thanks for an old yes",
         "unanswered call",
         "withdrawal during a call",
     }
