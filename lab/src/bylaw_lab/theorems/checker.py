@@ -129,7 +129,7 @@ def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
             return "another principal has continued the conversation"
         if at > place and isinstance(event, Said) and event.by == "user" and not _leaves_standing(before, at, place):
             return f"the user said something else after the yes: {event.text!r}"
-        if _declines(before, at, allowed.call):
+        if _declines(before, at, place, allowed.call):
             return "the user declined this call after the yes"
         if isinstance(event, Ran) and event.outcome != "did not run" and may_be_one(event.call, allowed.call):
             return f"a call that {event.outcome} may have used the yes"
@@ -166,11 +166,11 @@ def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
     return _is_answer(before, at)
 
 
-def _declines(before: Sequence[True_], at: int, call: CallKey) -> bool:
-    """Whether the user said no here to this call, in any spelling."""
+def _declines(before: Sequence[True_], at: int, yes: int, call: CallKey) -> bool:
+    """Whether the user said no here to this call, in any spelling, and after the yes at another place."""
     event = before[at]
     if isinstance(event, Pressed):
-        return not event.yes and may_be_one(event.call, call)
+        return not event.yes and event.seen > yes and may_be_one(event.call, call)
     if not isinstance(event, Said) or event.by != "user" or event.meaning != "no":
         return False
     asked = _agent_before(before, at)
