@@ -90,7 +90,7 @@ def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
             story.agent(_sentence(_payment(rng)))
         elif way < 0.9 and host.may_reopen:
             host.reopen()
-        elif way < 0.93 and host.vouch("P2"):
+        elif way < 0.93 and host.principal != "P2" and host.vouch("P2"):
             story.events.append(HandedOver("P2"))
         else:
             story.attempt(Wanted("get_mail", {"sender": _sentence(_payment(rng))}))
