@@ -47,7 +47,7 @@ def decided(consented: str, asked: str, said: str, arguments: dict[str, Any] = O
         ("told", ASKED, "Hm.", "ask"),
         ("told", OPEN, "Yes.", "ask"),
         ("told", OPEN, "No.", "ask"),
-        ("told", "", "Cancel order R-1001.", "deny"),
+        ("told", "", "Cancel order R-1001.", "ask"),
         ("requested", ASKED, "Yes.", "allow"),
         ("requested", "", "Cancel order R-1001.", "ask"),
         ("requested", "", "Did I ask you to cancel order R-1001?", "ask"),
@@ -214,7 +214,7 @@ def test_audited_a_model_settles_what_was_told_and_never_a_card(consented: str, 
 @pytest.mark.parametrize(
     ("told", "said", "feedback", "gets_card"),
     [
-        ("", "Cancel R-1001.", "you have not asked the user about this yet", True),
+        ("", "Cancel R-1001.", "the user has not been asked to confirm this call", True),
         (ASKED, "No.", "Make the call only if the user agrees to it after all", False),
         (ASKED, "Yes, half of it.", "they must answer a card that shows this call", True),
         (OPEN, "Yes.", "they must answer a card that shows this call", True),

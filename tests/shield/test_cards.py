@@ -54,7 +54,6 @@ def test_a_yes_to_its_text_lets_the_call_run_once(shield: Shield, shown: str, sa
         "Shall I transfer 250 to AC-22? Please answer yes or no.",
         # Where the pack wants a card, a sentence of the pack's is none.
         "Shall I transfer 250 to AC-22?",
-        f"> {' '.join(TEXT.split())}",
         f'Somebody wrote "{TEXT}" to me. Do you like it?',
     ],
 )
@@ -94,6 +93,50 @@ def test_a_later_word_of_the_user_takes_the_yes_back(shield: Shield) -> None:
     session.agent("It will be there tomorrow. Is that fine?")
     session.user("Hm, then do not do it.")
     assert not ask(session).allowed
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        TEXT.replace("- amount:", "- **amount:**"),
+        TEXT.replace("- ", "* "),
+        TEXT.replace("- recipient", "1. recipient").replace("- amount", "2) amount"),
+        TEXT.replace("- ", ""),
+        "\n".join(f"> {line}" for line in TEXT.splitlines()),
+        f"```text\n{TEXT}\n```",
+        f"**{TEXT.splitlines()[0]}**\n" + "\n".join(TEXT.splitlines()[1:]),
+        TEXT.replace("AC-22", "`AC-22`"),
+        " ".join(TEXT.split()),
+    ],
+)
+def test_formatting_around_the_words_of_a_card_is_ignored(shield: Shield, shown: str) -> None:
+    session, _ = begun(shield)
+    session.agent(shown)
+    session.user("Yes.")
+    assert ask(session).allowed
+
+
+@pytest.mark.parametrize(
+    "value", ["AC-_22", "AC-22_", "*AC-22*", "AC - 22", "> AC-22", "- AC-22", "`AC-22`", "AC-22\u0336"]
+)
+def test_a_card_of_another_value_is_no_card_for_this_one(shield: Shield, value: str) -> None:
+    session, _ = begun(shield)
+    session.agent(card_of(ask(session, {"to": value, "amount": 250})).text)
+    session.user("Yes.")
+    assert not ask(session).allowed
+
+
+def test_a_changed_card_is_reported_and_has_a_way_out(shield: Shield) -> None:
+    session, _ = begun(shield)
+    told: list[str] = []
+    for _ in range(3):
+        session.agent(TEXT.replace("recipient", "payee"))
+        session.user("Yes.")
+        told.append(ask(session).feedback)
+    assert "the text of the card was changed" in told[0]
+    assert "cannot be confirmed here" not in told[0]
+    assert "cannot be confirmed here" in told[1]
+    assert TEXT not in told[1]
 
 
 def test_two_cards_in_one_message_are_answered_together_and_one_after_the_other(shield: Shield) -> None:
@@ -246,8 +289,8 @@ def test_a_yes_that_was_used_is_asked_for_again_in_words_that_do_not_say_no(tmp_
         assert session.decide("transfer", WANTED).allowed
         session.result("done")
         again = session.decide("transfer", WANTED)
-        assert (again.answer, again.allowed) == ("deny", False)
-        assert again.feedback.startswith("Not done yet: ask first")
+        assert (again.answer, again.allowed, again.earlier) == ("ask", False, "done")
+        assert again.feedback.startswith("Done (transfer)")
         assert again.card is not None
         assert again.feedback.endswith(again.card.text)
 

@@ -26,12 +26,14 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
     call = {"patient_id": "P121", "invoice_id": "I0255"}
     with clinic.session("c") as session:
         session.user("Please drop the bill I0255. I'm P121.")
-        assert "you have not asked the user about this yet" in session.decide("waive_invoice", call).feedback
+        first = session.decide("waive_invoice", call).feedback
+        assert first.startswith("Not done yet: look this up first")
+        assert "confirm" not in first, "the user is asked once the invoice was looked up"
         session.agent("I can waive invoice I0256 of patient P121. Shall I go ahead?")
         session.user("Yes, please.")
         other = session.decide("waive_invoice", call).feedback
-        assert "they must answer a card that shows this call. The policy says" in other
-        assert "Ask the user" not in other, "they are asked by a card, once the invoice was looked up"
+        assert "card" not in other
+        assert "Ask the user" not in other
         session.agent("I can waive invoice I0255 of patient P121. Shall I go ahead?")
         session.user("No, thanks.")
         assert "the user said no to it" in session.decide("waive_invoice", call).feedback
@@ -54,7 +56,7 @@ def test_a_broken_rule_is_a_ground_like_any_other(clinic: Shield) -> None:
     session = clinic.session()
     session.user("Cancel A0362. I'm P121.")
     decision = session.decide("cancel_appointment", CANCEL)
-    assert decision.answer == "deny"
+    assert decision.answer == "look_up"
     assert "confirm-before-change" in decision.policies
     assert decision.look_ups, "look-ups are named whatever wins"
 
@@ -214,7 +216,7 @@ def test_what_the_agent_is_told_has_no_word_of_files_or_predicates(clinic: Shiel
     decision = clinic.session().decide("cancel_appointment", CANCEL)
     for word in ("guards/", ".py", "not spoke", "not agreed"):
         assert word not in decision.feedback
-    assert "Before you make any change, tell the caller" in decision.feedback
+    assert decision.feedback.startswith("Not done yet: look this up first (cancel_appointment).")
 
 
 def test_without_a_history_no_call_that_a_policy_binds_is_allowed(clinic: Shield) -> None:

@@ -51,8 +51,11 @@ def compare(said: list[Ground], verdict: CallVerdict) -> int:
             open_ones += 1
             named = [fact for look_up in ground.look_ups for fact in look_up.facts]
             assert named or ground.questions
-    denied = {ground.policy for ground in said if ground.kind == "rule" and ground.answer == "deny"}
-    assert {finding.rule.policy for finding in verdict.rules} == denied
+    refused = {ground.policy for ground in said if ground.kind == "rule" and ground.answer != "allow"}
+    assert {finding.rule.policy for finding in (*verdict.rules, *verdict.open_rules)} == refused
+    asked = {ground.policy for ground in said if ground.kind == "rule" and ground.answer == "ask"}
+    waiting = {finding.rule.policy for finding in verdict.rules if finding.puts_card}
+    assert {finding.rule.policy for finding in verdict.open_rules} | waiting == asked
     return open_ones
 
 

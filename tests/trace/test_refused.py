@@ -44,3 +44,16 @@ def test_advice_below_a_result_leaves_it_readable() -> None:
 def test_only_what_names_a_tool_is_a_shields_refusal() -> None:
     assert tells_refusal("Not done yet: ask first (refund). The user has not agreed.")
     assert not tells_refusal("Not done yet: ask first. Refunded 50.00")
+
+
+def test_a_result_that_may_have_been_done_is_not_known():
+    script = Transcript()
+    function = {"name": "refund", "arguments": "{}"}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+    told = {"role": "tool", "tool_call_id": "1", "content": "May have been done (refund): this call was made before."}
+    follow_messages([call, told], script)
+    made, result = script.events
+    assert isinstance(made, Call)
+    assert isinstance(result, Result)
+    assert not made.refused
+    assert not result.captured

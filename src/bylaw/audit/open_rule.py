@@ -12,6 +12,7 @@ OPEN_REASONS: Mapping[str, str] = {
     "no_card": "no answer to a card",
     "expired": "the yes is too old",
     "beside_card": "the question stood beside other words",
+    "changed_card": "the text of the card was changed",
     "unrecorded": "what was said was not recorded",
     "question": "a question that only a reader can answer",
     "unseen": "a fact that was not seen",

@@ -7,6 +7,7 @@ pack's words.
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.consent.what_matters import Terms, what_matters
+from bylaw.facts.value import INVISIBLE
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 
@@ -42,7 +44,15 @@ _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
 """What may keep the rest of a card from being seen where it is shown as HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
+_QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
+_LEAD = re.compile(r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?")
+"""What Markdown puts before a line: quotes, headings, bullets and numbers."""
+_FENCE = re.compile(r"`{3,}\w*")
+_EMPHASIS = re.compile(r"[*`]+|(?<![A-Za-z0-9_])_+|_+(?![A-Za-z0-9_])")
+_BULLETS = frozenset("-\u2022\u2013")
+_OVERLAY = 1
+"""The combining class of characters that strike out the one before them."""
 
 
 class CardWords(Struct, frozen=True):
@@ -56,6 +66,30 @@ class CardWords(Struct, frozen=True):
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
     """Questions that a yes may answer, each with `{call}` for what the tool is put as."""
+
+
+def card_form(text: str) -> str:
+    """A text as cards are compared: without white space and Markdown around its words. Quoted values stay as they are,
+    so the cards of two calls never become one."""
+    words: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip()
+        if not _FENCE.fullmatch(bare):
+            words += _words_of_line(bare[cast("re.Match[str]", _LEAD.match(bare)).end() :])
+    return " ".join(words)
+
+
+def _words_of_line(line: str) -> list[str]:
+    parts = _QUOTED_VALUE.split(line)
+    # Quoted values are at the odd places.
+    parts[::2] = [" ".join(_without_bullets(_EMPHASIS.sub("", part))) for part in parts[::2]]
+    return "".join(parts).split()
+
+
+def _without_bullets(part: str) -> list[str]:
+    lead, tail = part[:1].isspace(), part[-1:].isspace()
+    words = [word for word in part.split() if word not in _BULLETS]
+    return [*([""] if lead else []), *words, *([""] if tail else [])]
 
 
 def digest(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -199,7 +233,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
     if isinstance(value, bool):
         return (words.yes or ("yes",))[0] if value else (words.no or ("no",))[0]
     text = str(value)
-    if not isinstance(value, str) or _PLAIN.fullmatch(text):
+    if not isinstance(value, str) or (_PLAIN.fullmatch(text) and card_form(text) == text):
         declared = _record(schema)
         return text.replace("_", " ") if value in (declared.get("enum") or ()) else text
     return _quoted(text)
@@ -212,10 +246,17 @@ def _named(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text in quotes on one line, every character in it to be seen."""
+    """A text in quotes on one line. Characters that are invisible or strike out others are written as escapes."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
-    return "".join(each if each.isprintable() and each not in _HIDING else _escaped(each) for each in quoted)
+    return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
+
+
+def _is_visible(each: str) -> bool:
+    if each.isascii():
+        return each.isprintable() and each not in _HIDING
+    is_over_another = unicodedata.combining(each) == _OVERLAY or unicodedata.category(each) == "Me"
+    return each.isprintable() and ord(each) not in INVISIBLE and not is_over_another
 
 
 def _escaped(each: str) -> str:
-    return f"\\u{ord(each):04x}" if each in _HIDING else json.dumps(each)[1:-1]
+    return f"\\u{ord(each):04x}" if each.isascii() and each.isprintable() else json.dumps(each)[1:-1]

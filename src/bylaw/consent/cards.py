@@ -12,19 +12,18 @@ from itertools import islice
 from msgspec import Struct
 
 from bylaw.consent.answer import Said, bare, is_courtesy, is_english, said
-from bylaw.consent.card import CardWords, digest
+from bylaw.consent.card import CardWords, card_form, digest
 from bylaw.consent.talk import Exchange
 from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message
 
 _HIDES = re.compile(
-    r"<[!?/a-z]|!\[|~~|```|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|^[ \t]*>|"
+    r"<[!?/a-z]|!\[|~~|\]:\s|\]\((?:[^)]{0,300}[\"']|[^)]{300})|"
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What may keep words from being seen, or from being the agent's: tags, struck out, in a link or in place of a picture,
-far below, in a quotation."""
+"""What may keep words from being seen: tags, struck out, in a link or in place of a picture, invisible characters."""
 _THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
 _WITH = r"(?: you)?(?: with (?:that|this|it))?"
 _COURTESIES = re.compile(
@@ -50,8 +49,8 @@ _END = 30
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
 """Lines, and characters, without a word, after which words stand far below, or far aside."""
-_BESIDE, _LONGEST = 1000, 20_000
-"""Characters beside a card, and of a message with cards, at most: nobody reads more."""
+_BESIDE = 1000
+"""Characters beside a card, at most: nobody reads more."""
 _LAST = 50
 """Answers to other cards, at most, after which an answer still stands."""
 
@@ -163,7 +162,8 @@ class Cards:
         self._events = events
         self._terms = terms or Terms()
         self._words = words
-        self._question = folded(words.question)
+        self._question = card_form(words.question)
+        self._heading = card_form(words.heading)
         self._is_english = is_english(words.question)
         self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
@@ -198,7 +198,12 @@ class Cards:
 
     def may_stand_in(self, exchange: Exchange) -> bool:
         """Whether the agent's last message has the words that every card ends with."""
-        return self._question in exchange.closing
+        return self._question in exchange.shown
+
+    def is_changed(self, exchange: Exchange, put: Put) -> bool:
+        """Whether the agent's last message reads like the card of a call, and its text was changed."""
+        is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
+        return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The answer that stands, before a step and at a time, to a call that is put so."""
@@ -236,7 +241,7 @@ class Cards:
         same = self._alike.get(self._fold(call), set[str]())
         if same <= {own}:
             return None
-        shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.closing)}
+        shown = {text for each in exchanges[-_LAST:] for text in self._shown_in(each.shown)}
         answered = {each for text in shown for each in self._digests[text]} | self._confirmed.keys()
         others = (each for each in answered if each in same and each != own)
         answers = (self.answer(Put(each), exchanges, before, now) for each in others)
@@ -245,7 +250,7 @@ class Cards:
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message has a card, or puts this call, beside words that may take it back."""
-        message = exchange.closing
+        message = exchange.shown
         texts = [text for text in (put.card, *put.sentences) if text and text in message]
         texts += self._shown_in(message)
         return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
@@ -259,7 +264,7 @@ class Cards:
                 if event.card is not None:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(self._fold(event), set()).add(event.card.digest)
-                    self._texts.setdefault(event.card.digest, set()).add(text := folded(event.card.text))
+                    self._texts.setdefault(event.card.digest, set()).add(text := card_form(event.card.text))
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
@@ -281,8 +286,6 @@ class Cards:
 
     def _shown_in(self, message: str) -> list[str]:
         """The cards of the conversation that stand in a message."""
-        if len(message) > _LONGEST:
-            return []
         found: set[str] = set()
         for end, by_length in self._ends.items():
             at = message.find(end)
@@ -338,10 +341,10 @@ class Cards:
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
         """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,
         where that is enough."""
-        message = exchange.closing
-        wanted = [text for text in texts if text in message] if 0 < len(message) <= _LONGEST else []
+        message = exchange.shown
+        wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
-        if len(wanted) == 1 and len(exchange.told) == 1 and exchange.told[0][1] == wanted[0]:
+        if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
             # So it is mostly: nothing stands beside it.
             return True
         shown = {*wanted, *cards}
@@ -395,11 +398,6 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
     """Whether a text is made of known phrases alone."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
     return all(known.fullmatch(each) for each in phrases if each.strip("-"))
-
-
-def folded(text: str) -> str:
-    """A text without what white space tells."""
-    return " ".join(text.split())
 
 
 def _is_past(expires: float | None, time: float | None) -> bool:

@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from bylaw.consent.card import CardWords, card_text, digest, sentences_in, title_of
-from bylaw.consent.cards import Cards, Put, folded
+from bylaw.consent.card import CardWords, card_form, card_text, digest, sentences_in, title_of
+from bylaw.consent.cards import Cards, Put
 from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
 from bylaw.consent.spending import Writes, may_ask
 from bylaw.consent.talk import Exchange, Talk
@@ -68,13 +68,13 @@ class Consents:
     def _put(self, call: CallRecord, basis: Basis) -> Put:
         """How the call is put to the user."""
         made, exchanges = call.call, self._talk.exchanges
-        closing = exchanges[-1].closing if exchanges and basis != "card" else ""
+        closing = exchanges[-1].closing if exchanges and basis != "card" and not exchanges[-1].is_quoted else ""
         told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words) if closing else ()
         has_card = bool(exchanges) and self._cards.may_stand_in(exchanges[-1])
         return Put(
             digest(made.tool, made.arguments) if self._cards.has_one_of(made.tool) else "",
-            folded(self.card_text(call)) if has_card else "",
-            frozenset(told),
+            card_form(self.card_text(call)) if has_card else "",
+            frozenset(map(card_form, told)),
             title_of(call.tool, made.tool),
             self._terms.lifetime,
         )
@@ -119,6 +119,8 @@ class Consents:
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
+        if self._cards.has_one_of(call.call.tool) and self._cards.is_changed(last, put):
+            return _found(None, "changed_card", last)
         given = what_matters(call.call.arguments, self._terms)
         if basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
             return _found(False, "unnamed", last)
@@ -154,7 +156,7 @@ class Consents:
     def _is_put_in(self, call: CallRecord, exchange: Exchange) -> bool:
         """Whether the agent's last message puts this one call."""
         put = self._put(call, "told")
-        return bool(put.sentences) or (put.card != "" and put.card in exchange.closing)
+        return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
         """Step of another call since the yes that the same words put: which of the two it was for, nobody knows."""
@@ -164,7 +166,7 @@ class Consents:
                 return None
             if write.step < call.step and may_have_run(write, call.step) and not write.call.fault:
                 other = self._put(write, "told")
-                if own & {folded(self.card_text(write)), *other.sentences}:
+                if own & {card_form(self.card_text(write)), *other.sentences}:
                     return write.step
         return None
 

@@ -11,12 +11,13 @@ that the user, as a reader finds, asked for it."""
 Reason = Literal[
     "confirmed",
     "never_put", "unnamed", "spent", "declined",
-    "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "expired",
+    "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
+    "expired",
 ]  # fmt: skip
 """Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
 the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
 what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
-words that may take it back; what the user said last is too old."""
+words that may take it back, or in changed words; what the user said last is too old."""
 
 
 class Quote(Struct, frozen=True):

@@ -4,11 +4,15 @@ import re
 from collections.abc import Sequence
 
 from bylaw.consent.answer import begins_with_yes
+from bylaw.consent.card import card_form
 from bylaw.text.once import once
 from bylaw.trace.event import Event, Message
 
 Utterance = tuple[int, str]
 """A step and what was said there."""
+_QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
+_LONGEST = 20_000
+"""Characters of a message with cards, at most: nobody reads more."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
 """The mark of a question, in any script that has one."""
 
@@ -49,6 +53,16 @@ class Exchange:
     def closing(self) -> str:
         """The agent's last message in it, without what white space tells."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the agent's last message has a quotation or code in it: a sentence there may be somebody else's."""
+        return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
+
+    @once
+    def shown(self) -> str:
+        """The agent's last message in it, in the form in which cards are compared."""
+        return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
 class Talk:

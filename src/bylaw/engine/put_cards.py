@@ -13,6 +13,8 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from bylaw.trace.transcript import Transcript
 
+REPEATED = "This may have been done already."
+
 
 class PutCards:
     """The cards of one conversation, found in its events as they are asked for."""
@@ -36,9 +38,25 @@ class PutCards:
         self._made.clear()
         self._answered.clear()
 
-    def text(self, made: CallRecord) -> str:
-        """A call in plain words for the user; empty where no rule is about their consent."""
-        return self._session.values.card_text(made)
+    def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
+        """A call in plain words for the user; empty if no rule is about their consent. It says so if the same call may
+        have been carried out before (`is_repeated`)."""
+        text = self._session.values.card_text(made)
+        heading, line, rest = text.partition("\n")
+        return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
+
+    def failures(self, digest: str, before: int) -> int:
+        """How often the user wrote something after the card of a call was returned, and the call was refused again."""
+        count, is_shown = 0, False
+        for step in range(self._begin, before):
+            event = self._script.events[step]
+            if isinstance(event, Call) and event.card is not None and event.card.digest == digest:
+                is_shown = True
+            elif is_shown and isinstance(event, Message) and event.by == "user" and event.confirmation is None:
+                count, is_shown = count + 1, False
+            elif isinstance(event, Call) and not event.refused and digest_of(event.tool, event.arguments) == digest:
+                count, is_shown = 0, False
+        return count
 
     @property
     def lifetime(self) -> float:

@@ -143,6 +143,8 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return "the pack wants the user's answer to a card, and there is none"
         case "expired":
             return f"the answer at step {answered} is too old"
+        case "changed_card":
+            return f"the text of the card at step {why.get('told_at')} was changed"
         case "beside_card":
             return f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
         case _:
@@ -150,20 +152,18 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 AFTER_NO = "Make the call only if the user agrees to it after all"
-_FIRST = "Tell the user what this call does, and make it once they say yes"
 _TO_AGENT = {
     "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
-    "never_put": f"you have not asked the user about this yet. {_FIRST}",
-    "unnamed": f"you have not told the user what this call does. {_FIRST}",
+    "never_put": "the user has not been asked to confirm this call",
+    "unnamed": "the user has not been shown what this call does",
     "declined": f"the user said no to it. {AFTER_NO}",
-    "spent": "the user's yes was used by an earlier call. Ask the user about this call as well, and make it once they "
-    "say yes",
-    "perhaps_spent": "this call was made before, or one that does the same, and may have been carried out. Tell the "
-    "user so, with what this call does, and make it once they say yes again",
-    "unanswered": "the user's answer is not known here. Ask the user for a plain yes or no to this call",
+    "spent": "the user's yes was used by an earlier call",
+    "perhaps_spent": "this call, or one that does the same, was made before and may have been carried out",
+    "unanswered": "the user's answer is not known here",
+    "changed_card": "the text of the card was changed, so the user's answer does not count",
     "unread": "what was said does not settle whether the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
-    "expired": f"what the user said last is too old to count. {_FIRST} again",
+    "expired": "the user's last answer is too old to count",
     "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
 }
 """What is found of consent, and after a full stop what to do next, if there is no card that says it."""

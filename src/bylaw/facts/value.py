@@ -22,8 +22,8 @@ _WHOLE = 10**_DIGITS
 _SHORT = 64
 """No longer text is kept with what it was found to be, nor read as a number by `alike`."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
-_BLANKS = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
-_BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
+INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 """Characters that count as letters or marks and show nothing."""
 
 
@@ -118,7 +118,7 @@ def loose(text: str) -> str:
 @lru_cache(maxsize=65_536)
 def _loose(text: str) -> str:
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_BLANKS)
+        text = unicodedata.normalize("NFKC", text).translate(INVISIBLE)
     text = "".join(text.split())
     if not text.isprintable():
         text = "".join(filter(str.isprintable, text))

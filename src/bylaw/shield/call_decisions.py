@@ -14,6 +14,9 @@ from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.same_call import could_be_same_call, may_have_run
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change
@@ -23,7 +26,7 @@ from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use
 from bylaw.shield.approving import Ruling
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground, Text, gravest
+from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
 from bylaw.shield.for_person import line
 from bylaw.shield.history import Named, Opening, marked, note_interruption
 from bylaw.shield.limiting import NO_PLACES, LatestUses, places_for
@@ -272,9 +275,13 @@ class CallDecisions:
         elif session.ledger.is_last_unheard():
             grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
         ruling = self._rule(conversation, judgement, grounds, name)
-        card = self._card(conversation, judgement, ruling.grounds, name)
+        earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
+        card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
+        failures = conversation.cards.failures(card.digest, judgement.made.step) if card is not None else 0
         shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
-        decision = decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed, card, shown)
+        decision = decider.decide(
+            judgement, ruling.grounds, name, ruling.approval, weighed, card, shown, earlier, failures
+        )
         if resolved:
             # What runs all the same, under a softer posture, the agent has made without them.
             resolved = resolved if decision.allowed else shown or resolved
@@ -310,16 +317,18 @@ class CallDecisions:
         return Ruling(grounds)
 
     def _card(
-        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
+        self, conversation: Conversation, judgement: Judgement, ruling: Ruling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """What to put to the user, where nothing but their yes, or a person's, stands between the call and its running.
+        """The card to show the user, if the call waits for nothing but their yes, or for that and an approval.
 
-        What else only they can say is asked first: the answer may make it another call.
+        Look-ups and other questions come first. A call that nobody can allow gets no card.
         """
-        firm = [each for each in grounds if each.answer != "allow" and each.posture == "enforce"]
+        firm = [each for each in ruling.grounds if each.answer != "allow" and each.posture == "enforce"]
         if not firm or not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
             return None
-        text = conversation.cards.text(judgement.made)
+        if not ruling.approval and not all(each.puts_card for each in firm):
+            return None
+        text = conversation.cards.text(judgement.made, is_repeated=is_repeated)
         if not text:
             return None
         call = judgement.made.call
@@ -361,6 +370,21 @@ class CallDecisions:
     def stop_on(self, call: Call, by: str) -> Stop | None:
         """What a person has stopped that a call would fall under now; None where nothing is known here."""
         return None
+
+
+def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
+    """Whether the same call was carried out since the user last wrote something."""
+    since = ledger.said[-1][0] if ledger.said else -1
+    found: Earlier = ""
+    for write in reversed(ledger.writes):
+        if write.step <= since:
+            break
+        if write.step < made.step and may_have_run(write, made.step) and could_be_same_call(write, made):
+            is_known = write.accepted and write.is_answered_at(made.step) and not write.is_doubtful()
+            if not is_known:
+                return "perhaps"
+            found = "done"
+    return found
 
 
 def _comes_first(ground: Ground) -> bool:

@@ -23,7 +23,19 @@ from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.policy.tool import misfit
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Text, Whom, gravest, outcome
+from bylaw.shield.decision import (
+    GRAVEST,
+    Answer,
+    Decision,
+    Earlier,
+    Ground,
+    LookUp,
+    Question,
+    Text,
+    Whom,
+    gravest,
+    outcome,
+)
 from bylaw.shield.feedback import FAULT, feedback
 from bylaw.shield.for_person import for_person
 from bylaw.trace.event import Card, LookedUp
@@ -131,9 +143,8 @@ class Decider:
         return self._of_rule(finding, tool, answer)
 
     def _waits_for_card(self, finding: RuleFinding) -> bool:
-        """Whether nothing but a card's answer would do, and the user may still give it: then they are asked."""
-        predicates = self.pack.book.predicates
-        return finding.puts_card and any(predicates[name].consent == "card" for name, _ in finding.whys)
+        """Whether the user has not agreed to the call, and may still be asked to."""
+        return finding.puts_card
 
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
@@ -159,19 +170,24 @@ class Decider:
         weighed: Assessment | None = None,
         card: Card | None = None,
         shown: Sequence[LookedUp] = (),
+        earlier: Earlier = "",
+        failures: int = 0,
     ) -> Decision:
-        """What is to become of a judged call; `shown` are look-ups whose results the agent is told."""
+        """What is to become of a judged call; `shown` are look-ups whose results the agent is told, `earlier` says
+        whether the same call ran before, and `failures` how often its card was answered in vain."""
         call = judgement.made.call
         answer, allowed, enforced = outcome(grounds)
         unguarded = _changes(judgement) and not self._binding(grounds) and not judgement.fault
         text = person = ""
         if answer != "allow":
-            text = Text(lambda: self._feedback(call.tool, grounds, approval, card, shown, runs=allowed))
+            text = Text(
+                lambda: self._feedback(call.tool, grounds, approval, card, shown, earlier, failures, runs=allowed)
+            )
             # What is known is as of now, whenever it is read.
             seen = list(judgement.seen.answers()) if answer == "ask" else ()
             person = Text(lambda: for_person(call, grounds, seen))
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
-        found = Decision(name, call.tool, dict(call.arguments), *said, card=card)
+        found = Decision(name, call.tool, dict(call.arguments), *said, card=card, earlier=earlier)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
     def _feedback(
@@ -181,13 +197,26 @@ class Decider:
         approval: str,
         card: Card | None,
         shown: Sequence[LookedUp],
+        earlier: Earlier,
+        failures: int,
         *,
         runs: bool,
     ) -> str:
         told = [ground for ground in grounds if ground.posture != "shadow"]
         worst = gravest([ground.answer for ground in told])
         text = card.text if card is not None else ""
-        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval, card=text, shown=shown)
+        return feedback(
+            self.pack,
+            tool,
+            worst,
+            told,
+            runs=runs,
+            approval=approval,
+            card=text,
+            shown=shown,
+            earlier=earlier,
+            failures=failures,
+        )
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""

@@ -20,6 +20,9 @@ POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 """The firmest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
+Earlier = Literal["", "done", "perhaps"]
+"""Whether the same call was carried out before, since the user last wrote: not, surely, or perhaps."""
+
 Whom = Literal["user", "person"]
 """Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
 
@@ -143,6 +146,8 @@ class Decision(Struct, frozen=True):
     and reports the answer with `confirm`."""
     request: str = ""
     """By its digest, what the user's request allows that the call was held to, where the pack asks for that."""
+    earlier: Earlier = ""
+    """Where it stops a call: whether the same call was carried out before."""
     granted: tuple[Granted, ...] = ()
     """What a model said since the decision before that the request allows: places in the user's words."""
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from bylaw.pack import Pack
-from bylaw.shield.decision import Answer, Ground, LookUp
-from bylaw.trace.event import NOT_DONE, LookedUp
+from bylaw.shield.decision import Answer, Earlier, Ground, LookUp
+from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
@@ -24,6 +24,15 @@ SHOW = (
 """What the agent is told to do with a card; the card follows, and nothing after it."""
 
 
+ENOUGH = 2
+"""So often a card is answered in vain before the agent is told to stop asking."""
+WAY_OUT = (
+    "The user's answers to this card did not count. Do not ask again in words. If your application shows a button for "
+    "this card, ask the user to press it. Otherwise tell the user that this cannot be confirmed here."
+)
+NO_CARD = "There is no card for this call, so it cannot be confirmed here: tell the user so, and do not try again."
+
+
 def feedback(
     pack: Pack,
     tool: str,
@@ -34,10 +43,13 @@ def feedback(
     approval: str = "",
     card: str = "",
     shown: Sequence[LookedUp] = (),
+    earlier: Earlier = "",
+    failures: int = 0,
 ) -> str:
-    """The message for the agent; empty where nothing objects.
+    """The message for the agent; empty if nothing objects.
 
-    `card` is what it is to show to the user, `shown` what was looked up for it.
+    `card` is the text to show the user, `shown` are look-ups that were made for the agent, `earlier` says whether the
+    same call ran before, and `failures` how often the card was answered in vain.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -52,12 +64,16 @@ def feedback(
         answer = "ask"
     # Where something is looked up first, the card comes after it: until then the agent has none to show.
     by_card = bool(card) or (answer == "look_up" and not (runs or is_unheard))
-    lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
+    lines = [f"{tool} goes ahead, but note:" if runs else _opening(answer, tool, earlier)]
     look_ups: dict[str, None] = {}
     retries: dict[str, None] = {}
     asked: dict[str, None] = {}
     needs_person = False
+    waits_for_yes = [ground for ground in objecting if ground.puts_card and not runs]
     for ground in objecting:
+        if ground in waits_for_yes and (answer == "look_up" or (answer == "deny" and ground.answer != "deny")):
+            # The user is asked once nothing else is missing.
+            continue
         if why := _why(pack, ground, by_card=by_card):
             lines.append(f"- {why}")
         for each in ground.look_ups:
@@ -66,7 +82,7 @@ def feedback(
             retries[_call(each)] = None
         for question in ground.questions:
             if question.whom == "user":
-                if not (by_card and ground.puts_card):
+                if not ground.puts_card or is_unheard or runs:
                     asked[question.text] = None
             else:
                 needs_person = True
@@ -94,7 +110,7 @@ def feedback(
     if asked and is_unheard and not runs:
         # Only the user could let it through, and they are not heard: no look-up helps.
         look_ups, retries = {}, {}
-        lines[0] = lines[0] if is_denied else f"{OPENING['ask']} ({tool})."
+        lines[0] = lines[0] if is_denied else _opening("ask", tool, earlier)
     if look_ups:
         then = "" if runs or is_denied else " Then make the call again if what you see allows it."
         shows = "What would be allowed may be seen by" if is_denied else "Look up:"
@@ -124,9 +140,24 @@ def feedback(
         else:
             waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
             lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
-    if card:
+    if card and failures >= ENOUGH:
+        lines.append(WAY_OUT)
+    elif card:
         lines += [SHOW, card]
+    elif waits_for_yes and answer == "ask" and not (asked or needs_person or is_hopeless):
+        lines.append(NO_CARD)
     return "\n".join(lines)
+
+
+def _opening(answer: Answer, tool: str, earlier: Earlier) -> str:
+    match earlier:
+        case "done":
+            return f"{IS_DONE} ({tool}): this call was carried out before. It was not made a second time."
+        case "perhaps":
+            unknown = "this call was made before, and its result is not known. It was not made again"
+            return f"{MAY_BE_DONE} ({tool}): {unknown}. Tell the user so."
+        case "":
+            return f"{OPENING[answer]} ({tool})."
 
 
 def _rule(pack: Pack, ground: Ground) -> str:

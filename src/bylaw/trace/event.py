@@ -14,14 +14,16 @@ from bylaw.trace.contradicted import decode_json, either, merged
 
 Party = Literal["user", "agent"]
 
-NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "Not done yet: ask first")
+NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
 """How a shield begins what the agent is told in place of a result, of a call that it refused before it ran."""
+MAY_BE_DONE, IS_DONE = "May have been done", "Done"
+"""How it begins if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
 """What Claude's agent puts before the words of a hook that did not let a call run."""
 _HOOK = re.compile(HOOK)
-_NOT_DONE = tuple(f"{each} (" for each in NOT_DONE)
+_NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
 """The tool that was refused follows: what else begins so is a tool's own answer."""
-REFUSALS = ("Not ", "PreToolUse:")
+REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
 """How a result begins that may be what a shield told in its place."""
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
+from bylaw.trace.event import MAY_BE_DONE, Call, Event, Message, Party, Result, tells_refusal
 from bylaw.trace.recorded_value import read_arguments, read_content
 
 
@@ -127,6 +127,9 @@ class Transcript:
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
+        elif content.startswith(f"{MAY_BE_DONE} ("):
+            # A shield said so in place of a result.
+            captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
     def mark(self, **told: Any) -> None:
