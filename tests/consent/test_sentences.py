@@ -422,3 +422,12 @@ def written(arguments: dict[str, Any]) -> Any:
 
 def _flag(value: Any) -> Any:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+
+
+def test_thanks_do_not_renew_an_expired_yes() -> None:
+    said = [user("Send 250.", 0.0), agent("Shall I transfer 250.00 to AC-22?", 1.0), user("Yes.", 2.0)]
+    call = {"to": "AC-22", "amount": "250.00"}
+    terms = Terms(lifetime=100.0)
+    assert found(PACK, said, "transfer", call, terms=terms, time=50.0).value
+    late = [*said, user("Thank you very much.", 150.0)]
+    assert found(PACK, late, "transfer", call, terms=terms, time=160.0).value is None

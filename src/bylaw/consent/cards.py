@@ -308,7 +308,7 @@ class Cards:
         """Whether a card that stood in a message was answered, and is used, while it was good; a sentence is good for
         its lifetime after the answer."""
         assert exchange.told_at is not None
-        answered = self._events[exchange.answered_at].time
+        answered = self._events[exchange.answered_from].time
         if lifetime is not None:
             return answered is None or now is None or now - answered <= lifetime
         told = self._events[exchange.told_at].time
