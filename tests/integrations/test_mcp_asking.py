@@ -175,7 +175,7 @@ async def test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one(
 
 async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Path, mode: str) -> None:
     tools, server = rentals()
-    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+    with desk(tmp_path) as shield:
         async with Client(proxy(shield, server, context=CUSTOMER)._mcp_server, mode=mode) as client:
             # Before anything was looked up, too: to look up and try again would be for nothing.
             blind = await client.call_tool("extend_rental", EXTEND, meta=KEY)
@@ -186,3 +186,22 @@ async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Pat
             assert (refused.is_error, tools.ran) == (True, [])
             assert "is not heard here, so do not try again" in told(refused)
             assert "Ask the user" not in told(refused)
+
+
+async def test_with_a_log_a_write_that_the_user_cannot_confirm_waits_for_a_person(tmp_path: Path, mode: str) -> None:
+    tools, server = rentals()
+    with desk(tmp_path, log=tmp_path / "log.db") as shield:
+        async with Client(proxy(shield, server, context=CUSTOMER)._mcp_server, mode=mode) as client:
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
+            filed = await client.call_tool("extend_rental", EXTEND, meta=KEY)
+            assert shield.log is not None
+            (waiting,) = shield.log.approvals("default")
+            assert f"waits for them as `{waiting.id}`" in told(filed)
+            assert tools.ran == []
+            shield.log.approve(waiting.id, by="lena")
+            assert not (await client.call_tool("extend_rental", EXTEND, meta=KEY)).is_error
+            assert tools.ran == ["extend R1"]
+            told_of = {**KEY, "bylaw/messages": [{"role": "user", "content": "Extend R1"}]}
+            await client.call_tool("get_rental", {"rental_id": "R1"}, meta=told_of)
+            again = await client.call_tool("extend_rental", EXTEND, meta={**KEY, "bylaw/messages": []})
+            assert "Please confirm" in told(again), "a client that tells what is said can ask its user"

@@ -59,7 +59,8 @@ def proxy(
     )
     before = server.middleware[-1]
     assert isinstance(before, ProxyMetadataMiddleware)
-    server.middleware[-1] = Introduction(before.provider, identity="upstream")
+    catalogue = Catalogue(tools)
+    server.middleware[-1] = Introduction(before.provider, identity="upstream", catalogue=catalogue)
     listeners: set[InMemorySubscriptionBus] = set()
     pass_upwards(server, links, listeners)
 
@@ -69,7 +70,7 @@ def proxy(
             context=context,
             fronts=fronts,
             links=links,
-            catalogue=Catalogue(tools),
+            catalogue=catalogue,
             hiding=Hiding(shield.pack.schema.tools, listeners) if hides else None,
             key_argument=key_argument,
             conversation=conversation,

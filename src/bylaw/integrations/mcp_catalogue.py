@@ -24,6 +24,8 @@ from bylaw.text.own_log import own_log
 from bylaw.text.visible import clean
 
 FIRST = "the first listing"
+INSTRUCTIONS = "(server instructions)"
+"""Stands for the server's instructions among the tools, whose names have no spaces."""
 MOST = 10_000
 """Tools at most; what a server lists beyond them is not shown."""
 WAITING = 10
@@ -111,10 +113,25 @@ class Catalogue:
                     shown.setdefault(name, known.accepted[-1].tool)
             if tools != before.tools:
                 self._keep(Book(tools))
-            if self._file is not None and listed:
+            if listed:
                 self._is_open = False
             self._doubt()
             return list(shown.values())
+
+    def instructions(self, text: str) -> str:
+        """What the agent is shown of the server's instructions: as they were first, or were accepted since."""
+        with self._lock:
+            if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
+                self._read(self._file, stamp)
+            said = {"name": INSTRUCTIONS, "description": text}
+            told, known = Told(digest_of(said), said, time.time()), self._book.tools.get(INSTRUCTIONS)
+            if known is None:
+                known = Known((replace(told, by=FIRST),))
+            elif told.digest not in {old.digest for old in known.accepted}:
+                known = self._waits(INSTRUCTIONS, known, told)
+            if known != self._book.tools.get(INSTRUCTIONS):
+                self._keep(Book({**self._book.tools, INSTRUCTIONS: known}))
+            return str(known.accepted[-1].tool["description"])
 
     def _waits(self, name: str, known: Known, told: Told) -> Known:
         if told.digest in {old.digest for old in known.waiting}:
@@ -134,7 +151,7 @@ class Catalogue:
     def _doubt(self) -> None:
         found: dict[str, str] = {}
         for name, known in self._book.tools.items():
-            if known.waiting:
+            if known.waiting and name != INSTRUCTIONS:
                 was = f"{known.accepted[-1].digest} was accepted" if known.accepted else "none was accepted"
                 found[name] = (
                     f"the server's description of this tool is not an accepted one ({known.waiting[-1].digest}, {was})"

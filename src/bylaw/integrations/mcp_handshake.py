@@ -17,6 +17,7 @@ from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
 
 from bylaw.errors import BylawError
 from bylaw.integrations.follower import log
+from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_lines import saying_whose
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
@@ -80,8 +81,9 @@ class Gate(Middleware):
 class Introduction(ProxyMetadataMiddleware):
     """What the server says of itself goes along with a handshake where it says so in time."""
 
-    def __init__(self, *given: Any, **settings: Any) -> None:
+    def __init__(self, *given: Any, catalogue: Catalogue, **settings: Any) -> None:
         super().__init__(*given, **settings)
+        self._catalogue = catalogue
         self._reading: set[asyncio.Task[Any]] = set()
 
     async def _read_upstream(self, client: Any, context: Any) -> Any:
@@ -91,6 +93,12 @@ class Introduction(ProxyMetadataMiddleware):
         reading.add_done_callback(self._done)
         await asyncio.wait({reading}, timeout=PATIENCE)
         return reading.result() if reading.done() else None
+
+    def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
+        """The server's instructions are shown as they were accepted: the model reads them like descriptions."""
+        updates = super()._updates(result, upstream)
+        shown = self._catalogue.instructions(upstream.instructions or "")
+        return {**updates, "instructions": shown or None} if result.instructions is None else updates
 
     def _done(self, reading: "asyncio.Task[Any]") -> None:
         self._reading.discard(reading)

@@ -2,7 +2,7 @@
 
 A server that a command starts has one session for all clients. One that is reached by HTTP has a session for each
 client, which lasts as long as the client stays: what it tells between two answers arrives, and what it remembers of a
-session it remembers. In the protocol without sessions (2026-07-28) each request has one of its own.
+session it remembers. For a client of the protocol without sessions (2026-07-28) each request has one of its own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -18,6 +18,7 @@ from fastmcp.exceptions import McpError
 from fastmcp.server.dependencies import get_context
 from fastmcp.server.providers.proxy import _mirror_front_era_mode
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from bylaw.integrations.mcp_fronts import MOST, Fronts, connection
 from bylaw.integrations.mcp_passing import PassingClient
@@ -30,13 +31,15 @@ class Links:
     """The proxy's sessions with the server behind it."""
 
     def __init__(self, upstream: Any, fronts: Fronts) -> None:
-        self._plain = PassingClient(upstream, fronts=fronts)
+        self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
+        self._version = ""
+        """The version of the protocol that the server was found to speak."""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
         """By connection of a client in front."""
 
     def client(self) -> PassingClient:
         """A client of the server for the request that is under way."""
-        mode = _mirror_front_era_mode()
+        mode = self._mode()
         if mode != "legacy" or self._plain.is_shared:
             return self._fresh(mode)
         place = connection(get_context().session)
@@ -49,6 +52,18 @@ class Links:
             place.exit_stack.push_async_callback(self.drop, place)
         self._kept.move_to_end(place)
         return kept.for_one_request()
+
+    def _mode(self) -> str | None:
+        """How to begin with the server: in its own version of the protocol, whichever the client in front speaks."""
+        front = _mirror_front_era_mode()
+        if front not in MODERN_PROTOCOL_VERSIONS:
+            return front
+        if not self._version:
+            return "auto"
+        return self._version if self._version in MODERN_PROTOCOL_VERSIONS else "legacy"
+
+    def _negotiated(self, version: str | None) -> None:
+        self._version = version or self._version
 
     async def shrink(self) -> None:
         """Let go of the sessions of clients that were quiet longest: many never say that they leave."""

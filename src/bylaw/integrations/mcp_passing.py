@@ -6,7 +6,7 @@ was told.
 
 import copy
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -71,8 +71,12 @@ class Hearing(_ForwardingClientSession):
 class PassingClient(ProxyClient):
     """The proxy's client of the server: what the server asks it goes on to the client in front."""
 
-    def __init__(self, transport: Any, *, fronts: Fronts, **settings: Any) -> None:
+    def __init__(
+        self, transport: Any, *, fronts: Fronts, negotiated: Callable[[str | None], None], **settings: Any
+    ) -> None:
         self.fronts = fronts
+        self._negotiated = negotiated
+        """Is told which version of the protocol a session began with."""
         self.is_shared = isinstance(transport, StdioTransport)
         """One server process, and one session with it, for all clients."""
         self._greeting = anyio.Lock()
@@ -97,11 +101,9 @@ class PassingClient(ProxyClient):
         return await super().__aenter__()
 
     async def _negotiate(self, timeout: Any = None) -> None:
-        if not self.is_shared:
+        async with self._greeting if self.is_shared else nullcontext():
             await super()._negotiate(timeout)
-            return
-        async with self._greeting:
-            await super()._negotiate(timeout)
+        self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
         """Leave out what the client in front cannot be asked, so that the server does not count on it."""

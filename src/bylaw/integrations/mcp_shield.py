@@ -171,6 +171,7 @@ class ShieldMiddleware(Middleware):
         # What an inner agent hears was said by the main one.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.puts_cards = call.can_ask
+        session.files_unheard = said is None and not (call.can_ask or call.agent) and self.shield.log is not None
         if round.question or round.card:
             session.puts_cards = take(session, answer, question=round.question, card=round.card)
             return self._decide_now(call, id), id

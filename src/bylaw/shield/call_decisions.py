@@ -107,6 +107,8 @@ class CallDecisions:
     """How it began."""
     puts_cards = False
     """The host puts cards and questions to the user itself, though it does not tell what else is said."""
+    files_unheard = False
+    """The host neither tells what the user says nor asks them: a person answers in their place."""
     hears_user = False
     """The host tells what is said: where it could not be taken once, what the user says next will be."""
     is_told_whole = False
@@ -273,7 +275,7 @@ class CallDecisions:
             if not self.hears_user:
                 grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
         elif session.ledger.is_last_unheard():
-            grounds = stood_in(grounds, decider.terms, hears=self.hears_user)
+            grounds = stood_in(grounds, decider.terms, hears=self.hears_user, files=self.files_unheard)
         ruling = self._rule(conversation, judgement, grounds, name)
         earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
         card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")

@@ -191,6 +191,16 @@ class Telling:
         self._state.puts_cards = puts
 
     @property
+    def files_unheard(self) -> bool:
+        """Whether a person answers what only the user could, since the host neither tells what they say nor asks
+        them."""
+        return self._state.files_unheard
+
+    @files_unheard.setter
+    def files_unheard(self, files: bool) -> None:
+        self._state.files_unheard = files
+
+    @property
     def hears_user(self) -> bool:
         """Whether the host tells what is said: then the user can be asked again, whatever was missed before."""
         return self._state.hears_user

@@ -16,16 +16,18 @@ from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call, Event, Message
 
 
-def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool = False) -> list[Ground]:
-    """The grounds, their questions for the user put to a person where the pack lets one stand in; where what the user
-    says next is heard, others stay questions for them."""
-    return [_stood_in(each, terms, hears) for each in grounds]
+def stood_in(
+    grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool = False, files: bool = False
+) -> list[Ground]:
+    """The grounds, their questions for the user put to a person if the pack lets one stand in, or the host `files` all
+    of them; if what the user says next is heard, others stay questions for them."""
+    return [_stood_in(each, terms, hears, files) for each in grounds]
 
 
-def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool) -> Ground:
+def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool, files: bool) -> Ground:
     if ground.answer != "ask" or all(each.whom != "user" for each in ground.questions):
         return ground
-    if ground.policy not in terms.stands_in:
+    if ground.policy not in terms.stands_in and not files:
         return ground if hears else replace(ground, is_unheard=True)
     asked = tuple(replace(each, whom="person") for each in ground.questions)
     return replace(ground, questions=asked, stands_in=True)
