@@ -40,7 +40,7 @@ refused: '^(?:Error: |\\{"error")'
 tools:
   get_customer: {effect: read, parameters: {customer_id: string}}
   list_partners: {effect: read, parameters: {}}
-  close_account: {effect: write, parameters: {customer_id: string, password: string?}}
+  close_account: {effect: write, parameters: {customer_id: string, password: string?}, refused: '^Error'}
   send_letter: {effect: write, parameters: {customer_id: string, email: string, note: string?}}
 """,
     "entities.yaml": """

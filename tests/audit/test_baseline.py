@@ -58,7 +58,7 @@ def test_findings_are_new_still_there_fixed_or_gone(desk: Path) -> None:
     assert names(found["fixed"]) == ["gets-better", "stops"]
     assert names(found["gone"]) == ["leaves"]
     # A call and a rule in each.
-    assert found["counts"] == {"new": 2, "still": 2, "fixed": 4, "gone": 2, "waived": 0}
+    assert found["counts"] == {"new": 2, "still": 2, "fixed": 4, "gone": 2, "waived": 0, "refused": 0}
     assert "2 new, 2 still there, 4 fixed, 0 waived, 2 gone" in " ".join(said.split())
     assert found["new"][0]["tool"] == "close_account"
     assert found["new"][1]["rule"] == "ask-first"
@@ -136,7 +136,7 @@ def test_what_was_refused_and_is_now_done_is_new(tmp_path: Path) -> None:
     bylaw(tmp_path, "audit", "logs.jsonl", *world, "--out", "old")
     write_logs(tmp_path / "logs.jsonl", [refused])
     _, found = again(tmp_path, "--fail-on", "violation")
-    assert [each["tool"] for each in found["still"] if "tool" in each] == ["close_account"]
+    assert [each["tool"] for each in found["refused"] if "tool" in each] == ["close_account"]
 
 
 def paying(account: str, amount: str, **about: str) -> dict[str, Any]:

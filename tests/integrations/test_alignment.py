@@ -74,8 +74,8 @@ def test_after_another_wording_of_what_was_heard_only_the_last_exchange_counts()
 
 
 def test_a_history_that_went_back_in_time_leaves_a_gap_before_new_words() -> None:
-    assert new(PAST, [*PAST[:4], NO]) == ([4], 4)
-    assert new(PAST, [*PAST[:4], YES]) == ([], 5), "it may be an old one"
+    for word in (NO, YES):
+        assert new(PAST, [*PAST[:4], word]) == ([3, 4], 3), "with the message that it answers"
 
 
 @pytest.mark.parametrize("has_keys", [True, False])

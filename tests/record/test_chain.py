@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bylaw.errors import BylawError
-from bylaw.record import Draft, Log, open_store
+from bylaw.record import Conflict, Draft, Log, open_store
 from bylaw.record.approval import Change, draft
 from bylaw.record.verify import verify
 from tests.record.test_log import event, fill
@@ -27,6 +27,8 @@ def test_removing_a_conversation_leaves_the_chain_whole_and_none_of_its_words(wh
     assert (last.kind, b'"entries":[[1,5]]' in (last.body or b"")) == ("removal", True)
     with pytest.raises(BylawError, match="conversation `c` was removed from the log"):
         store.conversation("t", "c")
+    (again,) = store.append([Draft("t", "c", "opening", b"{}")])
+    assert isinstance(again, Conflict)
     assert [entry.salt for entry in store.entries("t") if entry.is_removed] == [None] * 5
     assert store.conversations("t") == ["other"]
     store.close()
