@@ -94,4 +94,13 @@ def test_all_that_the_test_command_installs_is_pinned() -> None:
             found.add((name, more))
             left += [(Requirement(each), more) for each in importlib.metadata.requires(name) or ()]
     assert len(found) > 100
-    assert {name for name, _ in found} - pins == {"bylaw"}
+    assert {name for name, _ in found} - pins == {"bylaw", "bylaw-lab"}
+
+
+@pytest.mark.process
+def test_the_hashed_requirements_are_those_of_the_project() -> None:
+    if UV is None:
+        pytest.skip("uv is not there")
+    check = [sys.executable, str(ROOT / "scripts" / "pin.py"), "--check"]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
