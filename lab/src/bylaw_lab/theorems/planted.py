@@ -186,10 +186,10 @@ BUGS = (
         "shop",
     ),
     Bug(
-        "an open session does not see new stops",
-        "shield/state.py",
-        "        stops = self.log.stops(tenant)\n        drafting",
-        "        stops = self.log.stops('nobody')\n        drafting",
+        "only the first of several stops holds",
+        "shield/stopping.py",
+        "[stop for stop in stops.standing if",
+        "[stop for stop in stops.standing[:1] if",
         "shop",
     ),
     Bug(
