@@ -323,3 +323,15 @@ def test_what_is_no_text_is_nobodys_yes_and_ends_the_one_before(tmp_path: Path, 
         session.agent("Shall I transfer 250 to AC-22?")
         session.user("Yes.")
         assert session.decide("transfer", WANTED).allowed, "asked again, in words, the user may agree"
+
+
+def test_answers_that_counted_are_no_failures(shield: Shield) -> None:
+    session, _ = begun(shield)
+    for _ in range(4):
+        card = card_of(ask(session))
+        session.agent(card.text)
+        session.user("Yes.")
+        assert ask(session).allowed
+        session.result("sent")
+        session.user("Once more, please.")
+    assert "cannot be confirmed here" not in ask(session).feedback

@@ -215,3 +215,14 @@ def test_a_later_no_to_another_spelling_takes_a_yes_back(shield: Shield) -> None
     session.confirm(card, True)
     session.confirm(other, False)
     assert not ask(session).allowed
+
+
+def test_a_card_is_used_by_another_spelling_of_its_call(shield: Shield) -> None:
+    session, card = begun(shield)
+    other = card_of(ask(session, {"to": "ac 22", "amount": 250}))
+    session.confirm(other, True)
+    assert ask(session, {"to": "ac 22", "amount": 250}).allowed
+    session.result("sent")
+    with pytest.raises(UsageError, match="was used by another spelling of its call"):
+        session.confirm(card, True)
+    assert not ask(session).allowed

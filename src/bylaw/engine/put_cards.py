@@ -1,7 +1,7 @@
 """The cards of a live conversation: what one says, which of them waits or was declined, which answers it can take."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -30,6 +30,14 @@ class PutCards:
         """By tool, the steps of calls that were not refused."""
         self._answered: set[str] = set()
         """The cards that the host reported an answer to."""
+        self._shown: dict[str, list[int]] = {}
+        """By digest, the steps at which cards were returned."""
+        self._presses: list[int] = []
+        """The steps of reported answers."""
+        self._said: list[int] = []
+        """The steps of the user's messages, known or not."""
+        self._heard = -1
+        """The step of the last of them that is known."""
 
     def begin_anew(self, step: int) -> None:
         """Somebody else goes on from a step: nothing that was put before is theirs to answer."""
@@ -37,6 +45,10 @@ class PutCards:
         self._cards.clear()
         self._made.clear()
         self._answered.clear()
+        self._shown.clear()
+        self._presses.clear()
+        self._said.clear()
+        self._heard = -1
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
         """A call in plain words for the user; empty if no rule is about their consent. It says so if the same call may
@@ -47,16 +59,15 @@ class PutCards:
 
     def failures(self, digest: str, before: int) -> int:
         """How often the user wrote something after the card of a call was returned, and the call was refused again."""
-        count, is_shown = 0, False
-        for step in range(self._begin, before):
-            event = self._script.events[step]
-            if isinstance(event, Call) and event.card is not None and event.card.digest == digest:
-                is_shown = True
-            elif is_shown and isinstance(event, Message) and event.by == "user" and event.confirmation is None:
-                count, is_shown = count + 1, False
-            elif isinstance(event, Call) and not event.refused and digest_of(event.tool, event.arguments) == digest:
-                count, is_shown = 0, False
-        return count
+        self._read(before)
+        shown = [step for step in self._shown.get(digest, ()) if step < before]
+        made = self._last_made(digest, self._script.events[shown[0]]) if shown else -1
+        shown = shown[bisect_right(shown, made) :]
+        # Between two showings it counts once, however much the user wrote.
+        return sum(
+            bisect_right(self._said, last) < bisect_right(self._said, after - 1)
+            for last, after in pairwise([*shown, before])
+        )
 
     @property
     def lifetime(self) -> float:
@@ -68,6 +79,16 @@ class PutCards:
 
         After any other message of the user's it is another card: a late press on the first is no press on that one.
         """
+        self._read(before)
+        events = self._script.events
+        card, first = self._cards.get(digest, (None, 0))
+        if card is None or card.id in self._answered or self._is_used(card, first, before):
+            return None
+        shown = self._shown[digest][-1]
+        return card if self._session.values.is_card_left_open(events, shown, before) else None
+
+    def _read(self, before: int) -> None:
+        """Take in the events before a step."""
         events = self._script.events
         for step in range(self._seen, before):
             event = events[step]
@@ -75,16 +96,25 @@ class PutCards:
                 if (card := event.card) is not None:
                     known = self._cards.get(card.digest)
                     self._cards[card.digest] = (card, step if known is None or known[0].id != card.id else known[1])
+                    self._shown.setdefault(card.digest, []).append(step)
                 elif not event.refused:
                     self._made.setdefault(event.tool, []).append(step)
             elif type(event) is Message and event.confirmation is not None:
                 self._answered.add(event.confirmation.card)
+                self._presses.append(step)
+            elif type(event) is Message and event.by == "user" and event.handover is None:
+                self._said.append(step)
+                self._heard = step if event.captured else self._heard
         self._seen = max(self._seen, before)
-        card, first = self._cards.get(digest, (None, 0))
-        if card is None or card.id in self._answered or self._is_used(card, first, before):
-            return None
-        shown = self._last_shown(card.id, before)
-        return card if self._session.values.is_card_left_open(events, shown, before) else None
+
+    def _last_made(self, digest: str, shown: Event) -> int:
+        """The step at which a call was made last that a card was shown for."""
+        made = self._made.get(shown.tool, ()) if isinstance(shown, Call) else ()
+        for step in reversed(made):
+            call = self._script.events[step]
+            if isinstance(call, Call) and digest_of(call.tool, call.arguments) == digest:
+                return step
+        return -1
 
     def _is_used(self, card: Card, first: int, before: int) -> bool:
         """Whether a call that a card was put for has been made since it was put first; no other tool's call is one."""
@@ -98,29 +128,29 @@ class PutCards:
         """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
         that card would have held: the call is not put to them again. Of the call as it is spelled here, consent tells.
         """
-        events = self._script.events
-        cards: dict[str, Card] | None = None
-        for each in _backwards(events, 0, made.step):
-            if not isinstance(each, Message) or each.by != "user":
-                continue
-            if each.confirmation is None:
-                if each.captured:
-                    return False
-                # Nobody told what was said, if anything was.
-                continue
-            if cards is None:
-                cards = self._cards_of(events[: made.step], made.call)
-            card = cards.get(each.confirmation.card)
+        self._read(made.step)
+        presses = [step for step in self._presses if step > self._heard]
+        cards = self._cards_of(made.call) if presses else {}
+        for step in reversed(presses):
+            press = self._script.events[step]
+            assert isinstance(press, Message)
+            assert press.confirmation is not None
+            card = cards.get(press.confirmation.card)
             if card is not None:
                 is_over = card.expires is not None and now >= card.expires
-                return card.digest != digest and not each.confirmation.yes and not is_over
+                return card.digest != digest and not press.confirmation.yes and not is_over
         return False
 
-    def _cards_of(self, events: Sequence[Event], call: Call) -> dict[str, Card]:
+    def _cards_of(self, call: Call) -> dict[str, Card]:
         """The cards that were shown for a call, in whatever spelling."""
-        calls = [each for each in events if isinstance(each, Call) and each.card is not None]
-        terms = self._session.values.shown_terms
-        return {each.card.id: each.card for each in calls if each.card is not None and terms(each) == terms(call)}
+        terms, found = self._session.values.shown_terms, dict[str, Card]()
+        wanted = terms(call)
+        for steps in self._shown.values():
+            shown = self._script.events[steps[0]]
+            if isinstance(shown, Call) and terms(shown) == wanted:
+                cards = (self._script.events[step] for step in steps)
+                found |= {each.card.id: each.card for each in cards if isinstance(each, Call) and each.card is not None}
+        return found
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
         """Whether an answer says something that was not said before; one that its card cannot take is refused.
@@ -136,6 +166,9 @@ class PutCards:
         if standing.used_by is not None and (answer.yes or not self._is_given_back(self._begin + standing.used_by)):
             hint = "let the agent make its call again: it gets another card"
             raise UsageError(f"{name} was used by the call at step {self._begin + standing.used_by}", hint=hint)
+        if answer.yes and self._ran_otherwise(standing.card):
+            hint = "let the agent make its call again: it gets another card"
+            raise UsageError(f"{name} was used by another spelling of its call", hint=hint)
         if standing.answer is answer.yes:
             return False
         if standing.answer is False:
@@ -146,6 +179,19 @@ class PutCards:
         if answer.yes:
             self._refuse_late(answer, time, now, name)
         return True
+
+    def _ran_otherwise(self, card: Card) -> bool:
+        """Whether another spelling of the call that a card shows was made since."""
+        self._read(len(self._script.events))
+        first = self._shown[card.digest][0]
+        shown = self._script.events[first]
+        assert isinstance(shown, Call)
+        made = [self._script.events[step] for step in self._made.get(shown.tool, ()) if step > first]
+        terms = self._session.values.shown_terms
+        others = [
+            each for each in made if isinstance(each, Call) and digest_of(each.tool, each.arguments) != card.digest
+        ]
+        return any(terms(each) == terms(shown) for each in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
         """Refuse a yes that may be older than the user's last message."""
@@ -169,20 +215,7 @@ class PutCards:
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
-    def _last_shown(self, card: str, before: int) -> int:
-        """The step at which a card was shown last."""
-        for step in range(before - 1, -1, -1):
-            event = self._script.events[step]
-            if isinstance(event, Call) and event.card is not None and event.card.id == card:
-                return step
-        return -1
-
     def _is_spoken_after(self, time: float) -> bool:
         """Whether the user said something after an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
-
-
-def _backwards(events: Sequence[Event], start: int, end: int | None) -> Iterator[Event]:
-    """The events from one step up to another, the last first, without a copy of them."""
-    return (events[step] for step in range((len(events) if end is None else end) - 1, start - 1, -1))
