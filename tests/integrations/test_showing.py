@@ -11,8 +11,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 from mcp_types import ImageContent, TextContent
 
-from bylaw.integrations.mcp_result import for_agent, returned
-from bylaw.integrations.showing import MASKED, WITHHELD, Showing
+from bylaw.integrations.mcp_result import MASKED, WITHHELD, Showing, for_agent, returned
 from bylaw.pack import load_pack
 from bylaw.policy.tool import Tool
 from bylaw.record import Log

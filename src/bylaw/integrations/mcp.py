@@ -8,26 +8,38 @@ resources and prompts say is noted as content.
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import anyio
+import mcp_types
 from fastmcp.client.transports import StdioTransport
+from fastmcp.exceptions import McpError
+from fastmcp.server.dependencies import bind_request_context
 from fastmcp.server.mixins import transport
 from fastmcp.server.providers.proxy import FastMCPProxy, ProxyMetadataMiddleware
+from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.server.request_state import RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from starlette.middleware import Middleware as StarletteMiddleware
 
 from bylaw.integrations.mcp_catalogue import Catalogue
-from bylaw.integrations.mcp_fronts import Fronts
 from bylaw.integrations.mcp_handshake import Gate, Introduction
-from bylaw.integrations.mcp_hiding import Hiding
 from bylaw.integrations.mcp_lines import SaysWhere, answering_stdio_server, saying_where
 from bylaw.integrations.mcp_links import Links, by_url
-from bylaw.integrations.mcp_shield import ShieldMiddleware
-from bylaw.integrations.mcp_upwards import pass_upwards
+from bylaw.integrations.mcp_passing import Fronts
+from bylaw.integrations.mcp_shield import Hiding, ShieldMiddleware
 from bylaw.shield import Shield
+
+PASSED_ON: Any = (
+    ("resources/subscribe", mcp_types.SubscribeRequestParams, mcp_types.SubscribeRequest, mcp_types.EmptyResult),
+    ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
+    ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
+)
+"""Methods that are the server's to answer: the parameters, the request and the answer of each."""
 
 
 def proxy(
@@ -96,6 +108,7 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
     foreign site. `hosts` are other names by which the address is reached, such as that of a gateway before it.
     """
     if address is None:
+        # fastmcp takes no streams of its caller's, and its own leave a line that cannot be read without an answer.
         with mock.patch.object(transport, "stdio_server", answering_stdio_server):
             server.run("stdio", show_banner=False)
         return
@@ -107,3 +120,76 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
         "allowed_origins": [f"{scheme}://{each}" for each in hosts for scheme in ("http", "https")],
     }
     server.run("http", show_banner=False, host=host, port=port, uvicorn_config={"log_level": "warning"}, **allowed)
+
+
+def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionBus]) -> None:
+    """Have the proxy pass on what fastmcp would answer itself, or not at all."""
+
+    async def asked(request: Any, kind: Any, context: Any, params: Any) -> Any:
+        with bind_request_context(context):
+            async with links.client() as client:
+                return await client.session.send_request(request(params=params), kind)
+
+    async def level(context: Any, params: Any) -> Any:
+        try:
+            return await asked(mcp_types.SetLevelRequest, mcp_types.EmptyResult, context, params)
+        except McpError as error:
+            if error.error.code != METHOD_NOT_FOUND:
+                raise
+            # A server that writes no log messages has none to leave out.
+            return mcp_types.EmptyResult()
+
+    async def roots_changed(context: Any, _: Any) -> None:
+        with bind_request_context(context):
+            async with links.client() as client:
+                await client.session.send_roots_list_changed()
+
+    async def heard(context: Any, params: Any) -> Any:
+        with bind_request_context(context):
+            return await _listened(links, listeners, context, params)
+
+    inner = server._mcp_server
+    inner.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, level)
+    for method, params, request, kind in PASSED_ON:
+        inner.add_request_handler(method, params, partial(asked, request, kind))
+    inner.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, heard)
+    inner.add_notification_handler("notifications/roots/list_changed", mcp_types.NotificationParams, roots_changed)
+
+
+async def _listened(links: Links, listeners: set[InMemorySubscriptionBus], context: Any, params: Any) -> Any:
+    """What the server and the proxy tell of changes, for as long as the client listens (2026-07-28)."""
+    wanted, bus = params.notifications, InMemorySubscriptionBus()
+    listeners.add(bus)
+    try:
+        return await _heard(links, bus, wanted, context, params)
+    finally:
+        listeners.discard(bus)
+
+
+async def _heard(links: Links, bus: InMemorySubscriptionBus, wanted: Any, context: Any, params: Any) -> Any:
+    async with links.client() as client:
+        telling = listen(
+            client.session,
+            tools_list_changed=bool(wanted.tools_list_changed),
+            prompts_list_changed=bool(wanted.prompts_list_changed),
+            resources_list_changed=bool(wanted.resources_list_changed),
+            resource_subscriptions=wanted.resource_subscriptions or (),
+        )
+        async with telling as changes, anyio.create_task_group() as tasks:
+            handler, lost = ListenHandler(bus), False
+
+            async def pass_on() -> None:
+                nonlocal lost
+                try:
+                    async for change in changes:
+                        await bus.publish(change)
+                except SubscriptionLost:
+                    lost = True
+                handler.close()
+
+            tasks.start_soon(pass_on)
+            result = await handler(context, params)
+            tasks.cancel_scope.cancel()
+    if lost:
+        raise McpError(code=CONNECTION_CLOSED, message="the server behind this proxy has stopped telling of changes")
+    return result

@@ -1,19 +1,27 @@
-"""Asks the user by MCP's elicitation, where a client has it: a card for their yes, a form for what only they can say.
+"""Asks the user by MCP's elicitation, if a client has it: a card for their yes, a form for what only they can say.
 
-The client puts it to the user; the agent neither sees the question nor answers it.
+The client puts it to the user; the agent neither sees the question nor answers it. Without sessions (2026-07-28) a call
+that needs an answer first is answered with the question, and made again with the user's answer. The earlier rounds
+travel with the client, sealed and bound to tool and arguments by the SDK, so another proxy with the same key may take
+the next one.
 """
 # pyright: basic, reportMissingImports=false
 
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import mcp_types
+import msgspec
+from fastmcp.tools.base import InputRequiredToolResult
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"
 """How the user's answer to a card was given, as the log tells it."""
-MOST = 4
+MOST_QUESTIONS = 4
 """Questions to the user over one call at most."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
 FORM = {
@@ -21,6 +29,9 @@ FORM = {
     "properties": {"answer": {"type": "string", "title": "Your answer", "maxLength": 2000}},
     "required": ["answer"],
 }
+OURS = "bylaw"
+"""The name of our own question among those of a call."""
+_MARK = "bylaw:"
 
 
 def can_ask(request: Any) -> bool:
@@ -87,3 +98,73 @@ def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool
         return False
     session.confirm(card, yes, by=BY)
     return True
+
+
+class Round(Struct, frozen=True, omit_defaults=True):
+    """What the earlier rounds of a call came to."""
+
+    call: str = ""
+    """The id of a call that was allowed, and whose server asks for more before it goes on."""
+    question: str = ""
+    card: str = ""
+    """What the user was asked: a question in words, or a card by its id."""
+    times: int = 0
+    """How often they were asked."""
+    state: str | None = None
+    """What the server wants to have back."""
+    answers: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the client has answered to the server's questions."""
+
+    def asking(self, decision: Decision) -> "Round | None":
+        """The round in which the user is asked what only they can say, or for their yes; None where neither helps."""
+        if question := question_for_user(decision):
+            return Round("", question, "", self.times + 1, self.state, self.answers)
+        if decision.card is not None:
+            return Round("", "", decision.card.id, self.times + 1, self.state, self.answers)
+        return None
+
+    def form(self, decision: Decision) -> mcp_types.ElicitRequestFormParams:
+        """What to put to the user."""
+        if self.question or decision.card is None:
+            return mcp_types.ElicitRequestFormParams(message=self.question, requested_schema=FORM)
+        return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
+
+    def asks(self, decision: Decision) -> InputRequiredToolResult | None:
+        """What to answer where the user has to be asked first; None where that was tried, or does not help."""
+        asking = self.asking(decision)
+        if asking is None or asking.times > MOST_QUESTIONS:
+            return None
+        return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
+
+    def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
+        """What the server asks for, with the call that it asks it for."""
+        asked = answer.input_required
+        return _required(asked.input_requests, Round(call, state=asked.request_state))
+
+
+def _required(requests: Any, round: Round) -> InputRequiredToolResult:
+    state = _MARK + msgspec.json.encode(round).decode()
+    return InputRequiredToolResult(mcp_types.InputRequiredResult(input_requests=requests, request_state=state))
+
+
+def needs_rounds(request: Any) -> bool:
+    """Whether the client can be asked only in the answer to its call."""
+    return not request.session.can_send_request
+
+
+def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
+    """The round that a call is in and the user's answer to our question; what is the server's is left for it."""
+    params = request._srctx.params if request is not None else None
+    given = params.get("requestState") if isinstance(params, Mapping) else None
+    if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):
+        return Round(), None
+    round = msgspec.json.decode(given.removeprefix(_MARK), type=Round)
+    answers = {**round.answers, **(params.get("inputResponses") or {})}
+    ours = answers.pop(OURS, None)
+    for name, value in (("requestState", round.state), ("inputResponses", answers or None)):
+        if value is None:
+            params.pop(name, None)
+        else:
+            params[name] = value
+    said = mcp_types.ElicitResult.model_validate(ours) if ours is not None else None
+    return replace(round, answers=answers), said

@@ -18,9 +18,9 @@ from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
 from bylaw.errors import BylawError
 from bylaw.integrations.follower import log
 from bylaw.integrations.mcp_catalogue import Catalogue
-from bylaw.integrations.mcp_fronts import Fronts, connection
 from bylaw.integrations.mcp_lines import saying_whose
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
+from bylaw.integrations.mcp_passing import Fronts, connection
 from bylaw.shield import Shield
 
 PATIENCE = 4.0
@@ -79,7 +79,10 @@ class Gate(Middleware):
 
 
 class Introduction(ProxyMetadataMiddleware):
-    """What the server says of itself goes along with a handshake where it says so in time."""
+    """What the server says of itself goes along with a handshake if it says so in time.
+
+    fastmcp waits for the server without a limit, and offers no setting for that nor for the instructions it forwards.
+    """
 
     def __init__(self, *given: Any, catalogue: Catalogue, **settings: Any) -> None:
         super().__init__(*given, **settings)

@@ -20,8 +20,7 @@ from fastmcp.server.providers.proxy import _mirror_front_era_mode
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from bylaw.integrations.mcp_fronts import MOST, Fronts, connection
-from bylaw.integrations.mcp_passing import PassingClient
+from bylaw.integrations.mcp_passing import MOST, Fronts, PassingClient, connection
 
 ENDED = "Session terminated"
 """What the SDK says of a request whose session the server does not know: it was not carried out."""

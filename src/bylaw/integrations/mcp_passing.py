@@ -5,10 +5,10 @@ was told.
 # pyright: basic, reportMissingImports=false
 
 import copy
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import mcp_types
@@ -20,9 +20,12 @@ from fastmcp.server.providers.proxy import (
     _make_restoring_handler,
     default_proxy_progress_handler,
 )
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from bylaw.integrations.mcp_fronts import Front, Fronts
-
+MOST = 1000
+"""Clients that are told of what changed at most."""
+NOBODY = -32000
 PATIENCE = 5.0
 """Seconds that an answer waits at most for what its server told before it."""
 LISTS = (
@@ -33,8 +36,89 @@ LISTS = (
 )
 
 
+class Front(NamedTuple):
+    """Where a client is reached: beside the answer to a request of its own, or on a stream of its own."""
+
+    session: Any
+    request: Any = None
+
+    async def tell(self, notification: Any) -> None:
+        await self.session.send_notification(notification, self.request)
+
+    async def ask(self, request: Any, kind: Any, **options: Any) -> Any:
+        beside = ServerMessageMetadata(related_request_id=self.request)
+        return await self.session.send_request(request, kind, metadata=beside, **options)
+
+
+class Fronts:
+    """The clients of the proxy, and their requests that are under way."""
+
+    def __init__(self) -> None:
+        self._active: list[Any] = []
+        self._known: dict[Any, Any] = {}
+        """By client, the session of its last request."""
+
+    @contextmanager
+    def taking(self, request: Any) -> Generator[None]:
+        """A client's request, as long as it takes."""
+        self._active.append(request)
+        place = _place(request.session)
+        self._known.pop(place, None)
+        self._known[place] = request.session
+        if len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
+        try:
+            yield
+        finally:
+            self._active.remove(request)
+
+    def of(self, place: Any) -> Front:
+        """Where a client is reached."""
+        for request in reversed(self._active):
+            if _place(request.session) is place:
+                return Front(request.session, request.request_id)
+        if place not in self._known:
+            raise McpError(code=NOBODY, message="the client that this could belong to is gone")
+        return Front(self._known[place])
+
+    def asked(self) -> Front:
+        """Where a server's question belongs that all clients share. Where it does not say which of several it is for,
+        nobody is asked: it may be about another's words."""
+        places = {_place(each.session) for each in self._active} or set(self._known)
+        if len(places) > 1:
+            raise McpError(code=NOBODY, message="several clients share this server: whom it asks cannot be told")
+        if not places:
+            raise McpError(code=NOBODY, message="no client is there that this could belong to")
+        return self.of(*places)
+
+    async def tell_all(self, notification: Any) -> None:
+        for place in list(self._known):
+            try:
+                await self.of(place).tell(notification)
+            except Exception:
+                # It has hung up.
+                self._known.pop(place, None)
+
+
+def connection(session: Any) -> Any:
+    """What stays the same from one request of a client to the next, where there are sessions."""
+    return getattr(session, "_connection", session)
+
+
+def _place(session: Any) -> Any:
+    """The same; without sessions (2026-07-28), the pipe that the client is at the other end of."""
+    found = connection(session)
+    if getattr(found, "protocol_version", None) not in MODERN_PROTOCOL_VERSIONS:
+        return found
+    return getattr(getattr(session, "_request_outbound", None), "_dispatcher", found)
+
+
 class Hearing(_ForwardingClientSession):
-    """A session with a server that knows what is still being passed on."""
+    """A session with a server that knows what is still being passed on.
+
+    The SDK passes each notification on in a task of its own and has no public hook for when that is done, so its
+    methods are overridden here: an answer must not overtake the progress that was told before it.
+    """
 
     passing = 0
     _done: anyio.Event | None = None
@@ -69,7 +153,10 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The proxy's client of the server: what the server asks it goes on to the client in front."""
+    """The proxy's client of the server: what the server asks it goes on to the client in front.
+
+    fastmcp's own handlers drop parts of a question and do not tell clients apart, and they can be replaced only here.
+    """
 
     def __init__(
         self, transport: Any, *, fronts: Fronts, negotiated: Callable[[str | None], None], **settings: Any

@@ -5,7 +5,7 @@ prompts say is noted as content.
 
 import itertools
 import uuid
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,34 +16,68 @@ from fastmcp.exceptions import McpError, ToolError
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
-from mcp_types import TextContent
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import TextContent, ToolListChangedNotification
 from mcp_types import Tool as McpTool
 from msgspec import Struct
 
 from bylaw.integrations.follower import log, tell, undecided
 from bylaw.integrations.history import Heard, Part
-from bylaw.integrations.mcp_asking import MOST as MOST_ASKED
-from bylaw.integrations.mcp_asking import can_ask, elicited, take
+from bylaw.integrations.mcp_asking import MOST_QUESTIONS, Round, can_ask, elicited, needs_rounds, take, take_round
 from bylaw.integrations.mcp_catalogue import Catalogue
-from bylaw.integrations.mcp_fronts import Fronts
 from bylaw.integrations.mcp_handed import PROMPT, RESOURCE, HandedOut, embedded, prompt_parts, resource_parts
 from bylaw.integrations.mcp_handshake import NO_SERVER, request_of, vouched
-from bylaw.integrations.mcp_hiding import Hidden, Hiding
 from bylaw.integrations.mcp_links import Links
 from bylaw.integrations.mcp_meta import CONVERSATION, agent_in, name_in, said_in, turn_in
-from bylaw.integrations.mcp_result import for_agent, never_ran, returned, with_note
-from bylaw.integrations.mcp_rounds import Round, needs_rounds, take_round
+from bylaw.integrations.mcp_passing import Front, Fronts
+from bylaw.integrations.mcp_result import for_agent, never_ran, returned, shows_all, with_note
 from bylaw.integrations.sessions import Sessions
-from bylaw.integrations.showing import shows_all
+from bylaw.policy.tool import Tool as DeclaredTool
 from bylaw.shield import Decision, LiveSession, Shield
 
+MOST = 10_000
+"""Conversations whose last list is remembered."""
+Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
 """The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
 ANSWER = 15.0
 """Seconds in which a server that is asked whether it is there must answer."""
-
 DECIDING = 200
 """Calls that are decided on at once, at most: some may wait for a model, and nobody else is to wait for them."""
+
+
+class Hiding:
+    """What each conversation's client was last told, and what it would be told now."""
+
+    def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
+        self._tools = tools
+        self._told: OrderedDict[str, Hidden] = OrderedDict()
+        self.listeners = listeners
+        """In the protocol without sessions, those who listen for changes."""
+
+    def hidden(self, session: LiveSession) -> Hidden:
+        """The tools that what the user has said so far cannot need; none, where they have said nothing."""
+        allowance = session.allowance
+        if allowance is None:
+            return frozenset()
+        return frozenset(name for name, tool in self._tools.items() if not allowance.may_need(tool))
+
+    def tell(self, session: LiveSession, hidden: Hidden) -> bool:
+        """Note what the client of a conversation is told; whether it was told otherwise before."""
+        before = self._told.pop(session.id, Hidden())
+        self._told[session.id] = hidden
+        if len(self._told) > MOST:
+            self._told.popitem(last=False)
+        return before != hidden
+
+    async def announce(self, request: Any) -> None:
+        """Have the client ask for the list again."""
+        if self.listeners:
+            for bus in list(self.listeners):
+                await bus.publish(ToolsListChanged())
+        else:
+            await Front(request.session, request.request_id).tell(ToolListChangedNotification())
 
 
 class ShieldMiddleware(Middleware):
@@ -199,7 +233,7 @@ class ShieldMiddleware(Middleware):
         """What is decided once the user was asked while the call waits, and the id of the call; one who does not
         answer is not asked again."""
         session = call.session
-        for _ in range(MOST_ASKED):
+        for _ in range(MOST_QUESTIONS):
             round = Round().asking(decision)
             if decision.allowed or not session.puts_cards or round is None:
                 break
