@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,8 @@ def test_an_audit_is_not_written_to_a_url(shop: Shop, options: tuple[str, ...]) 
 
 def test_many_agents_and_days_make_a_file_for_each_day_and_table(shop: Shop) -> None:
     days = [f"2025-01-{day:02}T09:00:00Z" for day in range(1, 11)]
-    talks = [{**record(*(HASTY if n % 2 else CAREFUL), id=f"t{n}", agent=f"bot-{n % 49:02}")} for n in range(200)]
+    made = (record(*(HASTY if n % 2 else CAREFUL), id=f"t{n}", agent=f"bot-{n % 49:02}") for n in range(200))
+    talks = [deepcopy(each) for each in made]
     for n, each in enumerate(talks):
         each["messages"][0]["time"] = days[n % 10]
     logs = write_logs(shop.root / "wide.jsonl", talks)

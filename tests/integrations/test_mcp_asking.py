@@ -177,10 +177,8 @@ async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Pat
     tools, server = rentals()
     with desk(tmp_path) as shield:
         async with Client(proxy(shield, server, context=CUSTOMER)._mcp_server, mode=mode) as client:
-            # Before anything was looked up, too: to look up and try again would be for nothing.
             blind = await client.call_tool("extend_rental", EXTEND, meta=KEY)
-            assert "do not try again" in told(blind)
-            assert "look" not in told(blind).lower().replace("looked up shows", "")
+            assert "Look up: get_rental" in told(blind)
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran) == (True, [])

@@ -88,6 +88,8 @@ class Links:
         fresh: Any = self._plain.new()
         if mode is not None:
             fresh.mode = mode
+        if mode is not None and not self._plain.is_shared:
+            # Clients that share a transport must ask for the same options.
             fresh._transport_options = replace(fresh._transport_options, backend_mode=mode)
         return fresh
 
