@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 from bylaw.errors import PackError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
-from bylaw.record import Log
+from bylaw.record import Conflict, Draft, Entry, Log
 from bylaw.record.verify import verify
 from bylaw.shield import LiveSession, Shield
 from tests.command import environment
@@ -100,6 +101,25 @@ def test_who_may_be_the_same_is_counted_apart_and_asked_about(one: str, other: s
         asked = looked_up(shield, "d", other).decide("refund", REFUND)
         assert (asked.answer, "may be for the same signed in as" in asked.grounds[0].because) == ("ask", True)
         assert refunds(shield, "e", "AC23")
+
+
+@pytest.mark.parametrize(("one", "other"), [("P-1", "P1"), ("P1", "P-1"), ("P-1", "P_1")])
+def test_two_spellings_of_a_name_never_both_take_the_last_place(one: str, other: str, where: str) -> None:
+    made = pack("tool: refund, most: 1, within: 1h, per: context.signed_in_as")
+    with Log(where) as log, Shield(made, log=log) as shield, Log(where) as elsewhere:
+        first, append = looked_up(shield, "a", one), log.append
+
+        def overtaken(drafts: Sequence[Draft]) -> list[Entry | Conflict]:
+            """Another worker allows the other spelling after the places were counted, and writes first."""
+            log.append = append
+            with Shield(made, log=elsewhere) as worker:
+                assert refunds(worker, "b", other)
+            return append(drafts)
+
+        log.append = overtaken
+        decision = first.decide("refund", REFUND)
+        assert (decision.allowed, decision.answer) == (False, "ask")
+        assert verify(log.journal.store, "default").faults == ()
 
 
 def test_a_place_that_was_given_back_is_given_back_to_who_may_be_the_same(tmp_path: Path) -> None:
@@ -300,7 +320,7 @@ def test_a_limit_that_says_nothing_is_a_fault_of_the_pack(limit: str, message: s
 
 WORKER = """
 import json, sys
-from bylaw.record import Log
+from bylaw.record import Conflict, Draft, Entry, Log
 from bylaw.shield import Shield
 from tests.shield.test_limits import pack, refunds
 

@@ -120,15 +120,16 @@ class Reading:
         except (ValueError, msgspec.MsgspecError) as error:
             raise self._fault(str(error)) from error
 
-    def latest_uses(self, tenant: str, name: str, since: float, most: int, returned: Sequence[str] = ()) -> list[float]:
-        """When the last places that are counted under a name were taken, the latest first; those of decisions that
-        are about to give theirs back aside."""
-        limit = most + len(returned)
+    def latest_uses(
+        self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
+    ) -> list[float]:
+        """The times of the last places taken under these names, the latest first, without those of decisions that are
+        about to return theirs."""
         query = (
-            "SELECT time, decision FROM uses WHERE tenant = ? AND name = ? AND time > ? "
-            f"ORDER BY time DESC LIMIT {limit:d}"
+            f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
+            f"AND time > ? ORDER BY time DESC LIMIT {most + len(returned):d}"
         )
-        rows = self._rows(query, (tenant, name, since), settled=False)
+        rows = self._rows(query, (tenant, *names, since), settled=False)
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], float]:

@@ -34,7 +34,14 @@ class Use(Struct, frozen=True, omit_defaults=True):
         """What its places are counted under: a hash, since whose they are may be private."""
         return counted_under(self.limit, self.whose)
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names whose places count against `most`: its own, and those of names that may be the same."""
+        return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
+
+PERHAPS = " (perhaps)"
+"""After a limit's name: places of several names that a tool may treat as one, counted under their common part."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
@@ -42,6 +49,11 @@ read_use: Any = msgspec.json.Decoder(Use).decode
 def counted_under(limit: str, whose: str) -> str:
     """What the places of one limit for one of whom it counts are counted under."""
     return fingerprint([limit, whose])
+
+
+def possible_names(limit: str, whose: str) -> tuple[str, str]:
+    """The names under which everybody is counted who may be `whose`, the common part of their names."""
+    return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
 def use_entry(use: Use) -> tuple[bytes, str]:
@@ -59,8 +71,8 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
         return ""
     if use.most:
         cursor.execute(
-            "SELECT COUNT(*) FROM uses WHERE tenant = ? AND name = ? AND time > ?",
-            (draft.tenant, use.name, time - use.within),
+            "SELECT COUNT(*) FROM uses WHERE tenant = ? AND name IN (?, ?) AND time > ?",
+            (draft.tenant, *use.names, time - use.within),
         )
         if cursor.fetchone()[0] >= use.most:
             return f"no place is left under limit `{use.limit}`"

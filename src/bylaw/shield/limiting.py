@@ -14,14 +14,14 @@ from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.log import Log
-from bylaw.record.use import Use, counted_under
+from bylaw.record.use import PERHAPS, Use, counted_under, possible_names
 from bylaw.rule.limit import Limit
 from bylaw.shield.decision import Ground, Question
 from bylaw.text.duration import told_duration
 from bylaw.trace.event import Call
 
-LatestUses = Callable[[str, float, int], Sequence[float]]
-"""Given what places are counted under, since when, and how many at most: the times at which the last were taken."""
+LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
+"""Given the names that places are counted under, a start and a maximum: the times at which the last were taken."""
 
 
 class Places(Struct, frozen=True):
@@ -32,8 +32,6 @@ class Places(Struct, frozen=True):
 
 
 NO_PLACES = Places()
-_PERHAPS = " (perhaps)"
-"""After a limit's name: places by what several names share that a tool may take for one."""
 
 
 def places_for(
@@ -54,25 +52,30 @@ def places_for(
             continue
         whose = limit.whose(call.arguments, agent, context or {})
         times: Sequence[float] | None = None
-        near = 0
+        near: Sequence[float] = ()
         why = _unknown(limit) if whose is None else "the shield keeps no log"
+        perhaps, since = "" if whose is None else limit.perhaps(whose), now - limit.within
         if whose is not None and latest is not None:
             try:
-                times = latest(counted_under(limit.name, whose), now - limit.within, limit.most)
-                near = _near(limit, whose, latest, now) if len(times) < limit.most else 0
+                times = latest([counted_under(limit.name, whose)], since, limit.most)
+                near = latest(possible_names(limit.name, perhaps), since, limit.most)
             except BylawError as error:
                 why = str(error)
         if whose is None or times is None:
             grounds.append(_uncounted(pack, postures, limit, call.tool, why))
             continue
-        is_full = len(times) >= limit.most
+        is_full, may_be_full = len(times) >= limit.most, len(near) >= limit.most
         if is_full:
             grounds.append(_full(pack, postures, limit, call.tool, times[-1] + limit.within))
-        elif near >= limit.most:
-            grounds.append(_uncounted(pack, postures, limit, call.tool, f"{near} may be for the same {limit.whom}"))
-        uses.append(Use(decision, limit.name, whose, most=0 if is_full else limit.most, within=limit.within))
-        if (perhaps := limit.perhaps(whose)) != whose:
-            uses.append(Use(decision, limit.name + _PERHAPS, perhaps, within=limit.within))
+        elif may_be_full:
+            why = f"{len(near)} may be for the same {limit.whom}"
+            grounds.append(_uncounted(pack, postures, limit, call.tool, why))
+        # The log counts once more as it writes, unless a person or the posture lets the call through.
+        is_over = is_full or (perhaps == whose and may_be_full)
+        uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
+        if perhaps != whose:
+            most = 0 if may_be_full else limit.most
+            uses.append(Use(decision, limit.name + PERHAPS, perhaps, most=most, within=limit.within))
     return Places(tuple(grounds), tuple(uses))
 
 
@@ -80,21 +83,11 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
     """What a log tells of places, where others of the turn are about to take some, and those of decisions come back."""
     now = clocks.time()
 
-    def latest(counted: str, since: float, most: int) -> list[float]:
-        own = [now for use in taking if use.name == counted]
-        return [*own, *log.latest_uses(tenant, counted, since, most, returned)][:most]
+    def latest(names: Sequence[str], since: float, most: int) -> list[float]:
+        own = [now for use in taking if use.name in names]
+        return [*own, *log.latest_uses(tenant, names, since, most, returned)][:most]
 
     return latest
-
-
-def _near(limit: Limit, whose: str, latest: LatestUses, now: float) -> int:
-    """How many places were taken by all that a tool may take for one with whom a call counts for.
-
-    Those whose names have no joints are counted under the name itself, the others also under what they share.
-    """
-    perhaps, since = limit.perhaps(whose), now - limit.within
-    names = (counted_under(limit.name, perhaps), counted_under(limit.name + _PERHAPS, perhaps))
-    return sum(len(latest(name, since, limit.most)) for name in names)
 
 
 def recorded_ground(pack: Pack, postures: Postures, limit: Limit, tool: str, *, is_told: bool) -> Ground:

@@ -7,7 +7,6 @@ from typing import Any
 from bylaw import Pack
 from bylaw.record import Log
 from bylaw_lab.theorems.host import Host
-from bylaw_lab.theorems.pending import is_held
 from bylaw_lab.theorems.story import Story, Wanted
 from bylaw_lab.theorems.truth import True_
 
@@ -61,9 +60,7 @@ class Conversations(Story):
 
 
 def _host(rng: Random, log: Log, name: str, number: int) -> Host:
-    host = Host(
-        rng, limit_pack(), log, name, rng.choice(PRINCIPALS if is_held("race of two spellings") else ("P-1", "P-2"))
-    )
+    host = Host(rng, limit_pack(), log, name, rng.choice(PRINCIPALS))
     host.use(f"{host.id}-{number}")
     return host
 
@@ -92,6 +89,4 @@ def _wanted(rng: Random) -> Wanted:
     arguments: dict[str, Any] = {"amount": rng.choice(("5", "9"))}
     if rng.random() < 0.5:
         return Wanted("credit", arguments)
-    return Wanted(
-        "gift", {"to": rng.choice(ACCOUNTS if is_held("race of two spellings") else ("AC-22", "DE77")), **arguments}
-    )
+    return Wanted("gift", {"to": rng.choice(ACCOUNTS), **arguments})

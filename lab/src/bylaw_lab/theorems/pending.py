@@ -3,7 +3,6 @@
 PENDING = frozenset(
     {
         "late press after another spelling",
-        "race of two spellings",
         "thanks for an old yes",
         "withdrawal during a call",
     }

@@ -138,9 +138,9 @@ BUGS = (
     ),
     Bug(
         "two calls take the last place under a limit at once",
-        "shield/limiting.py",
-        "most=0 if is_full else limit.most",
-        "most=0",
+        "record/use.py",
+        "        if cursor.fetchone()[0] >= use.most:\n",
+        "        if False:\n",
         "limits",
     ),
     Bug(
