@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bylaw.rule.formula import Formula
 from bylaw.rule.lines import evaluate_formula
-from bylaw.rule.program import program
+from bylaw.rule.monitor import program
 from tests.rule.temporal.formulas import every_formula, every_step, random_formula, random_trace
 from tests.rule.temporal.meaning import Step, holds
 

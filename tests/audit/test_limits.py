@@ -12,7 +12,7 @@ from bylaw.audit.run import audit
 from bylaw.audit.store import Store
 from bylaw.cli.tables import _notes as notes_of  # pyright: ignore[reportPrivateUsage]
 from bylaw.engine.limited import LimitedCall, over_and_open
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 from tests.command import bylaw
 from tests.shield.test_limits import FILES
 

@@ -79,7 +79,7 @@ BUGS = (
         "if verdicts[classes[there]] == BROKEN else there",
         "if False else there",
         "rule/temporal/test_monitors.py"),
-    Bug("an unknown predicate counts as false", "rule/program.py",
+    Bug("an unknown predicate counts as false", "rule/monitor.py",
         "unknown |= place",
         "bits |= 0",
         "rule/temporal/test_lines.py"),

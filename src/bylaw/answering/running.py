@@ -19,9 +19,8 @@ from bylaw.llm.prompt import render
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import PERSONAL
 from bylaw.rule.formula import Formula, atoms, is_propositional
-from bylaw.rule.monitor import Walk
+from bylaw.rule.monitor import Walk, program
 from bylaw.rule.parser import parse
-from bylaw.rule.program import program
 
 PROMPTS = Path(__file__).parent / "prompts"
 _ARGUMENT = re.compile(r"\{(\w+)\}")

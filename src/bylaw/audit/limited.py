@@ -5,7 +5,7 @@ from typing import Any
 
 from bylaw.engine.limited import LimitedCall, by_limit, over_and_open
 from bylaw.pack import Pack
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 
 SHOWN = 20
 """Calls that are named for each limit at most."""

@@ -19,7 +19,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
 from bylaw.pack import Pack
 from bylaw.policy.statement import Citation, Policy
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 

@@ -36,7 +36,7 @@ def eval_command() -> int:
 @command("margin", rules_command)
 def margin_command() -> int:
     """Weigh actions under rules, as JSON lines on stdin."""
-    from bylaw.rule.margin import margin_lines
+    from bylaw.rule.lines import margin_lines
 
     return margin_lines(sys.stdin.buffer, sys.stdout.buffer)
 
@@ -82,7 +82,7 @@ def draw(pack: Pack, name: str) -> str:
 
         return draw_automaton(rule)
     if name in pack.book.actions:
-        from bylaw.rule.circuit_drawing import draw_circuit
+        from bylaw.rule.drawing import draw_circuit
         from bylaw.rule.structure import circuits
 
         return draw_circuit(circuits(pack.book.every, (name,), eps=pack.book.eps)[name])

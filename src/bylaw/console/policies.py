@@ -28,8 +28,7 @@ from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
 from bylaw.review.case import CaseResult
 from bylaw.review.noted import Noted
 from bylaw.review.reading import signed_lines
-from bylaw.rule.circuit_drawing import draw_circuit
-from bylaw.rule.drawing import draw_automaton
+from bylaw.rule.drawing import draw_automaton, draw_circuit
 from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 

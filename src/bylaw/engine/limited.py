@@ -15,7 +15,7 @@ from msgspec import Struct
 from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.same_call import is_readable
 from bylaw.pack import Pack
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Message, Result
 from bylaw.trace.trajectory import Trajectory
 

@@ -1,15 +1,12 @@
-"""A rule's automaton as a picture: one circle per state, coloured by its verdict, and below it what each edge means.
-
-States stand on a ring, the start at the left.
-"""
+"""SVG pictures: a rule's automaton, one row per state with where each act leads; an action's circuit."""
 
 from collections.abc import Sequence
 from html import escape
-from math import cos, hypot, pi, sin
 from textwrap import wrap
 
 from bylaw.rule.automaton import VERDICTS, StateVerdict, WholeAutomaton, automaton
-from bylaw.rule.formula import And, Constant, Formula, Not, Or, show
+from bylaw.rule.circuit import Circuit
+from bylaw.rule.formula import And, Constant, Formula, Not, Or, atoms, show
 from bylaw.rule.letters import Alphabet, alphabet
 from bylaw.rule.rule import Rule
 
@@ -20,44 +17,46 @@ COLOURS: dict[StateVerdict, tuple[str, str]] = {
     "permanently_violated": ("#f8c9c4", "#a4262c"),
 }
 """Fill and line."""
-RADIUS = 26
 STATE_LIMIT = 40
-"""A picture with more states than these helps nobody."""
-
-Point = tuple[int, int]
+"""An automaton with more states is not drawn."""
+_WIDTH = 1020
+_LINE = 20
+_BOX = 34
 
 
 def draw_automaton(rule: Rule) -> str:
     """The rule's automaton as an SVG document."""
     own = alphabet(rule.formula)
     table = automaton(own).plain
+    title = wrap(rule.text, 130)[:3]
+    y = 40 + _LINE * len(title)
+    body = [_text(24, 32, rule.name, "bold"), *(_text(24, 34 + _LINE * i, line) for i, line in enumerate(title, 1))]
     if not isinstance(table, WholeAutomaton) or table.states > STATE_LIMIT:
-        return _page(rule, 760, 120, ['<text x="24" y="104" class="note">too many states to draw</text>'])
-    places = _places(table.states)
-    centre = sum(x for x, _ in places) / len(places) + 0.1, sum(y for _, y in places) / len(places)
-    width = max(760, max(x for x, _ in places) + 130)
-    height = max(y for _, y in places) + 120
-    body = _legend(height)
-    for number, ((source, target), letters) in enumerate(_edges(table).items(), 1):
-        condition = condition_of(letters, own)
-        meaning = "any act" if condition == Constant(True) else show(condition)
-        body.append(_edge(places[source], places[target], centre, str(number)))
-        body.append(f'<text x="24" y="{height + 22 + 18 * number}" class="note">{number}  {escape(meaning)}</text>')
-    height += 18 * len(_edges(table)) + 40
-    body += [_state(table, number, place) for number, place in enumerate(places)]
-    x, y = places[0][0] - 64, places[0][1] + 48
-    into = _towards(places[0], (x, y), RADIUS + 4)
-    body.append(f'<path d="M {x} {y} L {into[0]:.1f} {into[1]:.1f}" class="edge" marker-end="url(#tip)"/>')
-    return _page(rule, width, height, body)
+        return _page(rule.name, y + 50, [*body, _text(24, y + 24, "too many states to draw")])
+    for column, verdict in enumerate(VERDICTS):
+        body.append(_circle(36 + 190 * column, y + 24, 8, COLOURS[verdict]))
+        body.append(_text(52 + 190 * column, y + 29, verdict.replace("_", " ")))
+    y += 56
+    for state in range(table.states):
+        edges = _edges(table, state)
+        # Before the first act nothing has been asked: the start has a verdict only if acts lead back to it.
+        is_start = state == 0 and 0 not in table.after
+        colours = ("#ffffff", "#444444") if is_start else COLOURS[_verdict(table, state)]
+        body.append(_circle(56, y + 22, 24, colours))
+        body.append(f'<text x="56" y="{y + 27}" class="state" text-anchor="middle">{_name(state)}</text>')
+        for number, (target, letters) in enumerate(edges.items()):
+            condition = condition_of(letters, own)
+            meaning = "any act" if condition == Constant(True) else show(condition)
+            body.append(_text(104, y + 18 + _LINE * number, f"{meaning}  →  {_name(target)}"))
+        y += max(56, _LINE * len(edges) + 14)
+    return _page(rule.name, y + 10, body)
 
 
 def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
     """A short formula over the leaves that, of all possible letters, holds exactly at these."""
     wanted = set(letters)
     others = [letter for letter in own.possible if letter not in wanted]
-    if not others:
-        return Constant(True)
-    parts: list[Formula] = []
+    joined: Formula | None = None
     left = sorted(wanted)
     while left:
         mask = (1 << len(own.leaves)) - 1
@@ -65,12 +64,10 @@ def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
             wider = mask & ~(1 << place)
             if not any(other & wider == left[0] & wider for other in others):
                 mask = wider
-        parts.append(_cube(left[0], mask, own.leaves))
+        part = _cube(left[0], mask, own.leaves)
+        joined = part if joined is None else Or(joined, part)
         left = [letter for letter in left if letter & mask != left[0] & mask]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = Or(joined, part)
-    return joined
+    return joined or Constant(True)
 
 
 def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
@@ -79,97 +76,80 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
         if mask >> place & 1:
             part = leaf if letter >> place & 1 else leaf.operand if isinstance(leaf, Not) else Not(leaf)
             found = part if found is None else And(found, part)
-    return Constant(True) if found is None else found
+    return found or Constant(True)
 
 
-def _edges(table: WholeAutomaton) -> dict[tuple[int, int], list[int]]:
-    """From which state to which, with the letters that lead there."""
-    found: dict[tuple[int, int], list[int]] = {}
-    for place, target in enumerate(table.after):
-        state, column = divmod(place, len(table.letters))
-        found.setdefault((state, target), []).append(table.letters[column])
+def _edges(table: WholeAutomaton, state: int) -> dict[int, list[int]]:
+    """The states that an act leads to, each with the letters that lead there."""
+    found: dict[int, list[int]] = {}
+    for column, letter in enumerate(table.letters):
+        found.setdefault(table.after[state * len(table.letters) + column], []).append(letter)
     return found
 
 
-def _places(count: int) -> list[Point]:
-    """The start at the left, the others clockwise."""
-    radius = max(130, 48 * count)
-    angles = [pi + 2 * pi * number / count for number in range(count)]
-    highest = min(map(sin, angles))
-    return [(round(140 + radius * (1 + cos(angle))), round(190 + radius * (sin(angle) - highest))) for angle in angles]
-
-
 def _verdict(table: WholeAutomaton, state: int) -> StateVerdict:
-    count = len(table.letters)
-    permanent = all(target == state for target in table.after[state * count : (state + 1) * count])
+    permanent = set(_edges(table, state)) == {state}
     return VERDICTS[(0 if permanent else 1) if table.accepting[state] else (3 if permanent else 2)]
 
 
-def _state(table: WholeAutomaton, number: int, place: Point) -> str:
-    x, y = place
-    # Nothing has been asked before the first act, so the start has a verdict only where acts lead back to it.
-    fill, line = COLOURS[_verdict(table, number)] if number or 0 in table.after else ("#ffffff", "#444444")
-    name = "start" if number == 0 else str(number)
+def _name(state: int) -> str:
+    return str(state) if state else "start"
+
+
+def draw_circuit(circuit: Circuit) -> str:
+    """The circuit as SVG: predicates, rules with their weights, the action; a dashed line is knowledge."""
+    predicates, rules = circuit.predicates, circuit.rules
+    row, top, left, middle, right = 46, 64, 20, 300, 800
+    rows = max(len(predicates), len(rules), 1)
+    levels = {name: top + row * (i + (rows - len(predicates)) / 2) for i, name in enumerate(predicates)}
+    action_y = top + row * (rows - 1) / 2
+    heaviest = max((abs(rule.weight) for rule in rules if not rule.hard), default=1.0) or 1.0
+    heads = ((left, "predicates"), (middle, "rules and weights"), (right, f"action, eps {circuit.eps:g}"))
+    edges, boxes = [_text(x, 36, text, "bold") for x, text in heads], list[str]()
+    for number, rule in enumerate(rules):
+        y = top + row * (number + (rows - len(rules)) / 2)
+        edges += [_edge(210, levels[name], middle, y, 1.0, rule) for name in atoms(rule.formula) if name in levels]
+        if circuit.action in atoms(rule.formula):
+            thick = 3.0 if rule.hard else 0.8 + 3.0 * abs(rule.weight) / heaviest
+            edges.append(_edge(710, y, right, action_y, thick, rule))
+        label = "knowledge" if rule.physical and rule.hard else "veto" if rule.hard else f"{rule.weight:.2f}"
+        boxes.append(_box(middle, y, 410, f"{rule.name}: {rule.formula}", "#f4f6f8", kept=80, hint=rule.policy))
+        boxes.append(f'<text x="{middle + 402}" y="{y + 22}" text-anchor="end" class="bold">{label}</text>')
+    boxes += [_box(left, y, 190, name, "#eef3fb") for name, y in levels.items()]
+    boxes.append(_box(right, action_y, 190, circuit.action, "#dfe7f5"))
+    return _page(f"Circuit of {circuit.action}", top + rows * row + 20, [*edges, *boxes])
+
+
+def _box(x: float, y: float, width: float, text: str, colour: str, *, kept: int = 16, hint: str = "") -> str:
+    """A box with as much of the text as fits beside `kept` pixels, and all of it as its title."""
+    most = int((width - kept) / 7)
+    short = text if len(text) <= most else text[: most - 1] + "…"
     return (
-        f'<circle cx="{x}" cy="{y}" r="{RADIUS}" fill="{fill}" stroke="{line}" stroke-width="2"/>'
-        f'<text x="{x}" y="{y + 5}" class="state">{name}</text>'
+        f"<g><title>{escape(f'{text} {hint}'.strip())}</title>"
+        f'<rect x="{x}" y="{y}" width="{width}" height="{_BOX}" rx="6" fill="{colour}" stroke="#5b6b7f"/>'
+        f"{_text(x + 8, y + 22, short)}</g>"
     )
 
 
-def _edge(source: Point, target: Point, centre: tuple[float, float], label: str) -> str:
-    """A bent arrow with its number; from a state to itself, a loop away from the centre."""
-    (x1, y1), (x2, y2) = source, target
-    if source == target:
-        out, side = _towards(source, centre, -84), _towards(source, centre, -22)
-        turned = (y1 - side[1]) * 0.65, (side[0] - x1) * 0.65
-        start = f"M {side[0] + turned[0]:.1f} {side[1] + turned[1]:.1f}"
-        bend = f"C {out[0] + 2.2 * turned[0]:.1f} {out[1] + 2.2 * turned[1]:.1f}"
-        back = f"{out[0] - 2.2 * turned[0]:.1f} {out[1] - 2.2 * turned[1]:.1f}"
-        path = f"{start} {bend}, {back}, {side[0] - turned[0]:.1f} {side[1] - turned[1]:.1f}"
-        at = _towards(source, centre, -76)
-    else:
-        length = hypot(x2 - x1, y2 - y1)
-        middle = (x1 + x2) / 2 + (y2 - y1) / length * 34, (y1 + y2) / 2 - (x2 - x1) / length * 34
-        start, end = _towards(source, middle, RADIUS), _towards(target, middle, RADIUS + 3)
-        path = f"M {start[0]:.1f} {start[1]:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
-        at = (start[0] + 2 * middle[0] + end[0]) / 4, (start[1] + 2 * middle[1] + end[1]) / 4
+def _edge(x1: float, y1: float, x2: float, y2: float, thick: float, rule: Rule) -> str:
+    y1, y2, bend = y1 + _BOX / 2, y2 + _BOX / 2, (x1 + x2) / 2
+    dash = ' stroke-dasharray="4 3"' if rule.physical else ""
+    path = f"M{x1} {y1} C{bend} {y1} {bend} {y2} {x2} {y2}"
+    return f'<path d="{path}" fill="none" stroke="#9aa8ba" stroke-width="{thick:.1f}"{dash}/>'
+
+
+def _circle(x: int, y: int, radius: int, colours: tuple[str, str]) -> str:
+    return f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{colours[0]}" stroke="{colours[1]}" stroke-width="2"/>'
+
+
+def _text(x: float, y: float, text: str, kind: str = "note") -> str:
+    return f'<text x="{x}" y="{y}" class="{kind}">{escape(text)}</text>'
+
+
+def _page(name: str, height: float, body: Sequence[str]) -> str:
     return (
-        f'<path d="{path}" class="edge" marker-end="url(#tip)"/>'
-        f'<text x="{at[0]:.1f}" y="{at[1] + 4:.1f}" class="label">{label}</text>'
-    )
-
-
-def _towards(place: Point, other: tuple[float, float], by: float) -> tuple[float, float]:
-    away = by / hypot(other[0] - place[0], other[1] - place[1])
-    return place[0] + (other[0] - place[0]) * away, place[1] + (other[1] - place[1]) * away
-
-
-def _legend(top: int) -> list[str]:
-    parts: list[str] = []
-    for number, verdict in enumerate(VERDICTS):
-        fill, line = COLOURS[verdict]
-        x = 36 + number * 180
-        parts.append(
-            f'<circle cx="{x}" cy="{top}" r="8" fill="{fill}" stroke="{line}" stroke-width="2"/>'
-            f'<text x="{x + 15}" y="{top + 4}" class="note">{verdict.replace("_", " ")}</text>'
-        )
-    return parts
-
-
-def _page(rule: Rule, width: int, height: int, body: Sequence[str]) -> str:
-    title = wrap(rule.text, max(40, width // 8))
-    lines = "".join(
-        f'<text x="24" y="{56 + 18 * place}" class="note">{escape(line)}</text>' for place, line in enumerate(title[:3])
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(rule.name)}">'
-        "<style>text{font-family:ui-sans-serif,system-ui,sans-serif;fill:#222}"
-        ".state{font-size:14px;text-anchor:middle}.note{font-size:13px}.title{font-size:17px;font-weight:600}"
-        ".label{font-size:12px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:5px}"
-        ".edge{fill:none;stroke:#555;stroke-width:1.4}</style>"
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M 0 0 L 10 5 L 0 10 z" fill="#555"/></marker></defs>'
-        f'<rect width="{width}" height="{height}" fill="#fff"/>'
-        f'<text x="24" y="32" class="title">{escape(rule.name)}</text>{lines}{"".join(body)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(name)}"><title>{escape(name)}</title>'
+        "<style>text{font-family:system-ui,sans-serif;font-size:13px;fill:#222}.bold{font-weight:600}</style>"
+        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{"".join(body)}</svg>\n'
     )

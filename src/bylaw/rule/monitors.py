@@ -12,8 +12,7 @@ from operator import getitem
 from msgspec import Struct
 
 from bylaw.rule.automaton import BROKEN, WholeAutomaton
-from bylaw.rule.monitor import Monitor, Values
-from bylaw.rule.program import Flat, Program, program
+from bylaw.rule.monitor import Flat, Monitor, Program, Values, program
 from bylaw.rule.rule import Rule
 from bylaw.rule.table import ActValues, Keeps, TruthTable
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bylaw.errors import FormulaError
 from bylaw.rule.automaton import BROKEN
-from bylaw.rule.program import program
+from bylaw.rule.monitor import program
 from bylaw.rule.rule import Rule
 
 Bits = int

@@ -8,7 +8,7 @@ from bylaw.engine.limited import LimitedCall, beyond, by_limit, limited_calls
 from bylaw.engine.verdict import Verdict
 from bylaw.pack import Pack
 from bylaw.pack.review import held_to
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Answer, Ground, outcome
 from bylaw.shield.limiting import recorded_ground

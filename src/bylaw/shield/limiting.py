@@ -15,7 +15,7 @@ from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.log import Log
 from bylaw.record.use import PERHAPS, Use, counted_under, possible_names
-from bylaw.rule.limit import Limit
+from bylaw.rule.rule import Limit
 from bylaw.shield.decision import Ground, Question
 from bylaw.text.duration import told_duration
 from bylaw.trace.event import Call

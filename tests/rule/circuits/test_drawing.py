@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from bylaw.rule.circuit import Circuit
-from bylaw.rule.circuit_drawing import draw_circuit
+from bylaw.rule.drawing import draw_circuit
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bylaw.rule.margin import margin_lines
+from bylaw.rule.lines import margin_lines
 
 
 def ask(*lines) -> tuple[int, list[dict]]:

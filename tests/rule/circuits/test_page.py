@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.rule.margin import margin_lines
+from bylaw.rule.lines import margin_lines
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "circuits.md").read_text()
 

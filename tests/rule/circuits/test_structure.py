@@ -9,8 +9,17 @@ import pytest
 from bylaw.rule.embedding import HashedNgrams, similarity
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
-from bylaw.rule.spectral import eigenpairs, spectral_clusters
-from bylaw.rule.structure import Likeness, by_clusters, by_relevance, circuits, cluster, rule_vagueness, vagueness
+from bylaw.rule.structure import (
+    Likeness,
+    by_clusters,
+    by_relevance,
+    circuits,
+    cluster,
+    eigenpairs,
+    rule_vagueness,
+    spectral_clusters,
+    vagueness,
+)
 
 
 def rule(text: str, **more: Any) -> Rule:

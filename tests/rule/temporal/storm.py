@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bylaw.rule.automaton import VERDICTS
-from bylaw.rule.program import program
+from bylaw.rule.monitor import program
 from bylaw.rule.risk import Chain, Risk
 from bylaw.rule.rule import Rule
 

@@ -74,5 +74,8 @@ def test_a_drawing_is_well_formed_and_shows_every_state() -> None:
         assert root.tag.endswith("svg")
         shown = [node.text for node in root.iter() if node.get("class") == "state"]
         assert shown[0] == "start"
+        targets = [text.rpartition("→ ")[2].strip() for node in root.iter() if "→" in (text := node.text or "")]
+        assert targets
+        assert set(targets) <= set(shown)
     too_large = Rule("big", parse("NEXT " * 60 + "a"))
     assert "too many states" in draw_automaton(too_large)

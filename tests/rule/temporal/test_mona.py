@@ -29,7 +29,7 @@ from bylaw.rule.formula import (
     Xor,
     Yesterday,
 )
-from bylaw.rule.program import program
+from bylaw.rule.monitor import program
 
 from .formulas import every_step, random_formula
 
