@@ -10,8 +10,7 @@ from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
 from bylaw.errors import PackError
 from bylaw.pack import load_pack
-from bylaw.policy.document import Document
-from bylaw.policy.quote import places_of
+from bylaw.policy.document import Document, places_of
 from bylaw.review.check import check
 from bylaw.review.coverage import covered_sentences
 from tests.command import bylaw

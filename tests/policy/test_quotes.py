@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.policy.document import Document
-from bylaw.policy.quote import places_of, read_quote
+from bylaw.policy.document import Document, places_of, read_quote
 from bylaw.review.coverage import covered_sentences
 from tests.policy.shop import FILES, faults, load
 

@@ -22,7 +22,7 @@ BUGS = (
     Bug("a variation of a conversation changes its first message", "policy/case.py",
         "for at in range(len(events) - 1, -1, -1):", "for at in range(len(events)):",
         "engine/test_rule_cases.py"),
-    Bug("a rule makes a policy a rule that has a guard", "policy/stated.py",
+    Bug("a rule makes a policy a rule that has a guard", "policy/statement.py",
         'named -= {name.replace("_", "-")', 'named -= {name',
         "policy/test_stated.py"),
     Bug("an update forgets a guard that was edited by hand", "compile/update.py",

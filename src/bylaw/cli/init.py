@@ -12,8 +12,7 @@ from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.catalogue import read_catalogue
-from bylaw.policy.document import LONGEST, Document
-from bylaw.policy.document_files import PARTED, TOO_LONG
+from bylaw.policy.document import LONGEST, PARTED, TOO_LONG, Document
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton

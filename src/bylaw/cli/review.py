@@ -20,9 +20,8 @@ from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted
-from bylaw.policy.folder import find_folder, read_folder
-from bylaw.policy.quote import is_named
-from bylaw.policy.reach import own_record
+from bylaw.policy.document import is_named
+from bylaw.policy.folder import find_folder, own_record, read_folder
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.noted import Noted, noted_of
 from bylaw.review.reading import NOBODY, WEIGHTS, loaded, signed_lines

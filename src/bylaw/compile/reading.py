@@ -10,8 +10,7 @@ from zipfile import BadZipFile
 from msgspec import Struct
 
 from bylaw.errors import UsageError
-from bylaw.policy.document import Document
-from bylaw.policy.document_files import TEXTS
+from bylaw.policy.document import TEXTS, Document
 
 _HTML = (".html", ".htm", ".xhtml")
 _READ = (*TEXTS, *_HTML, ".pdf", ".docx")

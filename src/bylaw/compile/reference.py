@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.span import Draft, covered, places
-from bylaw.policy.document import Document, File
-from bylaw.policy.sentence import HEADING, Sentence
+from bylaw.policy.document import HEADING, Document, File, Sentence
 
 _LONGEST = 1_500
 """Letters of another document that are shown."""

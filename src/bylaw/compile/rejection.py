@@ -10,7 +10,7 @@ from bylaw.compile.pipeline import Work
 from bylaw.compile.span import Draft, first_place
 from bylaw.pack.review import COMPILED, read_signatures, standings
 from bylaw.policy.document import Document
-from bylaw.policy.reach import own_record
+from bylaw.policy.folder import own_record
 from bylaw.trace import Call, Trajectory
 
 _NEIGHBOURS = 6

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from bylaw.compile.check import Question
 from bylaw.compile.section import Section
 from bylaw.compile.span import Draft, ranges, under_heading
-from bylaw.policy.document import Document, Range
-from bylaw.policy.quote import read_quote
+from bylaw.policy.document import Document, Range, read_quote
 from bylaw.policy.statement import told_place
 
 _LITTLE = frozenset(

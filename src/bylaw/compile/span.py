@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.policy.document import Document, Range, Sentence
-from bylaw.policy.quote import Quote, Which, places_of, read_quote
+from bylaw.policy.document import Document, Quote, Range, Sentence, Which, places_of, read_quote
 
 
 class Listed(Struct, frozen=True):

@@ -18,7 +18,7 @@ from msgspec import Struct
 from bylaw.compile.reading import FOLDER
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import build_pack
-from bylaw.policy.document_files import TEXTS
+from bylaw.policy.document import TEXTS
 from bylaw.policy.folder import NothingEnforces, read_folder
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))

@@ -11,7 +11,7 @@ import msgspec
 from bylaw.console.record_file import alone, put
 from bylaw.errors import UsageError
 from bylaw.pack.review import REVIEW, Sides, Signature, Word, read_signatures
-from bylaw.policy.reach import READY
+from bylaw.policy.folder import READY
 from bylaw.review.noted import why_unenforced
 from bylaw.scan.written import dump
 

@@ -16,10 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError
-from bylaw.policy.folder import PackFolder, read_folder
+from bylaw.policy.folder import PackFolder, own_record, read_folder
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.python import parse_python
-from bylaw.policy.reach import own_record
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"

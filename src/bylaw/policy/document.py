@@ -3,13 +3,117 @@
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.policy.sentence import HEADING, Sentence, digest_of, number_of, sentences_of
+HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
+_END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
+_ABBREVIATION = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
+)
+_CLAUSE = re.compile(r"(?:§+\s*)?(?:\d+(?:\.\d+)+[.)]?|\d+[.)]|\((?:\d+|[a-z]{1,3})\)|[a-z]\))\s+", re.I)
+"""The number of a clause: `4.3`, `(a)`, `2)`. It is not what the clause says."""
+
+
+class Sentence(Struct, frozen=True):
+    """One sentence of the document, as a character range."""
+
+    start: int
+    end: int
+    line: int
+    """1-based line on which it starts."""
+    index: int
+    """1 for the first sentence that starts on that line, 2 for the next."""
+    heading: str
+    text: str
+    """As written, whitespace made single spaces."""
+
+    @property
+    def digest(self) -> str:
+        """Twelve hex digits that stand for the sentence where its text may not."""
+        return digest_of(self.text)
+
+    @property
+    def bare(self) -> str:
+        """Its text without the number of the clause."""
+        return self.text[number_of(self.text) :]
+
+
+def number_of(text: str, at: int = 0) -> int:
+    """How many characters the number of a clause takes up there, the blank after it too."""
+    found = _CLAUSE.match(text, at)
+    return found.end() - at if found else 0
+
+
+def digest_of(text: str) -> str:
+    """Twelve hex digits of a sentence's text, whatever its wrapping."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+
+
+def sentences_of(text: str) -> Iterator[Sentence]:
+    """Every sentence, list item and table row; headings and bare labels such as `Payment:` are not sentences."""
+    seen_on: dict[int, int] = {}
+    line, counted = 1, 0
+    for start, end, heading in _blocks(text):
+        for first, last in _split(text, start, end):
+            words = " ".join(text[first:last].split())
+            if words.endswith(":") and len(words.split()) <= 4:
+                continue
+            line += text.count("\n", counted, first)
+            counted = first
+            seen_on[line] = seen_on.get(line, 0) + 1
+            yield Sentence(first, last, line, seen_on[line], heading, words)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """Paragraphs, list items and table rows as character ranges, with the heading above each."""
+    heading, begin, stop, offset, fenced = "", -1, -1, 0, False
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        fence = bare.startswith("```")
+        title = HEADING.match(bare)
+        item = _ITEM.match(line)
+        row = bare.startswith("|")
+        breaks = not bare or fence or fenced or title is not None or item is not None or row or _RULE.match(bare)
+        if breaks and begin >= 0:
+            yield begin, stop, heading
+            begin = -1
+        if title and not fenced:
+            heading = title[2]
+        if fence:
+            fenced = not fenced
+        elif not fenced and not title and bare and not _RULE.match(bare):
+            if begin < 0:
+                begin = offset + (item.end() if item else len(line) - len(line.lstrip()))
+            stop = offset + len(line.rstrip())
+            if row:
+                yield begin, stop, heading
+                begin = -1
+        offset += len(line)
+    if begin >= 0:
+        yield begin, stop, heading
+
+
+def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = start
+    for match in _END.finditer(text, start, end):
+        last = match.end()
+        following = next((at for at in range(last, end) if not text[at].isspace()), end)
+        if following == end or _ABBREVIATION.search(text[first : match.start() + 1]):
+            continue
+        if not (text[following].isupper() or text[following].isdigit() or text[following] in "\"'(*_["):
+            continue
+        yield first, last
+        first = following
+    if first < end:
+        yield first, end
+
 
 __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
@@ -219,3 +323,170 @@ class _Flat:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text.lower()))
+
+
+_WHICH = re.compile(r"\[([^\[\]\s][^\[\]]*)\]\s+(?=\S)")
+_LINE = re.compile(r"(.+?):(\d+)$")
+
+
+class Which(Struct, frozen=True):
+    """What a quote says of its place; empty where it means all of them."""
+
+    document: str = ""
+    headings: tuple[str, ...] = ()
+    line: int = 0
+
+    def holds(self, place: Range, document: Document) -> bool:
+        """Whether a place is one of those meant."""
+        start, end = place
+        if self.document and not is_named(document.file_at(start).name, self.document):
+            return False
+        if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
+            return False
+        above = iter([_plain(each) for each in document.headings_at(start)])
+        # In order, each below the one before; others may stand between them.
+        return all(_plain(heading) in above for heading in self.headings)
+
+    def __str__(self) -> str:
+        file = f"{self.document}:{self.line}" if self.line else self.document
+        return " > ".join(filter(None, (file, *self.headings)))
+
+
+EVERYWHERE = Which()
+
+
+class Quote(Struct, frozen=True):
+    """Words of the document, and which of their places is meant."""
+
+    words: str
+    which: Which = EVERYWHERE
+
+    def places(self, document: Document) -> tuple[Range, ...]:
+        """The places that it means; none where the words do not stand there."""
+        found = document.places(self.words)
+        return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
+
+
+def read_quote(written: str, document: Document | None = None) -> Quote:
+    """A quote as it is written; what stands in the document with its bracket needs no other reading."""
+    match = _WHICH.match(written)
+    if match is None or (document is not None and document.places(written)):
+        return Quote(written)
+    parts = [part.strip() for part in match[1].split(" > ")]
+    words = written[match.end() :]
+    file, line = parts[0], 0
+    if numbered := _LINE.match(parts[0]):
+        file, line = numbered[1], int(numbered[2])
+    if line or _is_file(file, document):
+        return Quote(words, Which(file, tuple(parts[1:]), line))
+    return Quote(words, Which(headings=tuple(parts)))
+
+
+def places_of(written: str, document: Document) -> tuple[Range, ...]:
+    """The places that a quote means, as it is written. What is covered, here and everywhere, goes by this alone."""
+    return read_quote(written, document).places(document)
+
+
+def _is_file(name: str, document: Document | None) -> bool:
+    if document is None:
+        return bool(re.search(r"\.\w{1,5}$", name))
+    return any(is_named(file.name, name) for file in document.files)
+
+
+def is_named(file: str, name: str) -> bool:
+    """Whether a file is meant by a name: its own, or the end of its path."""
+    return file == name or file.endswith(f"/{name}")
+
+
+def _plain(heading: str) -> str:
+    """A heading however it is spaced, capitalised, numbered or set off."""
+    words = " ".join(heading.replace("*", "").replace("`", "").split()).casefold().rstrip(":.")
+    return re.sub(r"^(?:§\s*)?\d+(?:\.\d+)*[.)]?\s+(?=\S)", "", words)
+
+
+TEXTS = (".md", ".markdown", ".txt")
+"""What counts as a text in a folder; a file that is named may end as it likes."""
+MOST = 5 * LONGEST
+"""Characters of all files together."""
+TOO_LONG = f"longer than {LONGEST:,} characters"
+PARTED = "give the part that the pack is about"
+_MISSING = "is not there"
+
+Reader = Callable[[str, Path], bytes]
+"""Reads the file of that name at that path."""
+
+
+class DocumentError(Exception):
+    """A document cannot be read; whoever asked for it says so in words of its own."""
+
+    def __init__(self, name: str, path: Path, why: str, hint: str = "") -> None:
+        super().__init__(why)
+        self.name, self.path, self.why, self.hint = name, path, why, hint
+
+    @property
+    def is_missing(self) -> bool:
+        return self.why == _MISSING
+
+
+def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
+    """A file under its name, or the texts of a folder under theirs, in order; none where there is nothing to read."""
+    path = root / name
+    try:
+        if path.is_dir() and not path.samefile(root):
+            found = sorted(each for each in path.rglob("*") if _is_text(each, path))
+            return [((Path(name) / each.relative_to(path)).as_posix(), each) for each in found]
+        return [(name, path)] if path.is_file() else []
+    except (OSError, ValueError):
+        return []
+
+
+def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
+    """The document of these files and folders, each under the name that it goes by in `root`."""
+    texts: dict[str, str] = {}
+    for name in names:
+        files = find_files(name, root)
+        if not files:
+            raise DocumentError(name, root / name, *_why_none(root / name, root))
+        texts |= {each: _text(each, file, read) for each, file in files}
+        if sum(map(len, texts.values())) > MOST:
+            raise DocumentError(name, root / name, f"is, with all files, longer than {MOST:,} characters", PARTED)
+    if len(texts) == 1:
+        ((only, text),) = texts.items()
+        return Document(text, name=only)
+    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return Document.joined(list(texts.items()), name=title)
+
+
+def read_given(path: Path) -> Document:
+    """A document given by its path: a file, whatever it is, or a folder."""
+    if path.is_dir():
+        return read_files([path.name], path.parent, lambda _, file: file.read_bytes())
+    return Document(_text(path.name, path, lambda _, file: file.read_bytes()), name=path.name)
+
+
+def _text(name: str, path: Path, read: Reader) -> str:
+    try:
+        # By its size, before any of it is read: a character takes at most four bytes.
+        text = read(name, path).decode() if path.stat().st_size <= 4 * LONGEST else None
+    except UnicodeDecodeError:
+        raise DocumentError(name, path, "is not UTF-8 text") from None
+    except OSError as error:
+        raise DocumentError(name, path, f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+    if text is None or len(text) > LONGEST:
+        raise DocumentError(name, path, f"is {TOO_LONG}", PARTED)
+    return text
+
+
+def _why_none(path: Path, root: Path) -> tuple[str, str]:
+    try:
+        if path.is_dir() and path.samefile(root):
+            return "is the pack's own folder", "name a file or a folder in it"
+        is_folder = path.is_dir()
+    except (OSError, ValueError):
+        is_folder = False
+    return ("is a folder without a text", f"texts end with {', '.join(TEXTS)}") if is_folder else (_MISSING, "")
+
+
+def _is_text(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.suffix.lower() in TEXTS and not hidden and path.is_file()

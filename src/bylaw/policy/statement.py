@@ -1,11 +1,16 @@
 """One atomic policy: what it says, where the document says it, and what holds calls to it."""
 
-from typing import Literal
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError
+from bylaw.policy.python import parse_python
 from bylaw.policy.reading import Scalar
+from bylaw.policy.yaml import Located, YamlPath
 
 DRAFTED_BY = "bylaw init"
 """Who signs for what a draft leaves undecided: nobody has looked at it yet."""
@@ -131,3 +136,110 @@ class PoliciesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """policies.yaml."""
 
     policies: list[WrittenPolicy] = []
+
+
+_STATES = re.compile(r"^def\s+\w+\s*\(\s*call\s*:", re.MULTILINE)
+_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+_EFFECTS = ("read", "write", "none")
+
+
+def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
+    """What policies.yaml says, and after it each policy that only its guard states; and the faults met."""
+    faults: list[BylawError] = []
+    places: dict[YamlPath, str] = {}
+    functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
+    if not functions:
+        return source, faults
+    source = source or Located("policies.yaml", {}, {})
+    listed: Any = source.data.get("policies") or []
+    if not isinstance(listed, list):
+        return source, faults
+    policies = list(cast(list[Any], listed))
+    known = {str(cast(Any, body).get("id")): at for at, body in enumerate(policies) if isinstance(body, dict)}
+    for name, (node, file) in functions.items():
+        policy, place = name.replace("_", "-"), f"{file}:{node.lineno}"
+        try:
+            said: dict[str, Any] = {"tools": _tools(node.args.args[0].annotation)}
+        except ValueError:
+            hint = "write `call: tool`, `call: one_tool | another`, `call: write`, `call: write(argument) | tool`"
+            faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
+            continue
+        sentences = dict(_sentences(node))
+        if sentences:
+            said["spans"] = list(sentences.values())
+        at = known.get(policy, len(policies))
+        places |= {("policies", at, "spans", each): f"{file}:{line}" for each, line in enumerate(sentences)}
+        if policy not in known:
+            places[("policies", at)] = place
+            policies.append({"id": policy, **said})
+            continue
+        body = cast(dict[str, Any], policies[known[policy]])
+        if twice := [part for part in said if body.get(part)]:
+            there = "the annotation of `call`" if twice[0] == "tools" else "the docstring"
+            hint = f"its guard says it at {place}; leave `{twice[0]}` out here, or {there} there"
+            where = source.place("policies", known[policy], twice[0])
+            faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
+        policies[known[policy]] = {**body, **said}
+        places |= {("policies", at, part): place for part in said}
+    return source.with_data({**source.data, "policies": policies}).with_places(places), faults
+
+
+def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
+    """What policies.yaml says, and `kind: rule` for policies without a kind that a rule or a limit names and no guard
+    does."""
+    listed: Any = source.data.get("policies") if source is not None else None
+    data: Any = rules.data if rules is not None else {}
+    given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
+    if source is None or not isinstance(listed, list) or not given:
+        return source
+    records = [cast(dict[str, Any], each) for each in given if isinstance(each, dict)]
+    named = {str(rule.get("policy") or rule.get("id")) for rule in records}
+    named -= {name.replace("_", "-") for text in guards.values() for name in _FUNCTION.findall(text)}
+    policies: list[Any] = []
+    for each in cast(list[Any], listed):
+        body = cast(dict[str, Any], each) if isinstance(each, dict) else {}
+        policies.append({"kind": "rule", **body} if str(body.get("id")) in named else each)
+    return source.with_data({**source.data, "policies": policies})
+
+
+def _stating(text: str) -> Iterator[ast.FunctionDef]:
+    """The functions that say which tools they bind; what is wrong with the text is told where guards are parsed."""
+    if not _STATES.search(text):
+        return
+    try:
+        tree = parse_python(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in tree.body:
+        first = node.args.args[0] if isinstance(node, ast.FunctionDef) and node.args.args else None
+        if isinstance(node, ast.FunctionDef) and first and first.arg == "call" and first.annotation is not None:
+            yield node
+
+
+def _tools(node: ast.expr | None) -> list[str | dict[str, Any]]:
+    """Tools by name, and all of one effect that take certain arguments; ValueError where it says neither."""
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_tools(left), *_tools(right)]
+        case ast.Call(func=ast.Name(id=effect), args=arguments, keywords=[]) if effect in _EFFECTS:
+            return [{"effect": effect, "with": [_name(each) for each in arguments]}]
+        case ast.Name(id=effect) if effect in _EFFECTS:
+            return [{"effect": effect}]
+        case _:
+            return [_name(node)]
+
+
+def _name(node: ast.expr | None) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Constant(value=str(name)):
+            return name
+        case _:
+            raise ValueError
+
+
+def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Each line of the docstring, a quote of its own, by its line in the file."""
+    text = ast.get_docstring(node, clean=False) or ""
+    for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
+        if quote := line.strip():
+            yield number, quote

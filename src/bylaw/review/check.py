@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
-from bylaw.pack.citing import Ambiguous
 from bylaw.pack.review import Standing
+from bylaw.pack.statements import Ambiguous
 from bylaw.review.case import CaseResult, run_cases, untested
 from bylaw.review.coverage import Covered, covered_sentences
 from bylaw.rule.lint import LintFinding, lint

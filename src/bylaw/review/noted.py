@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.pack.review import COMPILED
-from bylaw.policy.reach import own_record
+from bylaw.policy.folder import own_record
 from bylaw.policy.reading import Scalar
 from bylaw.policy.yaml import YamlError
 

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from bylaw.errors import PackError
 from bylaw.pack import Pack, build_pack
-from bylaw.policy.folder import NothingEnforces, PackFolder
-from bylaw.policy.reach import own_record, own_text
+from bylaw.policy.folder import NothingEnforces, PackFolder, own_record, own_text
 from bylaw.policy.statement import Policy
 from bylaw.review.noted import why_unenforced
 
