@@ -1,344 +1,182 @@
-"""The page on alignment that a practitioner acts on, from the logs of the last runs.
+"""The published figures on alignment, counted from the stored logs of the runs.
 
 uv run python lab/benchmarks/align_page.py     # writes lab/results/pages/align.md
 """
 
+import gzip
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from align_logs import (
-    LOGS,
-    RESULTS,
-    Model,
-    count,
-    gap,
-    log_of,
-    over,
-    part,
-    passed,
-    percents,
-    points,
-    rate_gap,
-    rate_share,
-    shares,
-    table,
-)
+LAB = Path(__file__).parents[1]
+LOGS = LAB / "results" / "align"
+PAGE = LAB / "results" / "pages" / "align.md"
+WORKED = ((13, 1), (13, 2), (14, 3))
+CHECKED = ((15, 1), (15, 2), (15, 3))
+ROUNDS = 2000
 
-from bylaw.align.bootstrap import interval
 
-PAGE = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-Places = Sequence[tuple[int, int]]
-"""Runs, each with a seed."""
-SHOWN: Places = ((11, 3), (12, 3), (14, 3))
-"""Trainings of stage 2 that were played under `show`; one seed, trained three times."""
-BOTH: Places = SHOWN[:2]
-"""Those of them that were played under `live` too."""
-PRACTISED: Places = ((9, 1), (10, 2))
-"""Runs of practice on whole conversations: the first and the second recipe."""
-TRAININGS: Places = ((8, 1), *PRACTISED, *BOTH)
-"""Trainings of stage 2 that were played under `live`."""
-SIXTH: Places = ((6, 1), (6, 2), (6, 3))
-WORKED: Places = ((13, 1), (13, 2), (14, 3))
-"""Trainings of stage 2 with plain thoughts and with worked ones."""
-LONG = Model(13, "long-3", "context")
-"""A stage 1 of as many steps as both stages take."""
-LAST = 14
-READS, ALONE, ASKED = Model(LAST, "reads-3", "context"), Model(LAST, "alone-3"), Model(LAST, "asked-3")
-SECOND, SHOWING = Model(LAST, "stage2-3"), Model(LAST, "worked-3")
-"""The last run's stage 2, with plain thoughts and with worked ones."""
-ARMS = {
-    "stage 1, handbook in the prompt": Model(LAST, "stage1-1", "context"),
-    "stage 2, plain thoughts": SECOND,
-    "stage 2, worked thoughts": SHOWING,
-    "... and left-out look-ups": ASKED,
-    "stage 2, handbook in the prompt": READS,
-    "stage 2 without stage 1": ALONE,
+class Model(NamedTuple):
+    """One model of a run, as it was played on the test tasks."""
+
+    run: int
+    name: str
+    policy: str = "none"
+    """Where the handbook is: in the prompt (`context`) or nowhere."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return json.loads((LOGS / f"run{self.run}" / f"{self.name}.json").read_text())[self.policy]
+
+    def shielded(self) -> "Model":
+        """The same model under a shield that shows it missing look-ups."""
+        return self._replace(name=f"shield_show-{self.name}")
+
+
+LAST = {
+    "stage 1, handbook in the prompt": Model(14, "stage1-1", "context"),
+    "stage 2, plain thoughts": Model(14, "stage2-3"),
+    "stage 2, worked thoughts": Model(14, "worked-3"),
+    "stage 2, worked thoughts and left-out look-ups": Model(14, "asked-3"),
+    "stage 2, handbook in the prompt": Model(14, "reads-3", "context"),
+    "stage 2 without stage 1": Model(14, "alone-3"),
 }
-"""All of the last run."""
-CHECKED: Places = ((15, 1), (15, 2), (15, 3))
-"""Trainings of stage 2 with plain thoughts, and with worked ones and rows against near-misses."""
-HANGING = ("refund-cap", "reschedule-notice", "late-cancel-fee")
-"""Policies that need a look-up or not, as a comparison comes out."""
-COMPARING = (
-    *("late-cancel-fee", "refill-interval", "reschedule-notice", "waive-limit", "refund-cap", "refund-remaining"),
-    "booking-weekly-cap",
-)
-"""Policies that compare days, hours or amounts, of those that are broken most."""
-FIRST, BASE = Model(11, "stage1-1", "context"), Model(11, "base", "context")
+"""All models of the last run that was played under a shield."""
 
 
-def main() -> None:
-    """Write the page."""
-    (RESULTS / "align.md").write_text(page(), encoding="utf-8")
+@cache
+def tasks(model: Model) -> dict[str, list[dict[str, Any]]]:
+    """The outcomes of the test tasks by cluster: a pair of twins is one cluster."""
+    path = LOGS / f"run{model.run}" / f"{model.name}.{model.policy}.tasks.jsonl.gz"
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in gzip.decompress(path.read_bytes()).splitlines():
+        task = json.loads(line)
+        found.setdefault(task["cluster"], []).append(task)
+    return found
+
+
+def count(models: Sequence[Model], what: str) -> int:
+    """Writes, near-misses or violations of some models together."""
+    return sum(task[what] for model in models for cluster in tasks(model).values() for task in cluster)
+
+
+def passed(model: Model) -> str:
+    """pass@1 in percent."""
+    return f"{100 * model.summary['passed']['mean']:.1f}"
+
+
+def difference(ones: Sequence[Model], others: Sequence[Model]) -> str:
+    """pass@1 of some trainings less that of others, in points."""
+    return interval(ones, others, "success", "", lambda one, other: 100 * (one - other), "+.1f")
+
+
+def share(ones: Sequence[Model], others: Sequence[Model], what: str) -> str:
+    """The rate of violations or near-misses per write, as a share of that of others."""
+    return interval(ones, others, what, "writes", lambda one, other: one / other if other else 0.0, ".2f")
+
+
+def interval(
+    ones: Sequence[Model],
+    others: Sequence[Model],
+    hits: str,
+    of: str,
+    compare: Callable[[float, float], float],
+    form: str,
+) -> str:
+    """A comparison of two rates with the middle 95 % of paired bootstrap rounds over trainings and clusters."""
+    pairs = [(column(one, hits, of), column(other, hits, of)) for one, other in zip(ones, others, strict=True)]
+    names = list(pairs[0][0])
+    rng = random.Random(0)
+
+    def rate(columns: Sequence[dict[str, tuple[float, float]]], drawn: Sequence[str]) -> float:
+        cells = [each[name] for each in columns for name in drawn]
+        return sum(hit for hit, _ in cells) / max(sum(total for _, total in cells), 1)
+
+    def once(trainings: Sequence[Any], drawn: Sequence[str]) -> float:
+        return compare(rate([one for one, _ in trainings], drawn), rate([other for _, other in trainings], drawn))
+
+    rounds = (once(rng.choices(pairs, k=len(pairs)), rng.choices(names, k=len(names))) for _ in range(ROUNDS))
+    low, *_, high = sorted(rounds)[int(0.025 * ROUNDS) : int(0.975 * ROUNDS)]
+    return f"{once(pairs, names):{form}} ({low:{form}} to {high:{form}})"
+
+
+def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
+    """By cluster, how often something happened and of how many; of the tasks if `of` is empty."""
+    return {
+        name: (float(sum(task[hits] for task in cluster)), float(sum(task[of] if of else 1 for task in cluster)))
+        for name, cluster in tasks(model).items()
+    }
+
+
+def arm(name: str, places: Sequence[tuple[int, int]]) -> list[Model]:
+    """The trainings of one recipe."""
+    return [Model(run, f"{name}-{seed}") for run, seed in places]
 
 
 def page() -> str:
     """The page, from the logs."""
-    second, shown, both = kind("stage2", TRAININGS), kind("stage2", SHOWN), kind("stage2", BOTH)
-    live, show = (held(models, how) for models, how in ((second, "live"), (shown, "show")))
-    last = list(ARMS.values())
-    return PAGE.format(
-        shields=shields(),
-        practice=practice(),
-        **counted("plain", shown),
-        **counted("show", show),
-        **counted("live", live),
-        **counted("last", last),
-        **counted("last_show", held(last, "show")),
-        show_gap=points(over(show, shown)),
-        show_each=each(show, shown),
-        show_live=points(gap(held(both, "show"), held(both, "live"))),
-        last_each=each(held(last, "show"), last),
-        agent_gap=points(gap([Model(8, "stage2-1").held("agent")], [Model(8, "stage2-1")])),
-        live_gap=points(gap(live, second)),
-        live_each=each(live, second),
-        thoughts=points(
-            gap(kind("stage2", SIXTH), [Model(1, "answers-1"), *kind("answers", SIXTH[1:])]),
-        ).removeprefix("+"),
-        **took(),
-        **working(),
-        **checked(),
-        **changed(),
-        **fair(),
-        **turns(shown, show),
-        **practised(),
-        **knowledge(),
+    plain, worked = arm("stage2", WORKED), arm("worked", WORKED)
+    control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
+    last = list(LAST.values())
+    shielded = [model.shielded() for model in last]
+    reads, showing = LAST["stage 2, handbook in the prompt"], LAST["stage 2, worked thoughts"]
+    return "\n".join(
+        [
+            "# Alignment: figures from the stored runs",
+            "",
+            "<!-- Written by lab/benchmarks/align_page.py; do not edit by hand. -->",
+            "",
+            "500 unseen tasks for each model. Intervals are 95 %, over trainings and pairs of twin tasks.",
+            "",
+            "| | plain thoughts | worked thoughts | difference |",
+            "|---|---|---|---|",
+            f"| passed (%) | {listed(plain)} | {listed(worked)} | {difference(worked, plain)} points |",
+            f"| violations per write | {rate(plain, 'violations')} | {rate(worked, 'violations')} "
+            f"| {share(worked, plain, 'violations')} of before |",
+            f"| near-misses per write | {rate(plain, 'near_misses')} | {rate(worked, 'near_misses')} "
+            f"| {share(worked, plain, 'near_misses')} of before |",
+            "",
+            f"Rows made against near-misses, three further trainings: {share(checked, control, 'near_misses')} of the "
+            f"control's near-misses per write; passed {listed(checked)} against {listed(control)}.",
+            "",
+            f"Handbook in the prompt and plain thoughts: {passed(reads)} % passed, {reads.summary['words']:,.0f} words "
+            f"a task. Worked thoughts without the handbook: {passed(showing)} %, "
+            f"{showing.summary['words']:,.0f} words.",
+            "",
+            "| model | passed (%) | with shield | writes | violations | near-misses | with shield |",
+            "|---|---|---|---|---|---|---|",
+            *(f"| {name} | {shield_row(model)} |" for name, model in LAST.items()),
+            f"| all | | | {count(last, 'writes'):,} | {count(last, 'violations')} | {count(last, 'near_misses')} "
+            f"| {count(shielded, 'violations')}, {count(shielded, 'near_misses')} of {count(shielded, 'writes'):,} |",
+            "",
+            "The runs were trained by kernels of our own, removed since: see the repository's history at 5a1fce7c "
+            "(`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Train today with `bylaw align train`, which uses TRL.",
+            "",
+        ]
     )
 
 
-def kind(name: str, places: Places) -> list[Model]:
-    """One arm of some runs."""
-    return [Model(run, f"{name}-{seed}") for run, seed in places]
+def listed(models: Sequence[Model]) -> str:
+    """pass@1 of each training."""
+    return ", ".join(map(passed, models))
 
 
-def held(models: Sequence[Model], how: str) -> list[Model]:
-    """The same under a shield."""
-    return [model.held(how) for model in models]
+def rate(models: Sequence[Model], what: str) -> str:
+    """How many of all writes, of all trainings together."""
+    return f"{count(models, what)} of {count(models, 'writes'):,}"
 
 
-def counted(name: str, models: Sequence[Model]) -> dict[str, str]:
-    """Writes, violations and near-misses of some models together."""
-    return {f"{name}_{what}": f"{count(models, what):,}" for what in ("writes", "violations", "near_misses")}
-
-
-def each(ones: Sequence[Model], others: Sequence[Model]) -> str:
-    """The differences in pass@1 of pairs of models."""
-    return ", ".join(f"{100 * gap([one], [other]).mean:+.1f}" for one, other in zip(ones, others, strict=True))
-
-
-def took() -> dict[str, str]:
-    """What the training of run 12 took."""
-    lines = [line for line in log_of(12) if "trained" in line]
-    seconds = {line["arm"].split("-")[0]: (f"{line['trained']:.0f}", str(line["steps"])) for line in lines}
-    found = {f"{name}_seconds": seconds[name][0] for name in ("stage1", "stage2")}
-    found |= {f"{name}_steps": seconds[name][1] for name in ("stage1", "stage2")}
-    return found | {"rows": f"{Model(12, 'stage2-3').all()['training']['rows']:,}"}
-
-
-def turns(plain: Sequence[Model], shown: Sequence[Model]) -> dict[str, str]:
-    """Turns and words of a task, without the shield and with it."""
-    found: dict[str, str] = {}
-    for name, models in (("plain", plain), ("show", shown)):
-        for what, form in (("turns", ".1f"), ("words", ",.0f")):
-            found[f"{name}_{what}"] = format(sum(model.found()[what] for model in models) / len(models), form)
-    return found
-
-
-def shields() -> str:
-    """Models without a shield and under each that they were played under."""
-    titles = {"base, handbook in the prompt": BASE, "stage 1, handbook in the prompt": FIRST}
-    titles |= {f"stage 2, seed {seed} (run {run})": Model(run, f"stage2-{seed}") for run, seed in TRAININGS}
-    titles |= {f"{title} (run {LAST})": model for title, model in ARMS.items()}
-    titles |= {f"checked, seed {seed} (run 15)": model for (_, seed), model in pairs(CHECKED, kind("checked", CHECKED))}
-    rows: list[list[str]] = []
-    for title, model in titles.items():
-        for how in ("", "agent", "live", "show"):
-            played = model.held(how) if how else model
-            if (played.folder / f"{played.name}.json").exists():
-                found = played.found()
-                stopped = Counter(answer for task in found.get("stopped", ()) for answer in task)
-                told = ", ".join(f"{answer} {number}" for answer, number in stopped.most_common())
-                cells = [passed(played), *shares(played), f"{found['turns']:.1f}", f"{found['words']:,.0f}", told]
-                rows.append(["" if how else title, f"`{how}`" if how else "none", *cells])
-    head = ["model", "shield", "pass@1 (95 %)", "writes", "violations a write (%)", "near-misses a write (%)"]
-    return table([*head, "turns", "words", "stopped"], rows)
-
-
-def working() -> dict[str, str]:
-    """What thoughts gain by their working, over trainings and tasks."""
-    plain, worked = kind("stage2", WORKED), kind("worked", WORKED)
-    broken = json.loads((LOGS / "violations.json").read_text())
-    compared = {name: sum(found.get(policy, 0) for policy in COMPARING) for name, found in broken.items()}
-    rows = [
-        [f"run {model.run}, seed {seed}", title, passed(model), f"{100 * model.developed():.1f}", *shares(model)]
-        for (_, seed), *pair in zip(WORKED, plain, worked, strict=True)
-        for title, model in zip(("stage 2, plain", "**stage 2, worked**"), pair, strict=True)
-    ]
-    head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
-    return {
-        "worked": table([*head, "near-misses a write (%)"], rows),
-        "worked_gap": points(over(worked, plain)),
-        "worked_each": each(worked, plain),
-        "worked_broken": points(over(worked, plain, "violations")),
-        "worked_near": points(over(worked, plain, "near_misses")),
-        "worked_share": part(over(worked, plain, "violations", is_share=True)),
-        "worked_near_share": part(over(worked, plain, "near_misses", is_share=True)),
-        "worked_both": part(over(worked, plain, "violations", "near_misses", is_share=True)),
-        "worked_kept": f"{100 * count(worked, 'writes') / count(plain, 'writes'):.0f}",
-        **counted("plain2", plain),
-        **counted("worked", worked),
-        "before_all": str(sum(broken["before"].values())),
-        **{f"{name}_compared": str(found) for name, found in compared.items()},
-        **{f"{name}_others": str(sum(broken[name].values()) - found) for name, found in compared.items()},
-        "compared": ", ".join(f"`{policy}`" for policy in COMPARING),
-        "asked_gap": points(gap([ASKED], [SHOWING])),
-        "asked_near": rate_share([ASKED], [SHOWING], "near_misses"),
-        "asked_broken": rate_share([ASKED], [SHOWING], "violations"),
-        "asked_both": rate_share([ASKED], [SECOND], "violations", "near_misses"),
-        "asked_passed": percents([ASKED]),
-    }
-
-
-def pairs(places: Places, models: Sequence[Model]) -> Iterable[tuple[tuple[int, int], Model]]:
-    """Models with the run and the seed of each."""
-    return zip(places, models, strict=True)
-
-
-def checked() -> dict[str, str]:
-    """What rows against near-misses came to, over trainings and tasks."""
-    plain, ours = kind("stage2", CHECKED), kind("checked", CHECKED)
-    faults = json.loads((LOGS / "faults.json").read_text())
-    near = {name: faults[name]["near_misses"] for name in ("stage2", "checked")}
-    hanging = {name: sum(found.get(policy, 0) for policy in HANGING) for name, found in near.items()}
-    rows = [
-        [f"run {run}, seed {seed}", title, passed(model), f"{100 * model.developed():.1f}", *shares(model)]
-        for (run, seed), *both in zip(CHECKED, plain, ours, strict=True)
-        for title, model in zip(("stage 2, plain", "**checked**"), both, strict=True)
-    ]
-    head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
-    begun = next(line["begun"] for line in log_of(15) if "begun" in line)
-    return {
-        "checked": table([*head, "near-misses a write (%)"], rows),
-        "checked_steps": str(ours[0].all()["training"]["steps"]),
-        "checked_passes": f"{begun['passes']:g}",
-        "checked_gap": points(over(ours, plain)),
-        "checked_share": part(over(ours, plain, "violations", is_share=True)),
-        "checked_near_share": part(over(ours, plain, "near_misses", is_share=True)),
-        "checked_both": part(over(ours, plain, "violations", "near_misses", is_share=True)),
-        "checked_kept": f"{100 * count(ours, 'writes') / count(plain, 'writes'):.0f}",
-        "checked_show_gap": points(over(held(ours, "show"), ours)),
-        **counted("checked_plain", plain),
-        **counted("checked", ours),
-        **counted("checked_show", held(ours, "show")),
-        "hanging_before": str(hanging["stage2"]),
-        "hanging_now": str(hanging["checked"]),
-        "plain_rest": str(sum(near["stage2"].values()) - hanging["stage2"]),
-        "checked_rest": str(sum(near["checked"].values()) - hanging["checked"]),
-        "plain_developed": ", ".join(f"{100 * model.developed():.1f}" for model in plain),
-        "checked_developed": ", ".join(f"{100 * model.developed():.1f}" for model in ours),
-    }
-
-
-def changed() -> dict[str, str]:
-    """How often a policy was followed whose changes were never learned; and what thoughts state."""
-    faults = json.loads((LOGS / "faults.json").read_text())
-    found: dict[str, str] = {}
-    for name, short in (("stage2", "plain"), ("checked", "checked")):
-        clusters: dict[str, list[float]] = {}
-        for model in kind(name, CHECKED):
-            for one in model.all()["changed"]["each"]:
-                clusters.setdefault(one["policy"], []).append(float(one["followed"]))
-        followed = interval(clusters)
-        rate, *bounds = (100 * each for each in (followed.mean, followed.low, followed.high))
-        found[f"followed_{short}"] = f"{rate:.1f} ({bounds[0]:.1f} to {bounds[1]:.1f})"
-        found["changed_policies"] = str(len(clusters))
-        found["changed_tasks"] = str(sum(map(len, clusters.values())) // len(CHECKED))
-    told = [faults[name]["disobeyed"] for name in ("stage2", "checked")]
-    recalled = faults["checked"]["recalled"]
-    return found | {
-        "disobeyed": str(sum(each["failed"] for each in told)),
-        "stated": str(sum(each["stated"] for each in told)),
-        **{script: f"{100 * share:.0f}" for script, share in faults["scripts"].items()},
-        "asked_thoughts": str(sum(recalled.values())),
-        "recalled_own": str(recalled["its own"]),
-        "recalled_learned": str(recalled["a learned one"]),
-    }
-
-
-def fair() -> dict[str, str]:
-    """Reading the handbook beside recalling it, and stage 2 with and without stage 1, in equally many steps."""
-    before = kind("stage2", WORKED[:2])
-    words = {name: f"{model.found()['words']:,.0f}" for name, model in (("reads", READS), ("showing", SHOWING))}
-    return {
-        "long_passed": percents([LONG]),
-        "long_beside": percents(before),
-        "long_gap": points(gap(before, [LONG, LONG])),
-        "reads_passed": percents([READS]),
-        "second_passed": percents([SECOND]),
-        "reads_gap": points(gap([READS], [SECOND])),
-        "reads_worked": points(gap([SHOWING], [READS])),
-        "showing_passed": percents([SHOWING]),
-        "alone_passed": percents([ALONE]),
-        "alone_gap": points(gap([ALONE], [SECOND])),
-        **{f"{name}_words": told for name, told in words.items()},
-    }
-
-
-def practice() -> str:
-    """Stage 2, practised and control, run by run."""
-    rows = [
-        [f"run {run}, seed {seed}", title, passed(model), f"{100 * model.developed():.1f}", *shares(model)]
-        for run, seed in PRACTISED
-        for title, name in (("stage 2", "stage2"), ("**practised**", "episodes"), ("control", "control"))
-        for model in kind(name, [(run, seed)])
-    ]
-    head = ["training", "model", "pass@1 (95 %)", "development", "writes", "violations a write (%)"]
-    return table([*head, "near-misses a write (%)"], rows)
-
-
-def practised() -> dict[str, str]:
-    """What practice on whole conversations came to, both trainings together."""
-    ones, before = kind("episodes", PRACTISED), kind("stage2", PRACTISED)
-    found = {"practised_writes": f"{100 * count(ones, 'writes') / count(before, 'writes'):.0f}"}
-    for name in ("stage2", "control"):
-        others = kind(name, PRACTISED)
-        found[f"practised_{name}"] = points(gap(ones, others))
-        found[f"practised_{name}_each"] = each(ones, others)
-        found[f"practised_{name}_broken"] = points(rate_gap(ones, others, "violations"))
-        found[f"practised_{name}_near"] = points(rate_gap(ones, others, "near_misses"))
-    return found
-
-
-def knowledge() -> dict[str, str]:
-    """Accuracy on policies whose questions were never learned, above chance, with intervals over policies."""
-    second, worked = kind("stage2", [*PRACTISED, *BOTH, *WORKED]), kind("worked", WORKED)
-    plain, ours = kind("stage2", CHECKED), kind("checked", CHECKED)
-    found = {
-        "known_once": known(second, "at once"),
-        "known_thought": known(second, "after a thought"),
-        "known_worked": known(worked, "at once"),
-        "known_plain15": known(plain, "after a thought"),
-        "known_checked": known(ours, "after a thought"),
-        "said_plain15": known(plain, "after a thought", by_answer=True),
-        "said_checked": known(ours, "after a thought", by_answer=True),
-    }
-    asked = second[0].all()["held_out"]["at once"]["each"]
-    return found | {"questions": str(len(asked)), "policies": str(len({one["policy"] for one in asked}))}
-
-
-def known(models: Sequence[Model], form: str, *, by_answer: bool = False) -> str:
-    """Points over chance: by what a model leans to more than at the median question, or by what it answers."""
-    clusters: dict[str, list[float]] = {}
-    for model in models:
-        asked = model.all()["held_out"][form]["each"]
-        middle = 0.0 if by_answer else sorted(one["leaning"] for one in asked)[len(asked) // 2]
-        for one in asked:
-            right = (one["leaning"] >= middle) == one["answer"]
-            clusters.setdefault(one["policy"], []).append(float(right) - 0.5)
-    return points(interval(clusters))
+def shield_row(model: Model) -> str:
+    """One model without and with the shield."""
+    held = model.shielded()
+    cells = [passed(model), passed(held), f"{count([model], 'writes'):,}"]
+    cells += [str(count([model], what)) for what in ("violations", "near_misses")]
+    cells += [f"{count([held], 'violations')}, {count([held], 'near_misses')} of {count([held], 'writes'):,}"]
+    return " | ".join(cells)
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")

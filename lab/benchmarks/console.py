@@ -6,7 +6,7 @@ The logs are simulated clinic conversations, repeated under other names until so
 as `bylaw audit` runs it, then indexed; each page is asked for from the application itself, without a network, and the
 slowest of its rounds is told. Where playwright is installed and `chromium` is on the path, the first contentful paint
 of each page is measured there, from a server on this machine. With `--page` the tables are written to their section of
-that page; the other sections are those of `console_tries.py`. A `--folder` keeps the logs and their audit, with the
+that page. A `--folder` keeps the logs and their audit, with the
 time that it took, for the next run.
 """
 

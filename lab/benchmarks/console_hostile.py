@@ -1,4 +1,4 @@
-"""Hostile text in every field that people other than us fill, as the console shows it: see `console_tries.py`."""
+"""Hostile text in every field that people other than us fill, as the console shows it."""
 
 import gzip
 import json

@@ -16,7 +16,6 @@ from bylaw.align.episode import Episode
 from bylaw.align.gold import gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.manifest import Source
-from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import hallucinated
@@ -24,8 +23,6 @@ from bylaw.cli.app import app
 from bylaw.errors import BylawError, UsageError
 from bylaw.trace import Call, Message, Result, Trajectory, read
 from bylaw.trace.event import Event
-from bylaw_lab.align.parting import parting_rows
-from bylaw_lab.align.planted import Faults, distort, plant
 from bylaw_lab.clinic.tasks import scenarios
 
 PACK = pack_named("clinic")
@@ -78,20 +75,6 @@ def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[LessonSeries
             assert told.text == row["expected"]["text"]
             assert row["slots"]
     assert any(row["purpose"] == "refuse" and len(row["required"]) == 1 for row in rows)
-
-
-def test_twins_part_where_what_is_right_differs(talks: list[LessonSeries]) -> None:
-    rows = parting_rows("clinic", talks)
-    assert len(rows) == len(talks)
-    by_id = {talk.id: talk for talk in talks}
-    for one, other in zip(rows[::2], rows[1::2], strict=True):
-        assert one["task"][:-1] == other["task"][:-1]
-        assert one["turn"] == other["turn"]
-        assert one["expected"] != other["expected"]
-        mine, theirs = (by_id[row["task"]].lessons[: one["turn"]] for row in (one, other))
-        assert [lesson.purpose for lesson in mine] == [lesson.purpose for lesson in theirs]
-    assert sum(row["purpose"] == "refuse" for row in rows) >= len(rows) / 3
-    assert parting_rows("clinic", talks[:1]) == []
 
 
 def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[LessonSeries], tmp_path: Path) -> None:
@@ -173,32 +156,6 @@ def test_a_single_conversation_is_learned_from_and_nothing_is_held_out(tmp_path:
     assert [row["id"] for row in read_rows(tmp_path / "stage2.jsonl")] == ["t"]
     assert list(read_rows(tmp_path / "rl.jsonl")) == []
     assert "There is only one, so none is held out for `rl`." in card.read_text()
-
-
-def test_planted_faults_are_found_by_the_matcher(talks: list[LessonSeries]) -> None:
-    matcher = Matcher(PACK)
-    assert plant(PACK, talks[0], Faults()) == talks[0]
-    omitted = added = wrong = turns = 0
-    for whole in talks:
-        for fault in ("omission", "irrelevancy", "invention"):
-            for before, after in zip(whole.lessons, plant(PACK, whole, Faults(**{fault: 1.0})).lessons, strict=True):
-                assert before.answer == after.answer
-                if before.required:
-                    said = matcher.mentions(after.thought)
-                    turns += fault == "omission"
-                    omitted += fault == "omission" and not said.recalled >= set(before.required)
-                    added += fault == "irrelevancy" and not said.recalled <= set(before.required)
-                    wrong += fault == "invention" and bool(said.made_up or not said.recalled >= set(before.required))
-    assert omitted > 0.9 * turns
-    assert added > 0.9 * turns
-    assert wrong > 0.9 * turns
-
-
-def test_a_distorted_policy_says_something_else() -> None:
-    import random
-
-    for policy in PACK.policies.values():
-        assert distort(policy, random.Random(1)).definition != policy.definition
 
 
 def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) -> None:

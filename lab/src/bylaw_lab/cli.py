@@ -2,7 +2,6 @@
 
 import click
 
-from bylaw_lab.align.command import align_data, align_eval
 from bylaw_lab.bench.command import bench_command
 from bylaw_lab.theorems.command import theorems
 
@@ -14,8 +13,6 @@ def main() -> None:
 
 main.add_command(theorems)
 main.add_command(bench_command)
-main.add_command(align_data)
-main.add_command(align_eval)
 
 
 @main.command("record-demo")

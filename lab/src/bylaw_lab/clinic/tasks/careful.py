@@ -4,25 +4,22 @@ It refuses as soon as what it has seen forbids the change.
 """
 
 import random
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
 from bylaw.align.bearing import Purpose
-from bylaw.trace.event import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.agents import Read, plain_read
 from bylaw_lab.clinic.simulator.desk import WRITES
 from bylaw_lab.clinic.simulator.dialogue import do
 from bylaw_lab.clinic.simulator.evidence import Absent, Unseen
 from bylaw_lab.clinic.simulator.needs import alters, refused, shows
 from bylaw_lab.clinic.simulator.tables import TODAY, Fact
-from bylaw_lab.clinic.simulator.truth import POLICIES, Policy, policies_of
+from bylaw_lab.clinic.simulator.truth import POLICIES, policies_of
 from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
-from bylaw_lab.clinic.tasks.contraries import Contrary
 from bylaw_lab.clinic.tasks.parts import grounds
-from bylaw_lab.clinic.tasks.scenario import Scenario, Scene, amount_of, tells, things_of
+from bylaw_lab.clinic.tasks.scenario import Scenario, amount_of, things_of
 from bylaw_lab.clinic.tasks.twins import AMOUNTS
 
 Kind = Literal["look_up", "question", "proposal", "write", "report", "refusal"]
@@ -73,14 +70,10 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. It knows the handbook by the simulator's truth, and of the records what it has read.
+    """Plays one scenario. It knows the handbook by the simulator's truth, and of the records what it has read."""
 
-    `changed`: a policy, and the contrary that holds in its place.
-    """
-
-    def __init__(self, scenario: Scenario, changed: tuple[str, Contrary] | None = None) -> None:
+    def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.changed = changed
         self.rng = random.Random(f"careful/{scenario.id[:-2]}")
         self.place = 0
         self.knows: dict[Fact, Any] = {}
@@ -105,7 +98,7 @@ class Careful:
             person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
             return self.made("look_up", call=("find_patient", {"name": person["name"]}))
         pending: Act | None = None
-        for policy in self.policies(want.tool):
+        for policy in policies_of(want.tool):
             try:
                 permitted = run(policy, want.arguments, self.told | reason_of(want), self.read).permitted
             except Unseen as unseen:
@@ -127,24 +120,12 @@ class Careful:
         text = self.rng.choice(PROPOSALS).format(do=do(errand.right))
         return self.made("proposal", text=text, slots=(*slots_of(errand.right), Slot("question", "confirm", (r"\?",))))
 
-    def policies(self, tool: str) -> list[Policy]:
-        """The policies that bear on a tool."""
-        if self.changed is None:
-            return policies_of(tool)
-        id, contrary = self.changed
-        return [each._replace(permits=contrary.permits) if each.id == id else each for each in policies_of(tool)]
-
     def made(self, kind: Kind, **parts: Any) -> Act:
         errand = self.scenario.errands[self.place]
         write = errand.right or errand.want
         return Act(kind, self.place, write=write, refused=errand.right is None, **parts)
 
     def refusal(self, want: Want, policy: str) -> Act:
-        if self.changed is not None and self.changed[0] == policy:
-            again = "I understand, but I still" if self.stage == "refused" else "I'm sorry, I"
-            return self.made(
-                "refusal", text=f"{again} can't {do(want).split(' with a ')[0]}: {self.changed[1].because}."
-            )
         ground = grounds()[policy]
         because = ground["because"].format(**self.details(want, policy))
         what = do(want).split(" with a ")[0]
@@ -181,28 +162,6 @@ class Careful:
             case _:
                 self.place += 1
                 self.stage = "reading"
-
-    @classmethod
-    def taking_over(cls, scene: Scene, events: Sequence[Event]) -> Self:
-        """In the place of another agent, whose conversation has come to where `scene` stands."""
-        agent = cls(scene.scenario)
-        agent.place = scene.place
-        errand = scene.scenario.errands[scene.place]
-        asked = put = ""
-        for event in events:
-            if isinstance(event, Message) and event.by == "agent":
-                put = event.text
-            elif isinstance(event, Message):
-                asked = event.text
-                if errand.location and event.text == errand.location:
-                    agent.told["in_state"] = errand.want.in_state
-            elif isinstance(event, Result) and event.call is not None:
-                call = events[event.call]
-                assert isinstance(call, Call)
-                agent.learn(call.tool, call.arguments, event.value())
-        agrees = asked == scene.scenario.agrees and errand.right is not None and tells(errand.right, put)
-        agent.stage = "written" if scene.changed else "refused" if scene.pushed else "proposed" if agrees else "reading"
-        return agent
 
     def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
         """What a call returned that somebody else made."""

@@ -12,15 +12,17 @@ from bylaw.policy.yaml import LOADER
 from bylaw_lab.clinic.simulator.wants import Clinic
 from bylaw_lab.clinic.simulator.world import FIRST, LAST, Population, build
 
-Part = Literal["training", "development", "test", "rl", "override"]
+Part = Literal["training", "development", "test", "rl"]
 PARTS: tuple[Part, ...] = get_args(Part)
 TRAINING_SEEDS = tuple(range(11, 23))
 """Databases that callers of the training part come from."""
+MORE_SHELVES = 5
+"""The first range of record numbers that no part's first database uses."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
     """Whether a day, time or amount may stand in the records of a part: each value belongs to one part for good."""
-    low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10), "override": (0, 3)}[part]
+    low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10)}[part]
     return lambda value: low <= crc32(str(value).encode()) % 10 < high
 
 
@@ -32,7 +34,7 @@ def clinic(part: Part, seed: int) -> Clinic:
         names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
     shelf = PARTS.index(part)
     if part == "training" and seed > TRAINING_SEEDS[0]:
-        shelf = len(PARTS) + TRAINING_SEEDS.index(seed)
+        shelf = MORE_SHELVES + TRAINING_SEEDS.index(seed)
     population = Population(first=names["first"], last=names["last"], shelf=shelf, keeps=belongs(part))
     return Clinic(build(seed=seed, population=population))
 
@@ -40,7 +42,7 @@ def clinic(part: Part, seed: int) -> Clinic:
 @cache
 def phrases(part: Part) -> dict[str, Any]:
     """How the part's callers put things. Callers of the RL part speak like those of the training part."""
-    alike = {"rl": "training", "override": "test"}
+    alike = {"rl": "training"}
     return read("phrases.yaml")[alike.get(part, part)]
 
 

@@ -12,7 +12,6 @@ import msgspec
 
 from bylaw_lab.clinic.simulator.truth import POLICIES, policies_of
 from bylaw_lab.clinic.simulator.wants import Clinic
-from bylaw_lab.clinic.tasks.contraries import OPPOSED
 from bylaw_lab.clinic.tasks.parts import PARTS, TRAINING_SEEDS, Part, belongs, clinic
 from bylaw_lab.clinic.tasks.scenario import Scenario
 from bylaw_lab.clinic.tasks.twins import Right, Twins, find, rights, write_up
@@ -45,7 +44,6 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "development": (60, 20, 20),
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
-    "override": (156, 0, 0),
 }
 """Pairs of twins: with one errand, with two, and with two of groups never seen together."""
 SEEDS: dict[Part, tuple[int, ...]] = {
@@ -53,7 +51,6 @@ SEEDS: dict[Part, tuple[int, ...]] = {
     "development": (21,),
     "test": (31, 32),
     "rl": (41,),
-    "override": (51,),
 }
 """Databases that a part's callers come from."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
@@ -133,7 +130,7 @@ def foci(part: Part) -> Iterator[str]:
     """Policies in turn, so that each is what a fair share of tasks turns on."""
     rng = random.Random(f"{part}/focus")
     while True:
-        round = list(OPPOSED) if part == "override" else [*POLICIES, *DOUBLE]
+        round = [*POLICIES, *DOUBLE]
         rng.shuffle(round)
         yield from round
 

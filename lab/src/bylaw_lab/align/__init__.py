@@ -1,1 +1,0 @@
-"""The alignment paper's side tests and ablations: questions on the policy, changed policies, planted faults."""

@@ -1,1 +1,0 @@
-"""Hand-written training kernels: packed attention, shared prefixes, a fast generator, and GRPO over them."""
