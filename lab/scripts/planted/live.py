@@ -36,7 +36,7 @@ BUGS = (
         "messages if len(set(ids)) == len(ids) else told_once(messages)", "messages",
         "trace/test_told_once.py"),
     Bug("a call that nobody asked about is handed over with the conversation", "engine/conversation.py",
-        "self.make()\n        self._begin(", "self._begin(",
+        'self.assume_executed()\n        self._begin("user", None', 'self._begin("user", None',
         "shield/test_handover.py"),
     Bug("what a host vouches for in the first run of a thread holds for all", "integrations/guard.py",
         "if passes_on or {**known, **(context or {})} != known:", "if passes_on:",

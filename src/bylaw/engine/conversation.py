@@ -1,17 +1,20 @@
-"""A live conversation under a pack: say what happens as it happens, and hear what pack and evidence say of each call.
+"""A live conversation under a pack: report events as they happen, and get what the pack says of each call.
 
-What happens one thing at a time is in `turns`; here are whole messages, what the host vouches for, and what it all
-comes to. `Session` below takes finished events.
+`Session` takes finished events. This adds what a live host leaves open: whose turn it is, which call a result answers,
+which messages are new, who is vouched for, and which calls were made, refused or still wait for a decision.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
-from bylaw.engine.door import as_object, tool_name
+from bylaw.engine.door import as_content, as_object, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
@@ -21,27 +24,45 @@ from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import ToldBefore
-from bylaw.engine.turns import Turns
-from bylaw.engine.unbelieved import disown, disown_during, doubt, withhold_refusals
+from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
 from bylaw.text.once import once
-from bylaw.trace.event import Call, Confirmation, Event, Message, Result
+from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Party, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
-"""Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
+"""Begins to answer for one conversation, given its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
 """Reads requests under one pack."""
+GIVEN_UP = "not known: the call was asked for again, and decided anew"
+"""The result of a call that was given up."""
 
 
-class Conversation(Turns):
-    """One conversation in progress."""
+class Conversation:
+    """One conversation in progress.
+
+    `call` judges a call on what the agent had seen before its turn. The call counts as made unless `refuse` is called
+    before anything else happens.
+    """
 
     handed_over = 0
-    """How many events came before whom the conversation is with now; 0 where it was with them from the start."""
+    """The number of events before the last handover to another principal; 0 if there was none."""
+    interrupted: Collection[str] | None = None
+    """Ids of allowed calls that do not run now; None if the conversation is past and no call runs."""
+    _taken = 0
+    """The number of events that the session has taken in."""
+    _judged: Judgement | None = None
+    """The call that was judged last and may still be refused."""
+    _speaker = ""
+    """Whose turn it is: `agent`, `user`, `tool`, or empty before the first."""
+    _refused: int | None = None
+    """The step of the call that was refused last; a result right after it is what the agent was told instead."""
+    _is_held = False
+    """Everything belongs to one turn until `finish_turn`."""
 
     def __init__(
         self,
@@ -59,33 +80,28 @@ class Conversation(Turns):
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`requests` says what the user's words allow; without it the words of the tool catalogue tell. `granted`
-        is what it said before.
+        """`answers` is asked for predicates that code cannot settle, `requests` reads what the user's words allow.
+        `known` and `granted` are their earlier answers.
 
         With `doubts`, an error of a write leaves open whether it was executed, unless the pack declares a refusal.
-
-        `answers` is asked for predicates that code cannot settle, `known` is what it answered before.
-
-        `handover` says whether another principal may go on with it; without it the pack does.
+        `handover` and `delegation` replace what the pack says.
         """
-        given: Mapping[str, Any] = {}
-        under = pack if isinstance(pack, Pack) else load_pack(pack)
-        if context:
-            given = copied(context)
-            warn_of_unknown(under, given)
+        self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
+        given = copied(context) if context else {}
+        warn_of_unknown(self.pack, given)
         self.id = id
+        self._doubts = doubts
+        self._script = Transcript()
         self._context = dict(given)
-        self._may_be_handed_over = under.postures.handover if handover is None else handover
-        read = requests(under) if requests is not None and under.reads_requests else None
-        self._open = partial(Session, under, context=given, is_live=True, delegation=delegation, read_request=read)
-        session = self._open(
-            world=world,
-            mode=mode,
-            answer=answers(under, lambda: self.session.heard(self._script.events)) if answers is not None else None,
-            known=known,
-            granted=granted,
-        )
-        super().__init__(under, session, doubts)
+        self._vouched: dict[str, Any] = {}
+        """What the host vouches for from the next call on."""
+        self._undecided: list[Call] = []
+        """Calls of the last message, which the host may still ask about."""
+        self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
+        read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
+        self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
+        answer = answers(self.pack, lambda: self.session.heard(self._script.events)) if answers is not None else None
+        self.session = self._open(world=world, mode=mode, answer=answer, known=known, granted=granted)
 
     @once
     def _told_before(self) -> ToldBefore:
@@ -93,53 +109,129 @@ class Conversation(Turns):
 
     @once
     def cards(self) -> PutCards:
-        """What is to be put to the user, and what they answered."""
+        """The cards that were shown to the user, and their answers."""
         return PutCards(self._script, self.session)
 
-    @property
-    def context(self) -> Mapping[str, Any]:
-        """What the host vouches for by now."""
-        return self._context
-
-    def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for from the next call on. Only for the principal that the conversation is of, unless
-        the pack lets another go on with it."""
-        given = copied(context)
-        if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
-            hint = f"give `{PRINCIPAL}` in the `context` of each request: who spoke last may not be who speaks now"
-            raise UsageError(f"conversation `{self.id}` was handed over, and nobody says who speaks", hint=hint)
-        if not goes_on(self._context, given):
-            if not self._may_be_handed_over:
-                raise AnotherPrincipal(self.id)
-            self._hand_over(given)
-            return
-        news = {
-            name: value for name, value in given.items() if name not in self._context or self._context[name] != value
-        }
-        if news:
-            warn_of_unknown(self.pack, news)
-            self._context.update(news)
-            self._vouched.update(news)
-
-    def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Somebody else goes on: nothing that was vouched for, said or put before is theirs."""
-        warn_of_unknown(self.pack, context)
-        self.make()
-        self._begin("user", None, anew=True)
-        if self._held:
-            self._script.begin_turn()
-        self._script.events.append(Message("user", "", self._script.turn, handover=dict(context)))
+    def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
+        """The user said something; not `whole` if the message had more than text, such as a voice note or a file."""
+        self.assume_executed()
+        self._begin("user", time)
+        if self.running():
+            # Another agent may speak as the user to the one that a call runs.
+            self._script.leave_out("user")
+        else:
+            self._script.hear(text, whole=whole)
         self._take()
-        self._passed_to(context, len(self._script.events))
 
-    def _passed_to(self, context: Mapping[str, Any], step: int) -> None:
-        self._context, self._vouched = dict(context), {}
-        self.handed_over = step
-        self.cards.begin_anew(step)
+    def agent(self, text: str, *, time: float | None = None) -> None:
+        """The agent said something; calls that follow directly are of the same turn."""
+        self.assume_executed()
+        self._begin("agent", time, anew=True)
+        self._script.say("agent", text)
+        self._take()
+
+    def unheard(self) -> None:
+        """Agent and user may have spoken unreported: whatever depends on their words is unknown from here on."""
+        self.assume_executed()
+        speakers: tuple[Party, ...] = ("agent", "user")
+        for speaker in speakers:
+            self._begin(speaker, None, anew=True)
+            self._script.leave_out(speaker)
+            self._take()
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        id: str = "",
+        time: float | None = None,
+        agent: str = "",
+    ) -> Judgement:
+        """The agent wants to make a call: what guards and rules say of it.
+
+        `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
+
+        Calls that follow each other were made side by side. Where the first one's result is in hand before the second
+        is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
+        """
+        tool_name(tool)
+        return self._judge(tool, *as_object(arguments), id, time, agent)
+
+    def _judge(
+        self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
+    ) -> Judgement:
+        if self._undecided:
+            self._decide_on(tool, given, id)
+        self._begin("agent", time)
+        if id and self._script.waits_for(id):
+            raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
+        call = self._script.call(tool, given, id, agent=agent)
+        if fault or self._vouched:
+            call = replace(call, fault=fault, context=self._vouched or None)
+            self._script.events[-1] = self._script.open[len(self._script.events) - 1] = call
+            self._vouched = {}
+        self._judged = self.session.judge(call)
+        return self._judged
+
+    def result(
+        self,
+        content: Any,
+        *,
+        id: str = "",
+        error: bool | None = None,
+        captured: bool = True,
+        time: float | None = None,
+        tool: str = "",
+        refused: bool | None = None,
+    ) -> None:
+        """What a tool answered: to the call with this id, or of this tool, or to the earliest that still waits.
+
+        `refused` if it failed before the tool ran; any other error of a write may have come after it was executed.
+        """
+        shown = as_content(content)
+        if any(call.id == id for call in self._undecided):
+            self.assume_executed()
+        self._take()
+        self._script.time = time
+        is_waiting = self._script.waits_for(id)
+        is_late = id in self._script.closed and not is_waiting
+        is_known = is_waiting and (not tool or any(call.tool == tool for call in self.waiting()))
+        if not is_known and not is_late:
+            which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
+            what = f"no call{which} waits for a result"
+            hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
+            raise UsageError(what, hint=hint)
+        self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
+        withhold_refusals(self._script.events, len(self._script.events) - 1)
+        if self._doubts:
+            doubt(self._script, len(self._script.events) - 1, self.pack.schema)
+        if not self._is_held and not is_late:
+            self._speaker = "tool"
+        self._take()
+
+    def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
+        """The call that was judged last is not made: it was attempted, and changes nothing.
+
+        What the agent is told instead may follow as its `result`. `card` is what the user is to be shown, `shown` what
+        was looked up for the call and is told to the agent.
+        """
+        if self._judged is None:
+            raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
+        self._script.events[-1] = self.session.refuse(self._judged.made.call, card, shown)
+        self._taken, self._judged = len(self._script.events), None
+        self._refused = self._taken - 1
+
+    def give_up(self, step: int) -> None:
+        """A waiting call is asked for again: whether it was made meanwhile is unknown."""
+        self._take()
+        call = self._script.open.pop(step)
+        self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
+        self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """The host reports what the user answered to a card, and at what `time`; the same answer given again changes
-        nothing. `now` is the shield's clock."""
+        """The host reports the user's answer to a card, given at `time`; the same answer given again changes nothing.
+        `now` is the shield's clock."""
         if not self.cards.is_new(confirmation, time, now):
             return
         time = now if time is None else time
@@ -148,19 +240,65 @@ class Conversation(Turns):
         self._script.events.append(said)
         self._take()
 
+    @contextmanager
+    def turn(self, text: str = "") -> Generator[Self]:
+        """One turn of the agent: the calls inside were requested together, whatever is answered in between."""
+        self.begin_turn(text)
+        try:
+            yield self
+        finally:
+            self.finish_turn()
+
+    def begin_turn(self, text: str = "", *, time: float | None = None) -> None:
+        """Everything until `finish_turn` is one turn of the agent."""
+        self._begin("agent", time, anew=True)
+        if text:
+            self._script.say("agent", text)
+            self._take()
+        self._is_held = True
+
+    def hold_turn(self) -> None:
+        """Everything until `finish_turn` belongs to the last turn."""
+        self._is_held, self._speaker = True, "agent"
+
+    def finish_turn(self) -> None:
+        """The turn that was begun or held is over."""
+        self._is_held, self._speaker = False, "tool"
+
+    def resume_turn(self) -> None:
+        """The next call is still of the agent's last turn, whatever tools have answered since."""
+        if self._speaker == "tool":
+            self._speaker = "agent"
+
+    def end_turn(self) -> None:
+        """The agent's turn is over although nobody has answered: its next call is in a new turn."""
+        self._take()
+        self._speaker = ""
+
+    def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
+        """The next event is this party's; it begins a new turn unless the party continues its own."""
+        self._take()
+        if self._refused is not None:
+            self._script.close(self._refused)
+            self._refused = None
+        self._script.time = time
+        if not self._is_held and (anew or speaker != self._speaker):
+            self._script.begin_turn()
+        self._speaker = speaker
+
     def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
         """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
 
-        What guards and rules say of each of the agent's calls among them, in order. What was told before is passed
-        over. With `asks` the calls of the last message are not made yet: each is asked about next, or told again with
-        its result. `time` is when they came, where they do not say it themselves.
+        Returns the judgements of the agent's calls among them, in order. Messages that were reported before are
+        skipped. With `asks`, the calls of the last message are not made yet: the host asks about each next, or reports
+        its result. `time` is used for messages without a time of their own.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
         if known.is_history:
-            # What was made of them is told in it.
-            self._asked_for = []
-        self.make()
+            # The history says what became of them.
+            self._undecided = []
+        self.assume_executed()
         if not known.is_sure:
             self.unheard()
         self._script.time = time
@@ -168,7 +306,7 @@ class Conversation(Turns):
         self._speaker = "tool"
         if asks:
             asked = self._script.take_back(self._script.waiting_since(self._taken))
-            self._asked_for = [call for call in asked if isinstance(call, Call)]
+            self._undecided = [call for call in asked if isinstance(call, Call)]
         judged: list[Judgement] = []
         for step in range(self._taken, len(self._script.events)):
             event = self._script.events[step]
@@ -188,72 +326,182 @@ class Conversation(Turns):
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """What is said of a call, given all messages so far: one that follows them, or that the last of them asks for.
+        """The judgement of a call after all messages so far: one that follows them, or that the last of them asks for.
 
-        In the latter case the call is of that message's turn, and those beside it do not show it their results. Where
+        In the latter case the call is of that message's turn, and does not see the results of the calls beside it. If
         the message asks for the same call more than once, `id` says which is meant; otherwise it is the last.
         """
         listed = list(messages)
-        if self._script.events:
-            known = self._told_before.known(listed)
-            if not known.is_sure:
-                self.unheard()
-            self._read(listed[known.messages :], is_said=known.has_words)
-        else:
-            self._read(listed)
+        known = self._told_before.known(listed)
+        if not known.is_sure:
+            self.unheard()
+        self._read(listed[known.messages :], is_said=known.has_words)
         given, fault = as_object(arguments)
         self._speaker = "agent" if self._script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
         return self._judge(tool, given, fault, "", time)
 
-    def _read(self, messages: Iterable[Any], *, is_said: bool = False) -> None:
-        """Put messages into the transcript; what only a host may say is not taken from them on trust. What the first
-        one says is left out where it `is_said` already."""
+    def _read(self, messages: list[Any], *, is_said: bool) -> None:
+        """Add messages to the transcript, without what only a host may say. With `is_said`, the words of the first
+        message are known already."""
         self._take()
-        listed, start, running = list(messages), self._taken, self.running()
-        self._script.decided = start
-        has_more = False
+        script, start, running = self._script, self._taken, self.running()
+        script.decided = start
+        may_vouch = False
         if is_said:
-            has_more = follow_messages(listed[:1], self._script)
-            calls = [event for event in self._script.take_back(start) if isinstance(event, Call)]
-            for call in calls:
-                self._script.add(call)
-            listed = listed[1:]
-        if follow_messages(listed, self._script) or has_more:
-            disown(self._script.events, start)
-        withhold_refusals(self._script.events, start)
+            may_vouch = follow_messages(messages[:1], script)
+            for event in script.take_back(start):
+                if isinstance(event, Call):
+                    script.add(event)
+            messages = messages[1:]
+        if follow_messages(messages, script) or may_vouch:
+            disown(script.events, start)
+        withhold_refusals(script.events, start)
         if running:
-            disown_during(self._script.events, start, running)
+            disown_during(script.events, start, running)
         if self._doubts:
-            doubt(self._script, self._taken, self.pack.schema)
+            doubt(script, start, self.pack.schema)
+
+    def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        """A call of the last message belongs to its turn. Any other call means that those of the message were made."""
+
+        def is_meant(call: Call) -> bool:
+            return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
+
+        call = next(filter(is_meant, self._undecided), None)
+        if call is None:
+            self.assume_executed()
+        else:
+            self._undecided.remove(call)
+            self._speaker = "agent"
+
+    @property
+    def has_undecided(self) -> bool:
+        """Whether the host may still ask about calls of the last message."""
+        return bool(self._undecided)
+
+    def assume_executed(self) -> None:
+        """The host will not ask about the remaining calls of the last message: they were made."""
+        if self._undecided:
+            self._take()
+            for call in self._undecided:
+                self._script.add(call)
+            self._undecided = []
+            self._speaker = "tool"
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return self._context
+
+    def vouch(self, context: Mapping[str, Any]) -> None:
+        """What the host vouches for from the next call on. Another principal is refused unless the pack allows a
+        handover."""
+        given = copied(context)
+        if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
+            hint = f"give `{PRINCIPAL}` in the `context` of each request: who spoke last may not be who speaks now"
+            raise UsageError(f"conversation `{self.id}` was handed over, and nobody says who speaks", hint=hint)
+        if not goes_on(self._context, given):
+            if not self._may_be_handed_over:
+                raise AnotherPrincipal(self.id)
+            self._hand_over(given)
+            return
+        news = {
+            name: value for name, value in given.items() if name not in self._context or self._context[name] != value
+        }
+        if news:
+            warn_of_unknown(self.pack, news)
+            self._context.update(news)
+            self._vouched.update(news)
+
+    def _hand_over(self, context: Mapping[str, Any]) -> None:
+        """Another principal continues: nothing that was vouched for, said or shown before is theirs."""
+        warn_of_unknown(self.pack, context)
+        self.assume_executed()
+        self._begin("user", None, anew=True)
+        if self._is_held:
+            self._script.begin_turn()
+        self._script.events.append(Message("user", "", self._script.turn, handover=dict(context)))
+        self._take()
+        self._passed_to(context, len(self._script.events))
+
+    def _passed_to(self, context: Mapping[str, Any], step: int) -> None:
+        self._context, self._vouched = dict(context), {}
+        self.handed_over = step
+        self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Take up a conversation where it was left: these are its next events, none of them to be judged."""
+        """Continue a recorded conversation: these are its next events, and none of them is judged."""
         if not events:
             return
         self._take()
-        start = len(self._script.events) if self._refused is None else self._refused
-        for step, event in enumerate(events, len(self._script.events)):
+        script = self._script
+        start = len(script.events) if self._refused is None else self._refused
+        for step, event in enumerate(events, len(script.events)):
             if isinstance(event, Call) and event.context:
                 self._context.update(event.context)
             elif isinstance(event, Message) and event.handover is not None:
                 self._passed_to(event.handover, step + 1)
-        self._script.resume(events)
-        known = self._script.events
-        for step in range(start, len(known)):
-            event = known[step]
+        script.resume(events)
+        end = len(script.events) - 1
+        for step in range(start, end + 1):
+            event = script.events[step]
             if isinstance(event, Call) and not event.refused:
-                self._script.closed.pop(event.id, None)
-            elif isinstance(event, Call) and step < len(known) - 1:
-                self._script.close(step)
-        last, self._refused = known[-1], None
-        if isinstance(last, Result):
-            self._speaker = "tool"
-        else:
-            self._speaker = last.by
-            self._refused = len(known) - 1 if isinstance(last, Call) and last.refused else None
-        self.session.resume(self._script.events[self._taken :])
-        self._taken = len(self._script.events)
+                script.closed.pop(event.id, None)
+            elif isinstance(event, Call) and step < end:
+                script.close(step)
+        last = script.events[end]
+        self._speaker = "tool" if isinstance(last, Result) else last.by
+        self._refused = end if is_refused(last) else None
+        self.session.resume(script.events[self._taken :])
+        self._taken = end + 1
+
+    def _take(self) -> None:
+        """Pass new events to the session; a call that was judged has then been made."""
+        events = self._script.events
+        new = len(events) - self._taken
+        if new == 1:
+            self.session.observe(events[-1])
+        elif self._script.tells_refusal and any(
+            type(event) is Call and event.refused_by_result for event in events[self._taken :]
+        ):
+            for step in range(self._taken, len(events)):
+                event = events[step]
+                if isinstance(event, Call) and event.refused_by_result:
+                    event = events[step] = self.session.judge(event).made.call
+                self.session.observe(event)
+        elif new:
+            self.session.take(events[self._taken :])
+        self._taken, self._judged = len(events), None
+
+    def running(self) -> dict[int, Call]:
+        """By step, the agent's calls that were not refused, have no result, and were not interrupted."""
+        events, interrupted = self._script.events, self.interrupted
+        if interrupted is None:
+            return {}
+        return {
+            step: call
+            for step, call in self._script.open.items()
+            if call.by == "agent" and not (is_refused(events[step]) or (call.id and call.id in interrupted))
+        }
+
+    def waiting(self) -> list[Call]:
+        """The agent's calls that still wait for their results, in order."""
+        return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
+
+    def since(self, step: int) -> Sequence[Event]:
+        """The events from a step on."""
+        return self._script.events[step:]
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events so far."""
+        return tuple(self._script.events)
+
+    @property
+    def length(self) -> int:
+        """The number of events so far."""
+        return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""
@@ -261,14 +509,14 @@ class Conversation(Turns):
         return [verdict for verdict in self.session.settle() if is_judged(self.pack, verdict.made.call)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far; where the conversation has `ended`, also those that wait for something in vain."""
+        """The rules broken so far; if the conversation has `ended`, also those that still wait for something."""
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """What would be said of a call after these events, in place of what has happened, and the session that says so.
+        """The judgement of a call after these events instead of what has happened, and the session that made it.
 
-        It reads the user's words as this conversation does, and knows what a model has answered here.
+        It reads requests as this conversation does, and knows the answers that a model gave here.
         """
         ours = self.session.requests
         session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
@@ -279,7 +527,7 @@ class Conversation(Turns):
         return judgement, session
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far, as the readers give recorded ones."""
+        """The conversation so far, as the readers return recorded ones."""
         return Trajectory(self.id, self.events, agent)
 
     def __enter__(self) -> Self:

@@ -165,14 +165,14 @@ class LiveSession(Telling):
         by = door.text(agent, "the name of an agent").strip() or self._by
         if len(calls) > 1:
             self._refuse_nesting()
-            hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
+            hold: Happening = lambda conversation: conversation.begin_turn()  # noqa: E731
             happenings = [*happenings, hold]
         try:
             wanted = Wanted(asked, beside, happenings, named, by=by, whose=door.context(context))
             return await self._loop.settle(wanted)
         finally:
             if len(calls) > 1:
-                self._happen(Conversation.let_go)
+                self._happen(Conversation.finish_turn)
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
         """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
@@ -195,8 +195,8 @@ class LiveSession(Telling):
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
-        if self._state.live is not None and self._state.live.asks:
-            self._happen(Conversation.make)
+        if self._state.live is not None and self._state.live.has_undecided:
+            self._happen(Conversation.assume_executed)
         if self._state.unwritten:
             self._settle(Wanted([], by=self._by))
 

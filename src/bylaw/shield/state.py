@@ -309,7 +309,7 @@ class SessionState(CallDecisions):
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""
         if self.is_held and self.held_by not in self.unwritten:
-            conversation.hold_on()
+            conversation.hold_turn()
         happened, self.unwritten = self.unwritten, []
         wrong: BylawError | None = None
         for happening in happened:

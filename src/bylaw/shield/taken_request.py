@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bylaw.engine.turns import GIVEN_UP
+from bylaw.engine.conversation import GIVEN_UP
 from bylaw.errors import UsageError
 from bylaw.shield.call_decisions import CallDecisions, JudgeCall, Wanted
 from bylaw.shield.decision import Decision

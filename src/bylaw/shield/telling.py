@@ -131,14 +131,14 @@ class Telling:
         said, at = door.text(text, "what the agent said"), self.shield.clock()
         with self._lock:
             self._refuse_nesting()
-            begin: Happening = lambda conversation: conversation.hold(said, time=at)  # noqa: E731
+            begin: Happening = lambda conversation: conversation.begin_turn(said, time=at)  # noqa: E731
             self._happen(begin)
             self._state.is_held, self._state.held_by = True, begin
         try:
             yield self
         finally:
             self._state.is_held, self._state.held_by = False, None
-            self._happen(Conversation.let_go)
+            self._happen(Conversation.finish_turn)
 
     def _refuse_nesting(self) -> None:
         """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
