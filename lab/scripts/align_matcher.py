@@ -1,7 +1,7 @@
 """How well the matcher reads thoughts, against readers' labels: `python lab/scripts/align_matcher.py [--show]`.
 
-The sheet, its key and the labels of two readers lie in tests/align/matcher. The matcher was mended on the thoughts with
-even numbers; those with odd numbers are held out.
+The sheet, its key and the labels of two readers lie in tests/align/matcher. An earlier matcher was mended
+on the thoughts with even numbers; the present one was written with both halves in view.
 
 The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two
 ends are measured: nothing was shown, and every number of the thought was, the wrong ones too.
@@ -16,7 +16,7 @@ from typing import Any
 
 from bylaw import load_pack
 from bylaw.align.matcher import Matcher
-from bylaw.align.stem import values_in
+from bylaw.align.values import values_in
 
 HEAD = " | policies: precision | recall | made up: precision | recall |\n|---|---|---|---|---|---|"
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "matcher"

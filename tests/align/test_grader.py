@@ -2,18 +2,35 @@
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from bylaw.align.grader import Gold, Grader, UngradedError, gold_of
+from bylaw.align.grader import Gold, Grader, ModelJudge, UngradedError, gold_of
 from bylaw.align.reward import PAPER, Switches
 from bylaw.align.training.scoring import graded, grades, scorer
 from bylaw.errors import UsageError
+from bylaw.llm import Answer, Request
+from bylaw.llm.chat import ChatError
 from tests.engine import clinic
 
 PACK = clinic.pack()
 GRADER = Grader(PACK)
+
+
+class Judging:
+    """A model that finds in every thought what `states` says, and gives every reply 7 of 10."""
+
+    def __init__(self, **states: list[str]) -> None:
+        self.answers = {"mark": {"analysis": "a", "mark": 7}, "recall": {"recalled": [], "made_up": [], **states}}
+        self.asked: list[Request] = []
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        self.asked += requests
+        return [Answer(json.dumps(self.answers[each.name])) for each in requests]
+
+
 READ = '{"name": "get_patient", "arguments": {"patient_id": "P001"}}'
 RULE = "Records, contact details and proxies need a checked identity."
 LOOK = Gold(("identity-checked",), {"tool": "get_patient", "arguments": {"patient_id": "P001"}})
@@ -58,8 +75,29 @@ def test_a_reply_is_marked_by_its_slots_or_by_a_judge() -> None:
     one = GRADER.grade("<think></think>I will change it for $0.00.", gold)
     assert one.turn == pytest.approx(6 * (2 / 3) - 3)
     assert GRADER.grade("<think></think>I will change it. Shall I?", gold).turn == -3  # about nothing it should name
-    judged = Grader(PACK, judge=lambda due, said: 7).grade("<think></think>Whatever.", gold)
+    judged = Grader(PACK, judge=ModelJudge(Judging())).grade("<think></think>Whatever.", gold)
     assert judged.turn == pytest.approx(1.2)
+
+
+def test_a_judge_reads_replies_and_thoughts_and_is_asked_each_question_once() -> None:
+    judge = Judging(recalled=["identity-checked"], made_up=["Psychiatric notes need no consent."])
+    grader = Grader(PACK, judge=ModelJudge(judge))
+    output = "<think>Psychiatric notes need no consent, and who is who must be known.</think>Shall I do it?"
+    gold = Gold(("identity-checked",), {"text": "Shall I?"})
+    grader.prepare([(output, gold), (output, gold)])
+    found = grader.grade(output, gold)
+    assert (found.policy_recall, found.hallucination, found.turn) == (1, 0.5, pytest.approx(1.2))
+    assert [each.name for each in judge.asked] == ["recall", "mark"]
+    assert "who is who must be known" in judge.asked[0].messages[0].content
+    assert "- identity-checked: " in judge.asked[0].messages[0].content
+    assert "Shall I do it?" in judge.asked[1].messages[0].content
+
+
+def test_a_judge_that_cannot_be_read_gives_no_reward() -> None:
+    judge = Judging()
+    judge.answers["mark"] = {"analysis": "a", "mark": "all"}
+    with pytest.raises(ChatError, match="cannot be read"):
+        Grader(PACK, judge=ModelJudge(judge)).grade("<think>x</think>ok", gold_of({**ROW, "slots": []}))
 
 
 def test_a_text_that_nothing_says_what_it_must_tell_is_not_graded_without_a_judge() -> None:
@@ -68,7 +106,7 @@ def test_a_text_that_nothing_says_what_it_must_tell_is_not_graded_without_a_judg
     for output in ("ok", "<think></think>ok", READ):
         with pytest.raises(UngradedError, match="nothing says what a text must tell"):
             GRADER.grade(output, gold)
-    assert Grader(PACK, judge=lambda due, said: 7).grade("<think></think>ok", gold).turn == pytest.approx(1.2)
+    assert Grader(PACK, judge=ModelJudge(Judging())).grade("<think></think>ok", gold).turn == pytest.approx(1.2)
 
 
 def test_rows_of_another_pack_are_refused_and_texts_nobody_can_mark_are_counted() -> None:

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.grader import Gold, Grader, ModelJudge
 from bylaw.align.matcher import Matcher, check
 from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request
-from bylaw.llm.chat import ChatError
 from tests.engine import clinic
 
 PACK = clinic.pack()
@@ -141,31 +139,7 @@ def test_any_thought_is_checked_against_what_the_guards_found() -> None:
     wrong = check(PACK, good.replace("$150.00", "$250.00"), found, reader, said)
     assert not wrong.is_faithful
     stray = check(PACK, f"{good} The visit was on 2025-03-14.", found, reader, said)
-    assert (stray.is_faithful, stray.stray) == (False, ("2025-03-14",))
+    assert not stray.is_faithful
+    assert "2025-03-14" in str(stray.made_up)
     beside = check(PACK, f"{good} Only a paid invoice is refunded.", found, reader, said)
     assert (beside.is_faithful, beside.beside) == (True, ("refund-paid",))
-
-
-class Judging:
-    """A model that judges, by rule."""
-
-    def __init__(self, answer: dict[str, Any]) -> None:
-        self.answer = answer
-        self.asked: list[Request] = []
-
-    def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        self.asked += requests
-        return [Answer(json.dumps(self.answer)) for _ in requests]
-
-
-def test_a_model_may_mark_replies_in_the_slots_place() -> None:
-    gold = Gold(("confirm-before-change", "one-change-at-a-time"), {"text": "Shall I?"})
-    judge = Judging({"analysis": "a", "mark": 7.5})
-    found = Grader(PACK, judge=ModelJudge(judge)).grade("<think>x</think>Shall I do it?", gold)
-    assert found.turn == 1.5
-    assert "Shall I do it?" in judge.asked[0].messages[0].content
-
-
-def test_a_judge_that_cannot_be_read_gives_no_reward() -> None:
-    with pytest.raises(ChatError, match="cannot be read"):
-        ModelJudge(Judging({"mark": "all"}))("due", "given")

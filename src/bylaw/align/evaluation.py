@@ -12,7 +12,7 @@ from bylaw.align.episode import Outcome
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.rollout import Agent, play
-from bylaw.align.stem import values_in
+from bylaw.align.values import values_in
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict
 from bylaw.facts.entity import ABSENT, Key, NoValue

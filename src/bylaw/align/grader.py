@@ -1,30 +1,27 @@
 """The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn.
 
-Replies are marked by their slots, or, as in the paper, by a model.
+Replies are marked by their slots and thoughts read by their words; or both, as in the paper, by a model.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from bylaw.align.matcher import Matcher
+from bylaw.align.matcher import Matcher, Mentions
 from bylaw.align.output import Output, events_of, read_output, text_of
 from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.align.slot import Slot, f1
-from bylaw.align.stem import values_in
+from bylaw.align.values import values_in
 from bylaw.align.written import request
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
 from bylaw.errors import UsageError
-from bylaw.llm import Chat, Request
+from bylaw.llm import Answer, Chat, Request
 from bylaw.llm.chat import ChatError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call
-
-Judge = Callable[[str, str], float]
-"""Marks a reply from 0 to 10 beside the gold reply (the paper's way, with a model)."""
 
 
 class UngradedError(UsageError):
@@ -64,11 +61,14 @@ class Grader:
         self,
         pack: Pack,
         *,
-        judge: Judge | None = None,
+        judge: "ModelJudge | None" = None,
         switches: Switches = FLOOR,
     ) -> None:
         self._pack = pack
         self._reader = Matcher(pack)
+        self._policies = "\n".join(
+            f"- {each.id}: {each.definition}" for each in pack.policies.values() if each.kind != "knowledge"
+        )
         self._judge = judge
         self._switches = switches
 
@@ -77,9 +77,14 @@ class Grader:
         if gold.needs_judge and self._judge is None:
             hint = "mark it with a judge (--judge MODEL), or leave the row out"
             raise UngradedError("nothing says what a text must tell here", hint=hint)
+        self.prepare([(output, gold)])
         read = read_output(output)
         thought = _thought(read, output)
-        found = self._reader.mentions(thought, _shown(gold.prompt))
+        found = (
+            self._judge.read(thought, self._policies)
+            if self._judge is not None
+            else self._reader.mentions(thought, _shown(gold.prompt))
+        )
         predicted = _predicted(read)
         due = gold.due()
         expected = due if isinstance(due, ToolCall) else Judged(self._mark(predicted, due, gold.slots))
@@ -96,18 +101,25 @@ class Grader:
         )
         return score(turn, self._switches)
 
-    def asked(self, output: str, gold: Gold) -> tuple[str, str] | None:
-        """What a judge would be asked about an output: the reply that was due, and the one that came."""
-        due, predicted = gold.due(), _predicted(read_output(output))
-        if self._judge is None or isinstance(due, ToolCall) or isinstance(predicted, ToolCall) or not predicted.text:
-            return None
-        return due.text, predicted.text
+    def prepare(self, graded: Iterable[tuple[str, Gold]]) -> None:
+        """Ask the judge about many outputs together; without one there is nothing to ask."""
+        if self._judge is None:
+            return
+        asked: list[Request] = []
+        for output, gold in graded:
+            read = read_output(output)
+            if thought := _thought(read, output):
+                asked.append(recall_question(thought, self._policies))
+            due, predicted = gold.due(), _predicted(read)
+            if not isinstance(due, ToolCall) and not isinstance(predicted, ToolCall) and predicted.text:
+                asked.append(mark_question(due.text, predicted.text))
+        self._judge.prepare(asked)
 
     def _mark(self, predicted: ToolCall | Text, due: Said, slots: Sequence[Slot]) -> float:
         if isinstance(predicted, ToolCall) or not predicted.text:
             return 0.0
         if self._judge is not None:
-            return min(10.0, max(0.0, self._judge(due.text, predicted.text)))
+            return self._judge.mark(due.text, predicted.text)
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
@@ -151,9 +163,6 @@ def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
     return frozenset(value.key for text in texts for value in values_in(text))
 
 
-_Shape = TypeVar("_Shape")
-
-
 class Mark(Struct, frozen=True):
     """A model's mark of a reply."""
 
@@ -161,33 +170,56 @@ class Mark(Struct, frozen=True):
     mark: Annotated[float, Meta(ge=0, le=10)]
 
 
+class Recalled(Struct, frozen=True):
+    """The policies that a model finds in a thought: the ids of those it states correctly, and rules of no policy."""
+
+    recalled: tuple[str, ...]
+    made_up: tuple[str, ...]
+
+
+_Shape = TypeVar("_Shape", Mark, Recalled)
+
+
+def mark_question(due: str, given: str) -> Request:
+    """Asks how good a reply is next to the one that was due."""
+    return request("mark", Mark, {"due": due, "given": given})
+
+
+def recall_question(thought: str, policies: str) -> Request:
+    """Asks which policies a thought states, and which it makes up (the paper's prompts F.10 and F.11)."""
+    return request("recall", Recalled, {"policies": policies, "thought": thought})
+
+
 class ModelJudge:
-    """Marks replies by asking a model; a `Judge` of the grader."""
+    """Marks replies and reads thoughts by asking a model. It is asked each question once."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
-        self._known: dict[tuple[str, str], float] = {}
+        self._answers: dict[str, Answer] = {}
 
-    def __call__(self, due: str, given: str) -> float:
-        self.prepare([(due, given)])
-        return self._known[due, given]
+    def mark(self, due: str, given: str) -> float:
+        """How good a reply is, from 0 to 10."""
+        return self._answer(mark_question(due, given), Mark).mark
 
-    def prepare(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Ask about many replies together; each is marked once, however often it comes."""
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        asked = [request("mark", Mark, {"due": due, "given": given}) for due, given in new]
-        self._known |= {pair: found.mark for pair, found in zip(new, _ask(self._chat, asked, Mark), strict=True)}
+    def read(self, thought: str, policies: str) -> Mentions:
+        """Which policies a thought states, and which it makes up."""
+        if not thought:
+            return Mentions(frozenset(), ())
+        found = self._answer(recall_question(thought, policies), Recalled)
+        return Mentions(frozenset(found.recalled), found.made_up)
 
+    def prepare(self, asked: Iterable[Request]) -> None:
+        """Ask many questions together."""
+        new = list({each.key: each for each in asked if each.key not in self._answers}.values())
+        if new:
+            self._answers |= {each.key: answer for each, answer in zip(new, self._chat.ask(new), strict=True)}
 
-def _ask(chat: Chat, asked: Sequence[Request], shape: type[_Shape]) -> list[_Shape]:
-    """The answers as data; one that cannot be read gives no reward."""
-    if not asked:
-        return []
-    found: list[_Shape] = []
-    for question, answer in zip(asked, chat.ask(asked), strict=True):
+    def _answer(self, asked: Request, shape: type[_Shape]) -> _Shape:
+        """The answer as data; one that cannot be read gives no reward."""
+        self.prepare([asked])
+        answer = self._answers[asked.key]
         data = answer.read(shape)
         if data is None:
             why = answer.why or f"no {shape.__name__.lower()}: {answer.text[:80]}"
-            raise ChatError(f"the judge's answer cannot be read: {why}", place=question.key)
-        found.append(data)
-    return found
+            raise ChatError(f"the judge's answer cannot be read: {why}", place=asked.key)
+        return data

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.align.stem import values_in
+from bylaw.align.values import values_in
 from bylaw.text.identifier import identifiers
 
 DENIAL = re.compile(

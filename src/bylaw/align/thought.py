@@ -7,24 +7,18 @@ guards' own. The wording varies with the seed; policies are named in words and n
 import random
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, valued
+from bylaw.align.matcher import SENTENCES
 from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
-from bylaw.policy.yaml import LOADER
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
 """Words a thought should keep to, its working left out."""
 _WORKING = re.compile(r" \([^()]*\)")
-
-_SENTENCES: dict[str, list[str]] = yaml.load(
-    (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
-)
 
 
 class Thought(Struct, frozen=True):
@@ -107,7 +101,7 @@ class _Composer:
         return " ".join(part for part in parts if part)
 
     def _draw(self, kind: str) -> str:
-        return self._rng.choice(_SENTENCES[kind])
+        return self._rng.choice(SENTENCES[kind])
 
     def _wish(self) -> list[str]:
         serving = self._found.serving

@@ -61,12 +61,11 @@ def grades(
     """Each output's terms, and as `total` the sum of those that count."""
     terms = terms_of(said)
     grader = _grader(pack, weight_of(said), mismatch, judge)
-    if judge is not None:
-        pairs = (grader.asked(output, gold_of(row)) for output, row in zip(outputs, rows, strict=True))
-        judge.prepare(pair for pair in pairs if pair is not None)
+    golds = [gold_of(row) for row in rows]
+    grader.prepare(zip(outputs, golds, strict=True))
     found: list[dict[str, float]] = []
-    for output, row in zip(outputs, rows, strict=True):
-        reward = grader.grade(output, gold_of(row))
+    for output, gold in zip(outputs, golds, strict=True):
+        reward = grader.grade(output, gold)
         values = {term: getattr(reward, term) or 0.0 for part in PARTS.values() for term in part}
         total = sum(-values[term] if term in _PENALTIES else values[term] for term in terms)
         found.append({**values, "total": total})

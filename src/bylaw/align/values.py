@@ -1,30 +1,18 @@
-"""Words of a text as rough stems, and the amounts, dates, times and counts that stand in it."""
+"""The amounts, dates, times and counts in a text, in figures or in words."""
 
 import re
-from calendar import month_name
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
-import yaml
 from msgspec import Struct
 
-from bylaw.policy.yaml import LOADER
-from bylaw.text.stem import stem as text_stem
+from bylaw.text.day import MONTHS, month_number
+from bylaw.text.number import ONES, TENS
 
-WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
-"""English as far as it is needed here."""
-
-_NUMBERS = {name: number for number, said in enumerate(WORDS["numbers"]) for name in said.split()}
-_TENS = {
-    name: 10 * number
-    for number, name in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
-}
-_MONTHS = [name.lower() for name in month_name if name]
-_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)
+_NUMBERS = {name: number for number, name in enumerate(ONES[:13])} | {"once": 1, "twice": 2}
+_TENS = {name: 10 * number for number, name in enumerate(TENS) if number > 1}
+_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
 _DATES = re.compile(
     rf"\b(\d{{4}})-(\d{{2}})-(\d{{2}})\b"
     rf"|\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\.?(?:,?\s+(\d{{4}}))?\b"
@@ -40,15 +28,11 @@ _COUNTS = re.compile(r"(?<![\w.$-])(\d{1,6})(?![\w:-]|\.\d)")
 _UNIT = re.compile(r"[\s-]*(minute|hour|day|week|month|year|time|visit|refill|move|percent|%)s?", re.IGNORECASE)
 
 
-_ODD: dict[str, str] = WORDS["odd"]
-STOP = frozenset(WORDS["stop"].split())
-
-
 class Value(Struct, frozen=True):
-    """A value that stands in a text."""
+    """A value in a text, and where it is."""
 
     kind: str
-    """`amount`, `date`, `time`, or a unit such as `hour`; `count` where no unit is said."""
+    """`amount`, `date`, `time`, or a unit such as `hour`; `count` without a unit."""
     value: Decimal | date | str
     start: int
     end: int
@@ -58,19 +42,6 @@ class Value(Struct, frozen=True):
         """Kind and value, the same for all ways to write a number."""
         value = self.value
         return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """A word without its ending, alike for the forms of a verb or noun."""
-    word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
-    return text_stem(_ODD.get(word, word))
-
-
-def stems(text: str) -> list[str]:
-    """The stems of the words that say something, in order."""
-    joined = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", "", text)  # in-person
-    return [stem(word) for word in re.findall(r"[A-Za-z][A-Za-z'’]*", joined) if word.lower() not in STOP]
 
 
 def values_in(text: str) -> list[Value]:
@@ -117,7 +88,7 @@ def _date(match: re.Match[str]) -> date | str | None:
         parts = int(year), int(month), int(day)
     else:
         name, number, said = month_first or month_last, day_first or day_last, year_first or year_last
-        place = next(i for i, each in enumerate(_MONTHS, 1) if each.startswith(name.lower()[:3]))
+        place = month_number(name)
         if said is None:
             return f"{place:02}-{int(number):02}"
         parts = int(said), place, int(number)
