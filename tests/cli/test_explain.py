@@ -10,7 +10,6 @@ from rich.console import Console
 
 from bylaw.cli.explain import explain
 from bylaw.engine.wording import rule_words
-from bylaw.scan.example import MARK
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record
 from tests.audit.logs import call as call_log
 from tests.docs.walkthrough import run
@@ -216,18 +215,6 @@ def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is
     assert shown[1].split(maxsplit=1)[1].split("  ") == ["say-hello", "rule broken"]
     assert "compliant" in shown[2]
     assert shown[4] == "to explain one: bylaw explain out 't 2' STEP"
-
-
-def test_an_example_written_by_init_says_so_beside_the_sentence_it_cites() -> None:
-    cite = {"document": "policy.md", "heading": "", "line": 7, "text": "Move a visit at most twice."}
-    policies = {"p": {"definition": f"{MARK} The patient was looked up.", "citations": [cite]}}
-    policy = {"id": "p", "determined": "violation", "because": "no", "asks": [], "missing": []}
-    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
-    out = StringIO()
-    verdicts = {"strict": "violation", "determined": "violation"}
-    explain(line | verdicts, policies, [call("x")], Console(file=out, width=120, highlight=False))
-    assert "policy.md:7: Move a visit at most twice." in out.getvalue()
-    assert f"{MARK} The patient was looked up." in out.getvalue()
 
 
 def test_piped_lines_end_in_no_blanks(tmp_path: Path, demo: Demo) -> None:

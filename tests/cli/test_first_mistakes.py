@@ -120,7 +120,7 @@ MISTAKES = [
         "wrong indentation in a guard",
         change(GUARD, "    return permit()", "  return permit()"),
         "check pack",
-        f"{GUARD}:11",
+        f"{GUARD}:10",
         "by four spaces",
     ),
     Mistake(
@@ -148,7 +148,7 @@ MISTAKES = [
         "a field misspelt in a guard",
         change(GUARD, ".exists", ".exsts"),
         "check pack",
-        f"{GUARD}:9",
+        f"{GUARD}:8",
         "did you mean `exists`?",
     ),
     Mistake(
@@ -204,7 +204,7 @@ MISTAKES = [
         "a misspelt answer in a guard",
         change(GUARD, "return permit()", "return permt()"),
         "check pack",
-        f"{GUARD}:11",
+        f"{GUARD}:10",
         "did you mean `permit`?",
     ),
     Mistake(

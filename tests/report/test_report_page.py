@@ -15,7 +15,6 @@ from bylaw.audit.finding import lacked
 from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import WordList, call_details, row
 from bylaw.errors import UsageError
-from bylaw.scan.example import MARK
 from tests.docs.walkthrough import run
 from tests.report import audit_folders
 from tests.suite import Demo
@@ -302,10 +301,6 @@ def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(cli
         assert finding["because"] == "the act changes something; not so: the caller has just said yes"
         assert finding["policies"][0]["severity"] == "medium"
         assert line["trajectory"] in kept
-
-
-def test_the_page_knows_the_examples_of_init_by_their_mark(clinic: Path) -> None:
-    assert f'const EXAMPLE = "{MARK}";' in clinic.read_text("utf-8")
 
 
 OPENINGS = [

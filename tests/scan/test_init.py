@@ -1,5 +1,6 @@
 """`bylaw init` gives a pack that loads, whose cases pass, and in which every sentence is listed."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -16,10 +17,10 @@ from bylaw.review.coverage import covered_sentences
 from bylaw.scan.skeleton import skeleton
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message, Result, Trajectory
-from tests.audit.logs import CAREFUL, Shop, look, record, ship, user
+from tests.audit.logs import Shop, look, record, ship, user
 from tests.docs.walkthrough import run
 
-from .library import Talk, order_log, visits
+from .library import Talk, visits
 
 POLICY = """# Lending desk
 
@@ -220,28 +221,21 @@ def test_the_worked_guard_finds_its_thing_however_the_argument_is_spelled(
     sound(tmp_path)
 
 
-def test_the_example_stands_on_a_sentence_that_lays_something_down() -> None:
-    document = Document("You return orders for customers. An order must be open to be returned.", name="policy.md")
-    made = skeleton(map(order_log, range(6)), document, name="x")
-    assert made.example
-    assert "must be open" in made.files[f"guards/{made.example.replace('-', '_')}.py"]
-    assert "You return orders" in made.files["policies.yaml"]
-    assert "must be open" not in made.files["policies.yaml"]
-
-
-def test_the_documents_words_stand_beside_each_draft(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    shop.logs(record(*CAREFUL), record(*CAREFUL))
-    sentence = "An order is shipped only if it was looked up and is paid, and never to anybody else than its owner."
-    (tmp_path / "rules.md").write_text(f"# Shop\n\n## Shipping\n\n{sentence}\n\n## Tone\n\nBe friendly.\n")
-    done = run("bylaw init logs.jsonl --document rules.md --out new", tmp_path)
-    assert done.returncode == 0, done.stdout
-    policies = (tmp_path / "new/policies.yaml").read_text()
-    assert "      # policy.md:9, Tone\n      - Be friendly.\n" in policies
-    (guard,) = (tmp_path / "new/guards").glob("*.py")
-    assert guard.read_text().startswith("# policy.md:5, Shipping\n")
-    assert f'    """{sentence}"""\n' in guard.read_text()
-    assert run("bylaw check new", tmp_path).returncode == 0
+def test_the_common_rules_are_offered_and_bind_only_once_switched_on(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text("Ask before you renew a loan.")
+    init_pack([openai(tmp_path / "log.jsonl", visits(5))], tmp_path / "policy.md", tmp_path / "desk")
+    assert not sound(tmp_path / "desk").book.rules
+    offered = (tmp_path / "desk" / "rules.yaml").read_text().partition("#\n")[2]
+    on = "".join(line[2:] for line in offered.splitlines(keepends=True))
+    (tmp_path / "desk" / "rules.yaml").write_text(on)
+    for folder in ("guards", "cases"):
+        shutil.rmtree(tmp_path / "desk" / folder)
+    policies = [
+        {"id": name, "kind": "rule", "spans": ["Ask before you renew a loan."]}
+        for name in ("confirm-before-change", "one-call-at-a-time")
+    ]
+    (tmp_path / "desk" / "policies.yaml").write_text(msgspec.json.encode({"policies": policies}).decode())
+    assert [rule.name for rule in load_pack(tmp_path / "desk").book.rules] == [each["id"] for each in policies]
 
 
 def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
@@ -278,12 +272,11 @@ def test_a_document_that_names_its_day_sets_the_clock() -> None:
     assert "\nnow:" not in skeleton(stamped, document, name="x").files["pack.yaml"]
 
 
-def test_sentences_that_nobody_decided_on_stand_together() -> None:
-    document = Document("Be kind. A loan is renewed only once. Smile. No loan is renewed on Sundays.", name="policy.md")
+def test_sentences_are_listed_in_order_with_their_places() -> None:
+    document = Document("Be kind. A loan is renewed only once. Smile.\n\n## Tone\n\nBe brief.\n", name="policy.md")
     policies = skeleton(visits(5), document, name="x").files["policies.yaml"]
-    assert policies.count("  - id: ") == 2
-    listed = "      - Be kind.\n      - Smile.\n      - No loan is renewed on Sundays.   # renew_loan\n"
-    assert policies.endswith(f"      # policy.md:1\n{listed}")
+    listed = "      # policy.md:1\n      - Be kind.\n      - A loan is renewed only once.\n      - Smile.\n"
+    assert policies.endswith(f"{listed}      # policy.md:5, Tone\n      - Be brief.\n")
 
 
 def test_a_sentence_that_stands_twice_is_listed_once_and_listed_everywhere(tmp_path: Path) -> None:
@@ -293,17 +286,6 @@ def test_a_sentence_that_stands_twice_is_listed_once_and_listed_everywhere(tmp_p
     pack = sound(tmp_path / "desk")
     assert (tmp_path / "desk" / "policies.yaml").read_text().count("- Be kind.") == 1
     assert [entry.state for entry in covered_sentences(pack)] == ["listed"] * 4
-
-
-@pytest.mark.parametrize("twice", ['An order is "returned" only once.', "An order is returned only once\\."])
-def test_a_sentence_that_no_docstring_holds_is_quoted_in_policies(tmp_path: Path, twice: str) -> None:
-    made = skeleton(map(order_log, range(6)), Document(twice, name="policy.md"), name="x")
-    for path, text in made.files.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    pack = sound(tmp_path)
-    assert made.example
-    assert [cited.text for cited in pack.policies[made.example].citations] == [twice]
 
 
 def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:

@@ -42,8 +42,6 @@ _STYLES = {
     "inconclusive": "magenta",
     "compliant": "green",
 }
-EXAMPLE = "(example written by init)"
-"""Stands in the definition of a policy that cites a sentence which its guard does not hold anyone to."""
 
 
 @command("explain")
@@ -360,8 +358,6 @@ def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
             for (document, heading), lines in places.items()
         ]
         yield "; ".join(told), f"in the pack's words: {policy.get('definition', '')}"
-    elif EXAMPLE in policy.get("definition", ""):
-        yield "what its guard asks", policy["definition"]
 
 
 def _seen(seen: dict[str, Any]) -> str:

@@ -66,8 +66,9 @@ def init_command(
     print(f"things: {', '.join(made.things) or 'none that the results show'}")
     if world is not None:
         print(_world(out, world))
-    drafted = f"; drafted rules: {', '.join(made.rules)}" if made.rules else ""
-    print(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}{drafted}")
+    guard = f"the worked guard is {made.example}" if made.example else "no worked guard: no write names a record"
+    print(f"sentences: {made.sentences}, all unenforced so far; {guard}")
+    print("consent, or one call at a time? If the document asks for it, switch it on in rules.yaml")
     print(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
     return 3 if scan.unreadable else 0
 
@@ -85,14 +86,6 @@ def _world(out: Path, world: Path) -> str:
     if not stored.missing:
         return told
     return f"{told}; not {', '.join(stored.missing)}: say where under `world:` in {out / 'entities.yaml'}, if it does"
-
-
-def _guard(made: Skeleton) -> str:
-    if made.example:
-        return f"the worked guard is {made.example}"
-    if made.switched_off:
-        return f"no sentence speaks of the worked guard {made.switched_off}, so it is switched off"
-    return "no worked guard, as no write names a thing seen"
 
 
 def init_pack(

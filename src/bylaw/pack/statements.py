@@ -13,6 +13,7 @@ from bylaw.policy.document import Document, Quote, Range, Which, number_of, read
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import (
+    DRAFTED_BY,
     Citation,
     PoliciesFile,
     Policy,
@@ -366,10 +367,11 @@ class PolicyReader:
                 self.lost.append(found.lost)
             if span.digest is not None:
                 self.digests[name] = (*self.digests.get(name, ()), span.digest)
-        if not citations and kind != "knowledge":
+        accepted = body.unenforced
+        is_draft = accepted is not None and accepted.accepted_by == DRAFTED_BY
+        if not citations and kind != "knowledge" and not is_draft:
             hint = "quote it in the docstring of its guard, a line for each sentence, or here: `spans: [...]`"
             self._fault(f"policy `{name}` cites no sentence", index, hint=hint)
-        accepted = body.unenforced
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
             self._fault(f"nobody is named who accepts that `{name}` is not enforced", index, hint="add `accepted_by`")

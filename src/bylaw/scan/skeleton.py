@@ -7,15 +7,13 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.clock import Clock, stated_clock
-from bylaw.policy.document import Document, Sentence
+from bylaw.policy.document import Document
 from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
-from bylaw.scan.confirmation import DraftedRule, drafted_rules, rules_file
 from bylaw.scan.difference import Differences, Narrowed
 from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
-from bylaw.scan.sentence_words import Wording
 from bylaw.scan.shape import SeenValues, Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
 from bylaw.scan.thing import LoggedThing, ToolSight, arguments_for, is_name, things
@@ -24,10 +22,9 @@ from bylaw.trace import Trajectory
 
 _WIDE = 110
 _UNDECIDED = "undecided"
+_LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Words of writes after which a thing may be there no more, or only then."""
-_DRAFTED = "drafted from these words: read the rule in rules.yaml first"
-_LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 
 
 class Skeleton(Struct, frozen=True):
@@ -38,11 +35,7 @@ class Skeleton(Struct, frozen=True):
     things: tuple[str, ...]
     sentences: int
     example: str
-    """Id of the policy with the worked guard; empty where there is none."""
-    switched_off: str
-    """Id for the worked guard where it is only a comment, as no sentence speaks of it."""
-    rules: tuple[str, ...] = ()
-    """Ids of the rules that were drafted."""
+    """Id of the policy with the worked guard; empty if no write names a record that the logs show."""
     whole: frozenset[str] = frozenset()
     """Tools whose results, plain texts such as an id, are taken as they are."""
     undeclared: tuple[str, ...] = ()
@@ -76,28 +69,36 @@ def skeleton(
     if not guesses:
         raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
     found = things(shapes.tools, guesses)
-    example = choose_example(scan, found, shapes.tools, document)
-    writes = [each.tool for each in scan.tools if each.effect == "write"]
-    drafted = drafted_rules(document, writes, [each.tool for each in scan.tools])
-    rules = [rule for rule in drafted if example is None or rule.sentence != example.sentence]
+    example = choose_example(scan, found, shapes.tools)
     files = {
         "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
         "policy.md": document.text,
         "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue, differences),
         "entities.yaml": _entities(found.values()),
-        "policies.yaml": _policies(document, scan.tools, example, rules),
+        "policies.yaml": _policies(document, example),
+        "rules.yaml": _RULES,
     }
-    if rules:
-        files["rules.yaml"] = rules_file(rules, document)
     if example is not None:
         files |= example_files(example, shapes.tools[example.tool])
-    live = example is not None and example.sentence is not None
-    names = (example.id, "") if example and live else ("", example.id) if example else ("", "")
     sights = [sight for thing in found.values() for sight in thing.sights]
     whole = frozenset(sight.tool for sight in sights if "$" in sight.fields.values())
     undeclared = tuple(each.tool for each in scan.tools if catalogue and each.tool not in catalogue)
-    drafted = tuple(rule.id for rule in rules)
-    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, drafted, whole, undeclared)
+    called = example.id if example is not None else ""
+    return Skeleton(files, scan, tuple(found), len(document.sentences), called, whole, undeclared)
+
+
+_RULES = """\
+# Does the document ask for one of these? Then take the `# ` off its lines, and in policies.yaml move its sentence to a
+# policy of its own: {id: confirm-before-change, kind: rule, spans: [...]}.
+#
+# predicates:
+#   change: {effect: write, description: the act changes something}
+#   agreed: {consented: told, description: the user agreed to this very change after it was told}
+#   several_calls: {turn: several_calls, description: the turn makes several calls}
+# rules:
+#   - {id: confirm-before-change, formula: ALWAYS (change IMPLIES agreed)}
+#   - {id: one-call-at-a-time, formula: ALWAYS NOT several_calls}
+"""
 
 
 def _manifest(name: str, document: Document, clock: Clock | None) -> str:
@@ -292,72 +293,33 @@ def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part}
 
 
-def _policies(
-    document: Document, guesses: Sequence[Guess], example: Example | None, rules: Sequence[DraftedRule]
-) -> str:
+def _policies(document: Document, example: Example | None) -> str:
     lines = [
-        "# Every sentence of the document, and behind it the tools that it seems to speak of. Nothing enforces any of",
-        "# them yet. One that a call can break becomes a guard that quotes it, in guards/*.py; one about order a rule",
-        "# (rules.yaml). Take its line out here then. What is left no call can break: sign for it with your name.",
+        "# Every sentence of the document; nothing enforces them yet. Write a guard in guards/*.py for each that a",
+        "# call can break, a rule in rules.yaml for each about order: quote the sentence there, and take out its line.",
+        "# For the others, put your name and reason under `unenforced`.",
         "policies:",
     ]
-    if example is not None and example.sentence is not None:
-        about: dict[str, Any] = {"id": example.id, "definition": example.definition}
-        if not example.states_its_policy:
-            about |= {"tools": [example.tool], "spans": [_span(document, example.sentence)]}
-        about["unenforced"] = _not_enforced(_LOOKED_UP)
+    if example is not None:
+        about = {"id": example.id, "definition": example.definition, "unenforced": _not_enforced(_LOOKED_UP)}
         lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
-    for rule in rules:
-        about = {
-            "id": rule.id,
-            "kind": "rule",
-            "spans": [_span(document, each) for each in (rule.sentence, *rule.exceptions)],
-        }
-        about["unenforced"] = _not_enforced(_DRAFTED)
-        lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
-    taken = [each for rule in rules for each in (rule.sentence, *rule.exceptions)]
-    taken += [example.sentence] if example is not None and example.sentence is not None else []
-    words = {sentence.text for sentence in taken}
-    # A quote means every place of its words, so a sentence that stands again is listed once.
-    first = {each.text: each for each in reversed(document.sentences)}
-    left = [each for each in document.sentences if each.text not in words and first[each.text] is each]
-    if left:
-        lines += [
-            f"  - id: {_UNDECIDED}",
-            "    kind: knowledge",
-            f"    unenforced: {flow(_not_enforced('not yet decided'))}",
-            "    spans:",
-        ]
-    tools = [each.tool for each in guesses]
-    writes = [each.tool for each in guesses if each.effect == "write"]
+    lines += [
+        f"  - id: {_UNDECIDED}",
+        "    kind: knowledge",
+        f"    unenforced: {flow(_not_enforced('not yet decided'))}",
+        "    spans:",
+    ]
     heading: str | None = None
-    for sentence in left:
+    # A quote means every place of its words, so a sentence that appears again is listed once.
+    first = {each.text: each for each in reversed(document.sentences)}
+    for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:
-            lines.append(_place(document, sentence, "      "))
+            remarked = f", {sentence.heading}" if sentence.heading else ""
+            lines.append(f"      # {document.name}:{sentence.line}{remark(remarked)}")
             heading = sentence.heading
-        bound = Wording(sentence.text).deeds(writes, tools)
-        spoken_of = f"   # {remark(', '.join(bound))}" if bound else ""
-        lines.append(f"      - {flow([_span(document, sentence)])[1:-1]}{spoken_of}")
+        lines.append(f"      - {flow([sentence.text])[1:-1]}")
     return "\n".join(lines) + "\n"
-
-
-def _place(document: Document, sentence: Sentence, margin: str) -> str:
-    """A remark that says where a sentence stands."""
-    heading = f", {sentence.heading}" if sentence.heading else ""
-    return f"{margin}# {document.name}:{sentence.line}{remark(heading)}"
 
 
 def _not_enforced(reason: str) -> dict[str, str]:
     return {"accepted_by": DRAFTED_BY, "reason": reason}
-
-
-def _span(document: Document, sentence: Sentence) -> str | dict[str, Any]:
-    """The sentence itself; where the same words stand earlier too, its place."""
-    if document.find(sentence.text) == (sentence.start, sentence.end):
-        return sentence.text
-    return {
-        "heading": sentence.heading,
-        "line": sentence.line,
-        "sentence": sentence.index,
-        "digest": sentence.digest,
-    }

@@ -133,16 +133,6 @@ def word(text: str) -> str:
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 
-def indent(text: str, by: int) -> str:
-    """A block further to the right."""
-    return "\n".join(" " * by + line if line else line for line in text.rstrip("\n").split("\n"))
-
-
 def remark(text: str) -> str:
     """What may stand after a `#`: one line, printable."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
-
-
-def switched_off(text: str) -> str:
-    """Lines made comments."""
-    return "".join(f"# {line}\n" if line else "#\n" for line in text.rstrip("\n").split("\n"))

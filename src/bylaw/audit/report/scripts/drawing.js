@@ -15,9 +15,6 @@ function mainPolicy(finding) {
   return judged.slice().sort((one, other) => rank(one) - rank(other) || severity(one) - severity(other) || claimed(one) - claimed(other))[0] || null;
 }
 
-// What `bylaw init` writes into the definition of its example, which cites a sentence that its guard does not enforce.
-const EXAMPLE = "(example written by init)";
-
 // What a policy says, for a line of the list.
 function sentenceOf(id) {
   const known = policies.get(id);
@@ -99,7 +96,6 @@ function citation(policy, facts = []) {
     make("p", {class: "rule-label"}, "The policy"),
     make("div", {},
       make("blockquote", {}, texts.map((text) => prose(text, 300, "", text.length > 360 ? tellingPart(text, facts) : 0))),
-      quoted.length && known.definition.includes(EXAMPLE) ? make("p", {class: "example"}, "What its guard asks: ", said(known.definition, 600)) : null,
       make("p", {class: "note"}, code(policy.id, 80), where.filter((words) => words.length).map((words) => [" \u00b7 ", words.map((word, index) => [index ? ", " : "", said(word, 60)])]),
         cites.length && !quoted.length ? ` \u00b7 in the pack\u2019s own words${told.hasDocument ? "" : "; the document was not given"}` : "")));
 }
