@@ -141,7 +141,6 @@ def repeated(folder: Path, calls: int) -> Path:
 def warm(view: View) -> None:
     """What `bylaw view` reads in a thread while its first page is asked for."""
     load_templates()
-    view.index.warm_up()
     view.pack_now()
 
 

@@ -4,7 +4,7 @@
 from starlette.responses import Response
 
 from bylaw.console.app import shown
-from bylaw.console.index.wanted import Wanted
+from bylaw.console.index import Wanted
 from bylaw.console.view import AuditPages, read_summary
 from bylaw.console.visitor import Asked
 

@@ -32,7 +32,7 @@ class ConversationPages(AuditPages):
         index = self._view.standings().index
         rows = index.conversations(agent=agent, q=q, kind=kind, after=after, limit=LISTED + 1)
         agents: list[JsonRecord] = self._view.summary.get("agents") or []
-        listed, logged = index.totals()[0], index.logged()
+        listed, logged = index.totals()[0], int(index.about("logged") or 0)
         return self._page(
             "conversations.html",
             asked,

@@ -13,8 +13,7 @@ from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.attestation import Attestation, attest, read_attestations
 from bylaw.console.door import Refused
-from bylaw.console.index.query import PAGE, FindingRow
-from bylaw.console.index.wanted import Wanted
+from bylaw.console.index.query import PAGE, FindingRow, Wanted
 from bylaw.console.kept_case import judged_by, keep_call_case, keep_rule_case
 from bylaw.console.page import SETTLED, place_in
 from bylaw.console.record_file import Written

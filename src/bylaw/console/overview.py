@@ -13,8 +13,8 @@ from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import shown
+from bylaw.console.index import Wanted
 from bylaw.console.index.query import Index
-from bylaw.console.index.wanted import Wanted
 from bylaw.console.page import times
 from bylaw.console.shown import finding_data, sentence_of
 from bylaw.console.view import AuditPages, View, read_summary

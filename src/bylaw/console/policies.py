@@ -13,8 +13,8 @@ from bylaw.console.app import changed, shown
 from bylaw.console.cases import cases_of, parts_of
 from bylaw.console.comment import Comment, comment_on, comments_of
 from bylaw.console.door import Refused
+from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
-from bylaw.console.index.wanted import Wanted
 from bylaw.console.margin import margins_of
 from bylaw.console.pack_state import PackState
 from bylaw.console.record_file import Written

@@ -38,7 +38,7 @@ class View:
         self.waivers = waivers or _beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
         self.index: Index = open_index(out)
-        store = self.index.folder
+        store = self.index.store
         self.summary, self.policies = store.summary, store.policies
         self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
@@ -109,7 +109,6 @@ class View:
     def _warm(self) -> None:
         # Not the pack: Python 3.11 loses count when two threads parse code at once.
         load_templates()
-        self.index.warm_up()
 
     def pack_now(self) -> PackState:
         if self._pack is None:

@@ -1,29 +1,85 @@
-"""Reads an index: findings by reason, what a filter leaves, one finding, one conversation."""
+"""Reads an index: findings by reason, by filter and by search, their counts, and conversations."""
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+from urllib.parse import urlencode
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from bylaw.audit.finding import Charge, Finding
-from bylaw.audit.store import Store
-from bylaw.console.index.quiet import unpacked
-from bylaw.console.index.schema import STANDINGS
-from bylaw.console.index.search import Searches, clean, sought
-from bylaw.console.index.tally import STANDING, STATE, tally_query
-from bylaw.console.index.wanted import STATES, State, Wanted
+from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
+State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
+"""New or known from an earlier audit; undecided (`open`); answered by a person; or of a call that the tool refused."""
+STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
-"""The most reasons that one page lists."""
+"""Reasons that one page lists."""
 PAGE = 50
-"""Findings of one reason that are listed at once."""
+"""Findings of one reason that one page lists."""
+KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
+"""The filters of conversations."""
+_TEMPORARY = """
+CREATE TEMP TABLE standing (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
+CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
+CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
+"""
+"""`standing` holds the state of each finding that is not in the usual state of its cell, `found` what the last search
+found. A `tally` counts findings by cell and state: every number of a page is a sum of one."""
+_STATE = "COALESCE(s.state, c.state)"
+_TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
+LEFT JOIN temp.standing s ON s.finding = f.number"""
+_FROM = """FROM findings f JOIN cells c ON c.number = f.cell JOIN reasons r ON r.number = c.reason
+JOIN conversations k ON k.number = f.conversation LEFT JOIN temp.standing s ON s.finding = f.number"""
+_FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.executed, f.because, f.file, f.place,
+r.key, r.policy, r.severity, {_STATE}"""
+_HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
+OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
+_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
+WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
+"""The policies of a finding; one that came to no verdict has no part in what others found wrong."""
+_CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
+
+
+class Wanted(Struct, frozen=True, omit_defaults=True):
+    """Which findings a page shows; an empty part is no filter. The address of the page says the same."""
+
+    policy: str = ""
+    agent: str = ""
+    verdict: str = ""
+    tool: str = ""
+    severity: str = ""
+    state: str = "new"
+    q: str = ""
+    reason: str = ""
+    base: str = ""
+
+    @classmethod
+    def of(cls, query: Iterable[tuple[str, str]]) -> "Wanted":
+        given = {name: value.replace("\0", "")[:300] for name, value in query if name in cls.__struct_fields__}
+        wanted = cls(**given)
+        return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
+
+    def address(self, path: str = "/findings", **changes: str) -> str:
+        """The address of a page with the same filters except for the changes."""
+        parts = {name: value for name, value in (asdict(self) | changes).items() if value}
+        if parts.get("state") == "new":
+            del parts["state"]
+        return f"{path}?{urlencode(parts, errors='replace')}" if parts else path
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there is any filter beside the state."""
+        return any((self.policy, self.agent, self.verdict, self.tool, self.severity, self.q))
 
 
 class ReasonRow(Struct, frozen=True):
-    """One reason, and how many findings have it."""
+    """One reason and its number of findings."""
 
     key: str
     policy: str
@@ -35,7 +91,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """One finding in a list, and where its line is."""
+    """One finding in a list, and the place of its line."""
 
     number: int
     id: str
@@ -55,8 +111,6 @@ class FindingRow(Struct, frozen=True):
 
 
 class ConversationRow(Struct, frozen=True):
-    """One conversation in a list, and where it is kept."""
-
     number: int
     name: str
     agent: str
@@ -67,127 +121,108 @@ class ConversationRow(Struct, frozen=True):
     flagged: int
 
 
-_FROM = f"""FROM findings f JOIN cells c ON c.number = f.cell JOIN reasons r ON r.number = f.reason
-JOIN conversations k ON k.number = f.conversation {STANDING}"""
-_FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.executed, f.because, f.file, f.place,
-r.key, r.policy, r.severity, {STATE}"""
-_IN_TALK = """(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?)
-OR number IN (SELECT rowid FROM quiet_talk WHERE quiet_talk MATCH ?))"""
-_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
-WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""Which policies a finding speaks of: one that could not be judged has no part in what others found wrong."""
-KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
-"""What conversations can be asked for by, beside all of them."""
-_CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
-
-
 class Index:
     """An audit's index. Any thread may ask; they take turns."""
 
-    def __init__(self, path: Path, folder: Store) -> None:
-        self.folder = folder
+    def __init__(self, path: Path, store: Store) -> None:
+        self.store = store
         self._path = path
-        self.turn = threading.RLock()
-        self.database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        self.database.isolation_level = None
-        self.database.execute("PRAGMA temp_store = MEMORY")
-        self.database.executescript(STANDINGS)
-        self._searches = Searches(self.database)
-
-    @property
-    def stamp(self) -> str:
-        """Of which state of the files it is; empty where it is not whole."""
-        return self._about("stamp")
+        self._turn = threading.RLock()
+        self._sought: list[str] = []
+        self._database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        self._database.isolation_level = None
+        self._database.execute("PRAGMA temp_store = MEMORY")
+        self._database.executescript(_TEMPORARY)
+        self._count("tally", "")
 
     def close(self) -> None:
-        self.database.close()
+        self._database.close()
 
-    def _about(self, name: str) -> str:
+    def about(self, name: str) -> str:
         rows = self.rows("SELECT value FROM about WHERE name = ?", (name,))
         return rows[0][0] if rows else ""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self.turn:
-            return self.database.execute(query, values).fetchall()
+        with self._turn:
+            return self._database.execute(query, values).fetchall()
 
-    def warm_up(self) -> None:
-        """Read what the first search would otherwise wait for."""
-        with self.turn:
-            self._searches.load()
+    def stand(self, known: Iterable[int], cells: Mapping[int, State], single: Mapping[int, State]) -> None:
+        """Set how findings stand: `known` from an earlier audit, then whole cells, then single ones."""
+        with self._turn:
+            self.rows("DELETE FROM temp.standing")
+            put = "INSERT OR REPLACE INTO temp.standing"
+            self._database.executemany(f"{put} VALUES (?, 'still')", ((number,) for number in known))
+            whole = f"{put} SELECT number, ? FROM findings WHERE cell = ?"
+            self._database.executemany(whole, ((state, cell) for cell, state in cells.items()))
+            self._database.executemany(f"{put} VALUES (?, ?)", single.items())
+            self.rows("""DELETE FROM temp.standing WHERE finding IN (SELECT f.number FROM cells c JOIN findings f
+                ON f.cell = c.number WHERE c.state = 'refused')""")
+            self._count("tally", "")
+            self._sought = []
 
-    def stand(self, waived: Iterable[tuple[int, State]], singled: Iterable[tuple[int, State]]) -> None:
-        """Say anew which cells are waived, and how single findings stand; others see all of it or nothing."""
-        with self.turn:
-            for table, rows in (("waived", waived), ("singled", singled)):
-                self.database.execute(f"DELETE FROM temp.{table}")
-                self.database.executemany(f"INSERT INTO temp.{table} VALUES (?, ?)", rows)
-            self.database.execute("DELETE FROM temp.tally")
-            self.database.execute(f"INSERT INTO temp.tally {tally_query()}")
-            self._searches.recount()
+    def _count(self, table: str, where: str) -> None:
+        self.rows(f"DELETE FROM temp.{table}")
+        self.rows(f"INSERT INTO temp.{table} {_TALLY} {where} GROUP BY 1, 2")
 
-    def know(self, findings: Iterable[int]) -> None:
-        """Say which findings an earlier audit had."""
-        with self.turn:
-            self.database.executemany("INSERT INTO temp.known VALUES (?)", ((number,) for number in findings))
+    def _counted(self, wanted: Wanted) -> str:
+        """The table of counts to add up: of all findings, or of those that the search finds."""
+        pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
+        if not pieces:
+            return "tally"
+        if pieces != self._sought:
+            where = " AND ".join([_HOLDS] * len(pieces))
+            self.rows("DELETE FROM temp.found")
+            values = [piece for piece in pieces for _ in range(2)]
+            self.rows(f"INSERT INTO temp.found SELECT number FROM findings WHERE {where}", values)
+            self._count("found_tally", "WHERE f.number IN (SELECT finding FROM temp.found)")
+            self._sought = pieces
+        return "found_tally"
 
     def reasons(self, wanted: Wanted) -> list[ReasonRow]:
         """The reasons of the wanted findings, the gravest first."""
-        with self.turn:
-            where, values = _where(wanted, without=("reason",))
-            query = f"""SELECT r.key, r.policy, r.verdict, r.severity, r.words, sum(t.findings),
-                sum(CASE WHEN c.executed IS 0 THEN t.findings ELSE 0 END)
-                FROM {self._counted(wanted)} t JOIN cells c ON c.number = t.cell JOIN reasons r ON r.number = c.reason
-                WHERE {where} GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"""
-            return [ReasonRow(*row) for row in self.rows(query, values)]
+        columns = "r.key, r.policy, r.verdict, r.severity, r.words, sum(t.findings), "
+        columns += "sum(CASE WHEN c.executed IS 0 THEN t.findings ELSE 0 END)"
+        rest = f"GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"
+        return [ReasonRow(*row) for row in self._sums(columns, wanted, rest, without=("reason",))]
 
     def findings(self, wanted: Wanted, *, after: int = 0, limit: int = PAGE) -> list[FindingRow]:
         """Wanted findings, the gravest first, from the place `after` on."""
-        with self.turn:
+        with self._turn:
+            table = self._counted(wanted)
             where, values = _where(wanted)
-            # Cells that hold nothing wanted are left out before any finding is looked at.
-            cells = f"""SELECT t.cell FROM {self._counted(wanted)} t JOIN cells c ON c.number = t.cell
-                JOIN reasons r ON r.number = c.reason WHERE {where}"""
-            parts, more = [f"f.cell IN ({cells})"], list[Any]()
-            if wanted.reason:
-                parts.append("f.reason = (SELECT number FROM reasons WHERE key = ?)")
-                more.append(clean(wanted.reason))
-            parts.append(f"{STATE} {'!=' if wanted.state == 'all' else '='} ?")
-            more.append("refused" if wanted.state == "all" else wanted.state)
-            if search := self._searches.number(wanted.q):
-                parts.append(f"is_found({search}, f.number)")
-            by = "findings_by_reason" if wanted.reason else "findings_by_gravity"
-            chosen = f"""SELECT f.number FROM findings f INDEXED BY {by} CROSS JOIN cells c ON c.number = f.cell
-                {STANDING} WHERE {" AND ".join(parts)} ORDER BY f.gravity, f.number LIMIT ? OFFSET ?"""
+            parts = [f"f.cell IN (SELECT t.cell {_counts_of(table)} WHERE {where})"]
+            parts.append(f"{_STATE} {'!=' if wanted.state == 'all' else '='} ?")
+            values.append("refused" if wanted.state == "all" else wanted.state)
+            if table == "found_tally":
+                parts.append("f.number IN (SELECT finding FROM temp.found)")
+            chosen = f"""SELECT f.number FROM findings f INDEXED BY findings_by_gravity CROSS JOIN cells c
+                ON c.number = f.cell LEFT JOIN temp.standing s ON s.finding = f.number WHERE {" AND ".join(parts)}
+                ORDER BY f.gravity, f.number LIMIT ? OFFSET ?"""
             query = f"SELECT {_FINDING} {_FROM} WHERE f.number IN ({chosen}) ORDER BY f.gravity, f.number"
-            return [FindingRow(*row) for row in self.rows(query, (*values, *more, limit, after))]
+            return [FindingRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """How many wanted findings stand how, whatever state is asked for."""
-        counts = dict(self._sums("t.state", wanted, without=("state", "reason")))
-        return {state: counts.get(state, 0) for state in STATES}
+        """The number of wanted findings in each state, whichever state is asked for."""
+        found = self._sums("t.state, sum(t.findings)", wanted, "GROUP BY 1", without=("state", "reason"))
+        return dict.fromkeys(STATES, 0) | dict(found)
 
     def verdicts(self, wanted: Wanted) -> dict[str, int]:
-        """How many wanted findings have which verdict."""
-        return dict(self._sums("c.verdict", wanted))
+        """The number of wanted findings with each verdict."""
+        return dict(self._sums("c.verdict, sum(t.findings)", wanted, "GROUP BY 1"))
 
-    def _sums(self, by: str, wanted: Wanted, without: Sequence[str] = ()) -> list[tuple[str, int]]:
-        with self.turn:
+    def _sums(self, columns: str, wanted: Wanted, rest: str, without: Sequence[str] = ()) -> list[Any]:
+        with self._turn:
+            table = self._counted(wanted)
             where, values = _where(wanted, without)
-            query = f"""SELECT {by}, sum(t.findings) FROM {self._counted(wanted)} t JOIN cells c ON c.number = t.cell
-                JOIN reasons r ON r.number = c.reason WHERE {where} GROUP BY 1"""
-            return self.rows(query, values)
-
-    def _counted(self, wanted: Wanted) -> str:
-        """The table of counts to add up: all findings, or those that a search found."""
-        return self._searches.tally(wanted.q) or "temp.tally"
+            return self.rows(f"SELECT {columns} {_counts_of(table)} WHERE {where} {rest}", values)
 
     def finding(self, id: str) -> FindingRow | None:
         rows = self.rows(f"SELECT {_FINDING} {_FROM} WHERE f.id = ?", (clean(id),))
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
-        """The line of the audit's files that tells of a finding."""
-        return next(self.folder.at(finding.file, iter((finding.place,))))
+        """The line of the audit's files that holds a finding."""
+        return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
         """All findings of one conversation, in its order."""
@@ -199,26 +234,25 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """A conversation as the audit kept it, else as its log had it; None where neither was at hand."""
+        """A conversation as the audit kept it, else as its log had it; None if neither was available."""
         if row.place is not None:
-            return next(self.folder.at("conversations.jsonl", iter((row.place,))))
-        found = self.rows("SELECT packed FROM quiet WHERE conversation = ?", (row.number,))
-        return unpacked(found[0][0], self._path) if found else None
+            return next(self.store.at(CONVERSATIONS, iter((row.place,))))
+        packed = self.rows("SELECT packed FROM conversations WHERE number = ?", (row.number,))[0][0]
+        return read_record(zlib.decompress(packed), self._path) if packed is not None else None
 
     def conversations(
         self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
     ) -> list[ConversationRow]:
-        """Conversations in the order of the audit, of one agent, of one of `KINDS`, or in which `q` stands."""
+        """Conversations in the order of the audit, of one agent, of one of `KINDS`, or that hold `q`."""
         where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
             values.append(clean(agent))
         if q:
-            where.append(_IN_TALK)
-            values += [clean(q), *(sought(q) or '""',) * 2]
-        query = (
-            f"SELECT {_CONVERSATION} FROM conversations WHERE {' AND '.join(where)} ORDER BY number LIMIT ? OFFSET ?"
-        )
+            where.append("(instr(lower(name), lower(?)) > 0 OR number IN (SELECT rowid FROM talk WHERE talk MATCH ?))")
+            values += [clean(q), _quoted(q) or '""']
+        limits = "ORDER BY number LIMIT ? OFFSET ?"
+        query = f"SELECT {_CONVERSATION} FROM conversations WHERE {' AND '.join(where)} {limits}"
         return [ConversationRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def calls(self, conversation: int) -> list[tuple[int, str, str]]:
@@ -227,35 +261,32 @@ class Index:
         return self.rows(query, (conversation,))
 
     def totals(self) -> tuple[int, int, int]:
-        """Conversations, judged calls, findings."""
-        conversations, calls, findings = map(int, self._about("totals").split())
-        return conversations, calls, findings
-
-    def logged(self) -> int:
-        """Conversations that were in the logs when they were indexed; 0 where the logs were not at hand."""
-        return int(self._about("logged") or 0)
+        """The numbers of conversations, judged calls and findings."""
+        query = "SELECT (SELECT count(*) FROM conversations), sum(calls), (SELECT count(*) FROM findings)"
+        return self.rows(f"{query} FROM conversations")[0]
 
     def by_policy(self) -> dict[str, dict[str, int]]:
-        """For each policy how many findings stand how; a finding counts for each policy that it speaks of."""
-        query = f"""SELECT policy, state, sum(findings) FROM temp.tally t JOIN
-            (SELECT DISTINCT policy, cell FROM {_CHARGED}) g ON g.cell = t.cell GROUP BY 1, 2"""
-        found: dict[str, dict[str, int]] = {}
-        for policy, state, count in self.rows(query):
-            found.setdefault(policy, dict.fromkeys(STATES, 0))[state] = count
-        return found
+        """For each policy the number of its findings in each state."""
+        return {
+            policy: dict.fromkeys(STATES, 0) | counts
+            for policy, counts in self._policies("policy", "state", "1").items()
+        }
 
     def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
-        """For each policy the new findings by the verdict of this policy."""
-        query = f"""SELECT g.policy, g.verdict, sum(t.findings) FROM temp.tally t JOIN
-            (SELECT DISTINCT policy, verdict, cell FROM {_CHARGED}) g ON g.cell = t.cell
-            WHERE t.state = 'new' GROUP BY 1, 2"""
+        """For each policy its new findings by the verdict of this policy."""
+        return self._policies("policy, verdict", "verdict", "t.state = 'new'")
+
+    def _policies(self, columns: str, by: str, where: str) -> dict[str, dict[str, int]]:
+        """Counts by policy and another column; a finding counts for each of its policies."""
+        query = f"""SELECT policy, {by}, sum(findings) FROM temp.tally t
+            JOIN (SELECT DISTINCT cell, {columns} FROM {_CHARGED}) g ON g.cell = t.cell WHERE {where} GROUP BY 1, 2"""
         found: dict[str, dict[str, int]] = {}
-        for policy, verdict, count in self.rows(query):
-            found.setdefault(policy, {})[verdict] = count
+        for policy, value, count in self.rows(query):
+            found.setdefault(policy, {})[value] = count
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """How many findings a policy has part in, how many of them are waived, and who else has part in the others."""
+        """The number of a policy's findings, how many of them are waived, and the other policies of the rest."""
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
@@ -266,7 +297,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """The values that a filter can have among findings that stand as wanted, the most frequent first."""
+        """The values of a filter among findings in the wanted state, the most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -276,44 +307,53 @@ class Index:
         return found if not chosen or chosen in dict(found) else [*found, (chosen, 0)]
 
     def cells(self) -> dict[int, Finding]:
-        """For each cell what its findings have in common, as waivers and earlier audits know a finding.
-
-        What is open has no such standing and is left out.
-        """
+        """For each cell a finding as waivers and earlier audits know it; undecided calls are left out."""
         charges: dict[int, list[Charge]] = {}
         query = "SELECT cell, policy, severity, verdict FROM charges WHERE verdict != 'inconclusive' ORDER BY rowid"
         for cell, policy, severity, verdict in self.rows(query):
             charges.setdefault(cell, []).append(Charge(policy, severity, _plain(verdict), ""))
         query = "SELECT number, kind, tool, agent, verdict, executed FROM cells WHERE verdict != 'inconclusive'"
         found: dict[int, Finding] = {}
-        for number, kind, tool, agent, verdict, executed in self.rows(query):
+        for number, kind, tool, agent, verdict, done in self.rows(query):
             if number in charges:
-                done = None if executed is None else bool(executed)
-                head = ("", kind, tool, "", agent, 0, _plain(verdict), done)
+                head = ("", kind, tool, "", agent, 0, _plain(verdict), None if done is None else bool(done))
                 found[number] = Finding(*head, tuple(charges[number]))
         return found
 
 
+def clean(text: str) -> str:
+    """SQLite stores no lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _quoted(text: str) -> str:
+    """A text for the full-text search: its last word may be unfinished, unless it is short; empty if it has no word."""
+    letters = clean(text).replace('"', " ").strip()
+    if not any(each.isalnum() for each in letters):
+        return ""
+    return f'"{letters}"' + ("*" if len(letters) > 2 else "")
+
+
+def _counts_of(table: str) -> str:
+    return f"FROM temp.{table} t JOIN cells c ON c.number = t.cell JOIN reasons r ON r.number = c.reason"
+
+
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """What a filter asks of a row of counts and its cell."""
-    parts = ["1"]
-    values: list[Any] = []
-    own = {"c.agent": wanted.agent, "c.tool": wanted.tool, "c.verdict": "" if wanted.policy else wanted.verdict}
-    for column, value in own.items():
-        if value:
-            parts.append(f"{column} = ?")
-            values.append(clean(value))
+    """The condition of a filter on a row of counts with its cell and its reason."""
     # With a policy, the verdict and the severity are those of the policy.
+    own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     charge = {"policy": wanted.policy, "severity": wanted.severity, "verdict": wanted.verdict if wanted.policy else ""}
-    if given := {column: value for column, value in charge.items() if value}:
+    parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
+    values: list[Any] = [clean(value) for value in own.values() if value]
+    if given := {name: value for name, value in charge.items() if value}:
         parts.append(f"c.number IN (SELECT cell FROM {_CHARGED} WHERE {' AND '.join(f'{c} = ?' for c in given)})")
         values += map(clean, given.values())
     if wanted.reason and "reason" not in without:
         parts.append("r.key = ?")
         values.append(clean(wanted.reason))
     if "state" not in without:
-        parts.append("t.state != 'refused'" if wanted.state == "all" else "t.state = ?")
-        values += [wanted.state] if wanted.state != "all" else []
+        parts.append("t.state != ?" if wanted.state == "all" else "t.state = ?")
+        values.append("refused" if wanted.state == "all" else wanted.state)
     return " AND ".join(parts), values
 
 
