@@ -23,6 +23,7 @@ class EventTexts:
         self._folded: dict[int, str] = {}
         self._bare: dict[int, str] = {}
         self._places: dict[int, ResultPlaces] = {}
+        self._data: dict[int, ResultPlaces] = {}
 
     def text(self, step: int) -> str:
         """What the result at `step` holds, as text."""
@@ -36,6 +37,13 @@ class EventTexts:
         found = self._places.get(step)
         if found is None:
             found = self._places[step] = ResultPlaces(self.text(step))
+        return found
+
+    def data(self, step: int) -> ResultPlaces:
+        """The same of the result's data, out of the message part that holds it."""
+        found = self._data.get(step)
+        if found is None:
+            found = self._data[step] = ResultPlaces(self._result(step).value())
         return found
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:

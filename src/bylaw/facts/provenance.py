@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bylaw.facts.echoes import CANDIDATES, Echoes, Handed, RunIndex, letters_of
 from bylaw.facts.event_texts import EventTexts
 from bylaw.facts.leaf import leaf_values
-from bylaw.facts.result_places import Place, ResultPlaces, is_field
+from bylaw.facts.result_places import Place, ResultPlaces
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold, fold_said
@@ -189,7 +189,7 @@ class Provenance:
             return ValueOrigin("user", step)
         if _says(self._host, value):
             return ValueOrigin("host")
-        return self._shown(spelling, before)
+        return self._shown(value, spelling, before)
 
     def trace(self, value: str | float, *, before: int) -> Traced:
         """Where `value` came from, as of the events before step `before`, best founded first.
@@ -320,16 +320,15 @@ class Provenance:
                 return step
         return None
 
-    def _shown(self, spelling: Spelling, before: int) -> ValueOrigin:
-        loose: ValueOrigin | None = None
+    def _shown(self, value: str | float, spelling: Spelling, before: int) -> ValueOrigin:
+        found = NOWHERE
         for step in self._shown_in.candidates(spelling, before):
-            text = self.text(step)
-            if not spelling.stands_in(text):
-                continue
-            if is_field(spelling, text):
-                return ValueOrigin("record", step, self._texts.tool(step))
-            loose = loose or ValueOrigin("text", step, self._texts.tool(step))
-        return loose or NOWHERE
+            places = self._texts.data(step)
+            for place in places.find(value, spelling):
+                if place.is_whole and (places.is_listing or not place.is_line):
+                    return ValueOrigin("record", step, self._texts.tool(step))
+                found = found if found.step is not None else ValueOrigin("text", step, self._texts.tool(step))
+        return found
 
     def _traced(
         self, value: str | float, step: int, call: Call | None, place: Place, places: ResultPlaces, before: int

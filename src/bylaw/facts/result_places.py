@@ -6,67 +6,22 @@ bill or a letter says `IBAN: ...` on a line of its own.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 import yaml
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.money import amount_of
-from bylaw.text.folding import fold, occurs
+from bylaw.text.folding import fold
 from bylaw.text.number import canonical
 from bylaw.text.spelling import Spelling
 
-_VALUE = 200
-_OCCURRENCES = 50
 _PARSED = 200_000
-_LISTING_WORDS = 10
-_FIGURES = re.compile(r"\d+(?:\.\d+)?")
+_PROSE_WORDS = 10
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-
-
-@lru_cache(maxsize=256)
-def is_json(text: str) -> bool:
-    """Whether the whole text is JSON."""
-    try:
-        msgspec.json.decode(text, type=Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=256)
-def fields_of(text: str) -> frozenset[str]:
-    """Every whole value, key and list member of the data in `text`, folded; for plain text, the text itself.
-
-    Data is JSON, what YAML reads as a mapping or a list, or a plain listing of short lines, perhaps under a label.
-    """
-    found: set[str] = {fold(text)} if len(text) <= _VALUE else set()
-    data = parse_result(text)
-    if isinstance(data, str) or (isinstance(data, dict) and len(cast("dict[Any, Any]", data)) == 1):
-        found.update(_listed(text))
-    pending: list[Any] = [data]
-    left = _LEAVES
-    while pending and left:
-        left -= 1
-        value = pending.pop()
-        if isinstance(value, dict):
-            mapping = cast("dict[Any, Any]", value)
-            found.update(fold(str(name)) for name in mapping)
-            pending.extend(mapping.values())
-        elif isinstance(value, list):
-            pending.extend(cast("list[Any]", value))
-        elif isinstance(value, str) and value is not text:
-            if value[:1] in ("{", "["):
-                pending.append(_decoded(value))
-            elif len(value) <= _VALUE:
-                found.update((fold(value), *number_forms(value)))
-        elif isinstance(value, (int, float)):
-            found.add(canonical(value))
-    return frozenset(found)
 
 
 _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
@@ -110,38 +65,6 @@ def parse_result(text: str) -> Any:
     return cast("Any", data) if isinstance(data, dict | list) else text
 
 
-def _listed(text: str) -> set[str]:
-    """The members of a plain listing; nothing where any line reads like prose."""
-    lines = [line.strip() for line in text[:_PARSED].splitlines() if line.strip()]
-    if len(lines) < 2 or any(line.count(" ") >= _LISTING_WORDS for line in lines):
-        return set()
-    return {fold(part) for line in lines for part in (line, line.partition(":")[2].strip()) if part}
-
-
-def is_field(spelling: Spelling, text: str) -> bool:
-    """Whether a value is a whole field (or key, or list member) of the data in `text`."""
-    written = spelling.written
-    if not spelling.is_number and text[:1] in ("{", "[") and any(f'"{form}"' in text for form in written):
-        return is_json(text) or spelling.folded in fields_of(text)
-    may_be = spelling.is_number or _FIGURES.fullmatch(spelling.folded) or _opens_a_field(written, text)
-    return bool(may_be) and spelling.folded in fields_of(text)
-
-
-def _opens_a_field(forms: Sequence[str], text: str) -> bool:
-    """Whether a value ever stands where a field could begin; if not, the text need not be parsed."""
-    for written in forms:
-        here = occurs(written, text)
-        for _ in range(_OCCURRENCES):
-            if here < 0:
-                break
-            if text[max(0, here - 12) : here].rstrip(" \"'\\")[-1:] in ("", "\n", ":", "-", "[", "{", ",", "\t"):
-                return True
-            here = occurs(written, text, here + len(written))
-        else:
-            return True
-    return False
-
-
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
 """Characters of a value that can stand for itself; a longer one is a text."""
@@ -178,7 +101,8 @@ class Place(Struct, frozen=True, gc=False):
 class ResultPlaces:
     """The values of one result, by how they are written."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, content: Any) -> None:
+        """`content` is a result's text, or its data."""
         self.records: list[dict[str, str]] = []
         """Of each record its short fields, folded."""
         self._mappings: list[Mapping[Any, Any]] = []
@@ -186,8 +110,11 @@ class ResultPlaces:
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
         """What is longer than a value, folded, with the place of it."""
-        data = parse_result(text)
+        data = parse_result(content) if isinstance(content, str) else content
+        self.is_listing = False
+        """Whether it is a text of short lines, none of which reads like prose."""
         if isinstance(data, str):
+            self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
         """How many things the result shows: the members of its list, else one."""
@@ -211,7 +138,7 @@ class ResultPlaces:
             elif isinstance(value, list):
                 pending.extend((part, field, top, record, within) for part in reversed(cast("list[Any]", value)))
             elif isinstance(value, str):
-                self._read(value, Place(field, top, record, True, within), is_all=value is text)
+                self._read(value, Place(field, top, record, True, within), is_all=value is content)
             elif isinstance(value, (int, float)) and not isinstance(value, bool):
                 self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
