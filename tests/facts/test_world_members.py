@@ -1,22 +1,15 @@
 """Which rows of a database match: those whose values, as they are read, are the wanted ones."""
 
-import json
 import sqlite3
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from bylaw.facts.database import _narrowed, open_snapshot  # pyright: ignore[reportPrivateUsage]
+from bylaw.facts.database import _narrowed  # pyright: ignore[reportPrivateUsage]
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.value import key_of
-from bylaw.facts.world import agrees
 from bylaw.policy.yaml import read_yaml
-
-from .test_worlds import SCHEMA
 
 MANY = """\
 entities:
@@ -71,80 +64,6 @@ WANTED: list[tuple[str, Any]] = [
 
 def many() -> Schema:
     return SchemaReader(read_yaml(MANY, file="entities.yaml"), {}, None).read()
-
-
-@pytest.mark.parametrize("affinity", ["", "TEXT", "INTEGER", "REAL", "NUMERIC", "TEXT COLLATE NOCASE", "BLOB"])
-def test_a_database_lists_the_rows_whose_values_as_read_are_the_wanted_ones(affinity: str, tmp_path: Path) -> None:
-    base = sqlite3.connect(tmp_path / "world")
-    base.execute(f"CREATE TABLE Thing ({', '.join(f'{name} {affinity}' for name in COLUMNS)})")
-    base.executemany(f"INSERT INTO Thing VALUES ({', '.join('?' * len(COLUMNS))})", THINGS)
-    base.execute("CREATE INDEX names ON Thing (name)")
-    base.commit()
-    base.row_factory = sqlite3.Row
-    rows = [dict(row) for row in base.execute("SELECT * FROM Thing ORDER BY thing_id")]
-    base.close()
-    for row in rows:
-        if row["tags"] and row["tags"][-1] in "]}":
-            row["tags"] = json.loads(row["tags"])
-    world = open_snapshot(tmp_path / "world", many())
-    entity = many().entities["Thing"]
-    for name, wanted in WANTED:
-        kept = [key_of([row["thing_id"]]) for row in rows if agrees(entity, row, {name: wanted})]
-        assert world.members("Thing", {name: wanted}) == kept, (name, wanted)
-        assert world.members("Thing", {"limit": Decimal(100), name: wanted}) == kept
-    assert all(isinstance(world.record("Thing", key_of([row["thing_id"]])), dict) for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("match", "found"),
-    [
-        ({"name": "7"}, ["1", "2", "4"]),
-        ({"name": "07"}, ["03"]),
-        ({"thing_id": 1}, ["1"]),
-        ({"thing_id": "3"}, []),
-        ({"day": date(2024, 1, 1)}, ["1", "2"]),
-        ({"at": datetime(2024, 1, 1, 10)}, ["1", "2"]),
-        ({"total": Decimal("10.00")}, ["1", "2", "03"]),
-        ({"count": 7}, ["1", "2", "03"]),
-        ({"count": 1000}, []),
-        ({"open": True, "day": date(2024, 1, 1)}, ["1", "2"]),
-        ({"kind": "7", "total": Decimal("10.00")}, ["1", "2"]),
-        ({"name": "b'x'"}, ["5"]),
-        ({"name": "nobody"}, []),
-        ({"limit": Decimal(100), "rate": 1.5}, ["1", "2"]),
-        ({"thing_id": 10**5000}, []),
-    ],
-)
-def test_members_are_compared_as_their_fields_are_read(match: dict[str, Any], found: list[str], tmp_path: Path) -> None:
-    base = sqlite3.connect(tmp_path / "sqlite")
-    base.execute(f"CREATE TABLE Thing ({', '.join(COLUMNS)})")
-    base.executemany(f"INSERT INTO Thing VALUES ({', '.join('?' * len(COLUMNS))})", THINGS[:5])
-    base.commit()
-    base.close()
-    things = [dict(zip(COLUMNS, thing, strict=True)) for thing in THINGS[:5]]
-    (tmp_path / "json").write_text(json.dumps({"Thing": things}))
-    for world in ("sqlite", "json"):
-        listed = open_snapshot(tmp_path / world, many()).members("Thing", match)
-        assert listed is not None
-        assert sorted(listed) == sorted((key,) for key in found), world
-
-
-@pytest.mark.parametrize("affinity", ["", "TEXT", "INTEGER", "REAL", "TEXT COLLATE NOCASE"])
-@pytest.mark.parametrize(
-    "keys", [["A1", "a1", "1", "01", "1", "b'x'", "é", "B7"], [7, 1, 7, 12], [1, "1", 2.5, None, b"x"]]
-)
-def test_a_table_read_whole_has_the_rows_that_are_found_one_by_one(
-    affinity: str, keys: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "world.db"
-    base = sqlite3.connect(file)
-    base.execute(f"CREATE TABLE Account (account_id {affinity}, owner TEXT)")
-    base.executemany("INSERT INTO Account VALUES (?, ?)", [(key, f"row {row}") for row, key in enumerate(keys)])
-    base.commit()
-    asked = ("A1", "a1", "b7", "1", "1.0", "01", "7", "07", "7.0", "2.5", "None", "b'x'", "é", "Z")
-    whole = [open_snapshot(file, SCHEMA).record("Account", (key,)) for key in asked]
-    monkeypatch.setattr("bylaw.facts.database.WHOLE", -1)
-    assert whole == [open_snapshot(file, SCHEMA).record("Account", (key,)) for key in asked]
 
 
 def test_texts_and_whole_numbers_are_listed_through_an_index(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
-
-from msgspec import Struct
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
@@ -16,87 +14,82 @@ from bylaw.facts.observation import Sighting, sightings, thing_at
 from bylaw.facts.path import NOTHING, PathScope, compile_each
 from bylaw.facts.schema import Schema, Stored
 from bylaw.facts.value import key_of
-from bylaw.facts.world import Lister, Reader, Snapshot, WorldRecord, agrees
+from bylaw.facts.world import Snapshot, WorldRecord, agrees
+
+Index = dict[str, dict[Key, WorldRecord]]
+"""By kind of thing, the records by their keys."""
 
 
-class Mapped:
-    """A world whose things are looked for as the pack says, all at once; kinds of which it says nothing as before."""
+class _Records:
+    """Things by kind and key. Of the `partial` kinds there may be more: one that is not among them is not known."""
 
-    def __init__(
-        self,
-        stored: Mapping[str, Sequence[Stored]],
-        read: Callable[[str], Any],
-        reader: Reader,
-        lister: Lister,
-        place: str,
-    ) -> None:
-        self._stored = stored
-        self._read = read
-        """The rows of a table by its name, or the whole document for the empty one."""
-        self._reader = reader
-        self._lister = lister
-        self._place = place
-        self._index = {name: self._things(name) for name in stored}
+    def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
+        self._entities, self._index, self._partial = schema.entities, index, partial
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """The thing with that key."""
-        if entity not in self._stored:
-            return self._reader(entity, key)
-        return self._index[entity].get(key, ABSENT)
+        """The record with that key."""
+        if entity not in self._index:
+            return UNSEEN
+        return self._index[entity].get(key, UNSEEN if entity in self._partial else ABSENT)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of the things that match."""
-        if entity not in self._stored:
-            return self._lister(entity, match)
-        declared = self._stored[entity][0].observation.entity
+        """Keys of the records that match."""
+        if entity not in self._index or entity in self._partial:
+            return None
+        declared = self._entities[entity]
         return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
 
-    def _things(self, name: str) -> dict[Key, WorldRecord]:
+
+class _Placed:
+    """Things that stand where the pack's `world:` says. `read` gives the rows of a table by its name, or the whole
+    document for the empty one."""
+
+    def __init__(self, read: Callable[[str], Any], place: str) -> None:
+        self._read, self._place = read, place
+
+    def things(self, name: str, places: Sequence[Stored]) -> dict[Key, WorldRecord]:
+        """All things of one kind."""
         index: dict[Key, WorldRecord] = {}
-        for stored in sorted(self._stored[name], key=lambda each: bool(each.list)):
+        for stored in sorted(places, key=lambda each: bool(each.list)):
             if stored.list:
-                lists = self._lists(stored)
+                lists: dict[Key, list[Any]] = {}
+                for scope, sighting in self._found(stored):
+                    if sighting is not None:
+                        lists.setdefault(sighting.key, []).append(scope.item)
                 index = {key: {**record, stored.list: lists.get(key, [])} for key, record in index.items()}
                 continue
             here: dict[Key, WorldRecord] = {}
-            for key, record in self._found(stored, stored.observation.entity):
-                self._must_agree(name, key, here.setdefault(key, record), record)
-                index[key] = {**index.get(key, {}), **record}
+            for scope, sighting in self._found(stored):
+                if sighting is None:
+                    if stored.observation.when is not None and not stored.observation.when(scope):
+                        continue
+                    raise WorldError(f"an item of `{name}` has no key", place=self._place)
+                record = _shown(sighting)
+                if here.setdefault(sighting.key, record) != record:
+                    shown = ", ".join(map(str, sighting.key))
+                    message = f"two items of `{name}` have the key `{shown}`, and differ"
+                    hint = "give each a key of its own, or gather them with `list: field`"
+                    raise WorldError(message, place=self._place, hint=hint)
+                index[sighting.key] = {**index.get(sighting.key, {}), **record}
         return index
 
-    def _must_agree(self, name: str, key: Key, one: WorldRecord, other: WorldRecord) -> None:
-        if one != other:
-            shown = ", ".join(map(str, key))
-            hint = "give each a key of its own, or gather them with `list: field`"
-            raise WorldError(f"two items of `{name}` have the key `{shown}`, and differ", place=self._place, hint=hint)
-
-    def _lists(self, stored: Stored) -> dict[Key, list[Any]]:
-        """The items of each key; one that names none belongs to nothing."""
-        found: dict[Key, list[Any]] = {}
-        for scope in self._scopes(stored):
-            if (sighting := thing_at(stored.observation, scope)) is not None:
-                found.setdefault(sighting.key, []).append(scope.item)
-        return found
-
-    def _scopes(self, stored: Stored) -> Iterator[PathScope]:
+    def _found(self, stored: Stored) -> Iterator[tuple[PathScope, Sighting | None]]:
+        """Every item of a place, with the thing that it is; None where it is none."""
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
             if held and not compile_each(held)(PathScope(data, data, {})):
                 name = stored.observation.entity.name
                 raise WorldError(f"there is nothing at `{held}`, where `{name}` should be", place=self._place)
-        return stored.scopes(data)
+        for scope in stored.scopes(data):
+            yield scope, thing_at(stored.observation, scope)
 
-    def _found(self, stored: Stored, entity: Entity) -> Iterator[tuple[Key, WorldRecord]]:
-        for scope in self._scopes(stored):
-            sighting = thing_at(stored.observation, scope)
-            if sighting is None:
-                if stored.observation.when is not None and not stored.observation.when(scope):
-                    continue
-                raise WorldError(f"an item of `{entity.name}` has no key", place=self._place)
-            shown = {field: sighting.show(field) for field in entity.fields}
-            named = dict(zip(entity.key, sighting.key, strict=True))
-            yield sighting.key, {**named, **{field: value for field, value in shown.items() if value is not NOTHING}}
+
+def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
+    """All that a sighting shows of a thing, over what was known."""
+    entity = sighting.observation.entity
+    shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
+    return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
 
 
 def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,35 +102,21 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-Index = dict[str, dict[Key, WorldRecord]]
-
-
-class Implied(Struct, frozen=True):
-    """Things by kind and key, as the records of a database show them."""
-
-    index: Index
-    partial: frozenset[str]
-    """Kinds of which there may be more than the records show: one that is not among them is not known."""
-
-
-def implied(schema: Schema, tables: Index) -> Implied:
+def _implied(schema: Schema, tables: Index) -> _Records:
     """The tables, each record with what its own observation shows, and the things that stand inside records."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
-        entity = schema.entities[name]
-        for sighting, key in _seen(schema, entity, tables):
+        for sighting, key in _seen(schema, schema.entities[name], tables):
             found = sighting.observation.entity
             is_own = found.name == name and sighting.key == key
             if not is_own and (found.name in tables or found.name in schema.stored or found.origin != "system"):
                 continue
-            shown = {field: value for field in found.fields if (value := sighting.show(field)) is not NOTHING}
             things = index.setdefault(found.name, {})
-            known = things.get(sighting.key) or dict(zip(found.key, sighting.key, strict=True))
-            things[sighting.key] = {**known, **shown}
+            things[sighting.key] = _shown(sighting, things.get(sighting.key))
             if not is_own and (found.read is not None or sighting.observation.only):
                 partial.add(found.name)
-    return Implied(index, frozenset(partial))
+    return _Records(schema, index, partial)
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
@@ -155,8 +134,6 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 KEPT = 1 << 16
 """How many rows are remembered before they are forgotten together."""
-WHOLE = 1 << 12
-"""A table with no more rows than these is read at once."""
 _ELSEWHERE = "or say where things stand in it, under `world:` in entities.yaml"
 _WHOLE = 1 << 63
 """From here on, SQLite keeps no whole numbers."""
@@ -173,15 +150,30 @@ def open_snapshot(path: Path, schema: Schema) -> Snapshot:
     if start.startswith(b"SQLite format 3"):
         tables = _Tables(path, schema)
         return _snapshot(schema, tables, tables.rows, path)
-    records = _Records(path, schema)
-    return _snapshot(schema, records, records.rows, path)
+    document = _document(path)
+
+    def rows(table: str) -> Any:
+        if table:
+            hint = "say where with `each: $.path`"
+            raise WorldError(f"JSON has no table `{table}`", place=str(path), hint=hint)
+        return document
+
+    return _snapshot(schema, _named(schema, document, path), rows, path)
 
 
-def _snapshot(schema: Schema, found: "_Tables | _Records", rows: Callable[[str], Any], path: Path) -> Snapshot:
+def _snapshot(schema: Schema, base: "_Tables | _Records", rows: Callable[[str], Any], path: Path) -> Snapshot:
     if not schema.stored:
-        return Snapshot(schema, found.record, found.members)
-    mapped = Mapped(schema.stored, rows, found.record, found.members, str(path))
-    return Snapshot(schema, mapped.record, mapped.members)
+        return Snapshot(schema, base.record, base.members)
+    placed = _Placed(rows, str(path))
+    own = _Records(schema, {name: placed.things(name, places) for name, places in schema.stored.items()})
+
+    def record(entity: str, key: Key) -> WorldRecord | NoValue:
+        return (own if entity in schema.stored else base).record(entity, key)
+
+    def members(entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
+        return (own if entity in schema.stored else base).members(entity, match)
+
+    return Snapshot(schema, record, members)
 
 
 class _Tables:
@@ -193,10 +185,6 @@ class _Tables:
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._base.row_factory = sqlite3.Row
         self._cache: dict[tuple[str, Key], WorldRecord | NoValue] = {}
-        self._unread: set[str] = set()
-        """Tables small enough to be read whole, and not read yet: asking for a row takes as long as reading many."""
-        self._whole: dict[str, dict[Key, sqlite3.Row]] = {}
-        """By kind, the rows of those that were."""
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._every = {str(row[0]) for row in found}
@@ -204,7 +192,6 @@ class _Tables:
             self._tables = {entity.name: table for entity in asked if (table := self._table_of(entity))}
             """By kind of thing."""
             self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
-            self._unread = {entity for entity, table in self._tables.items() if self._count(table) <= WHOLE}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
@@ -231,10 +218,6 @@ class _Tables:
     def _columns(self, table: str) -> set[str]:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
 
-    def _count(self, table: str) -> int:
-        """How many rows a table has, counted only as far as it matters."""
-        return self._base.execute(f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT {WHOLE + 1})').fetchone()[0]
-
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Every row of a table."""
         if table not in self._every:
@@ -251,26 +234,9 @@ class _Tables:
             if len(self._cache) >= KEPT:
                 self._cache.clear()
             declared = self._schema.entities[entity]
-            if entity in self._unread:
-                self._read_whole(declared)
-            row = self._whole.get(entity, {}).get(key)
-            if row is None:
-                row = self._row(declared, key)
+            row = self._row(declared, key)
             known = self._cache[entity, key] = ABSENT if row is None else _record(_nested(declared), dict(row))
         return known
-
-    def _read_whole(self, entity: Entity) -> None:
-        self._unread.discard(entity.name)
-        # A row that cannot be read is found again, and told, by whoever asks for it.
-        with suppress(sqlite3.Error):
-            rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}"').fetchall()
-            keys = list(zip(*([row[name] for row in rows] for name in entity.key), strict=True))
-            kinds = {part.__class__ for key in keys for part in key}
-            # Where `7` and `"7"` stand side by side, or nothing, the database has the say which is meant.
-            if kinds in ({str}, {int}):
-                listed = keys if str in kinds else map(key_of, keys)
-                # Of several with one key the first counts.
-                self._whole[entity.name] = dict(reversed(list(zip(listed, rows, strict=True))))
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
@@ -343,54 +309,23 @@ def _record(nested: Sequence[str], row: dict[str, Any]) -> WorldRecord:
     return row
 
 
-class _Records:
-    """Records of a JSON document, indexed by key."""
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
 
-    def __init__(self, path: Path, schema: Schema) -> None:
-        try:
-            data = json.loads(path.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
-        self._data: Any = data
-        self._path = path
-        self._entities = schema.entities
-        record = cast(dict[str, Any], data) if isinstance(data, dict) else {}
-        named = {entity.name: name for entity in schema.entities.values() if (name := _name_in(record, entity))}
-        if not named and not schema.stored:
-            raise WorldError(
-                'JSON worlds look like {"Entity": [records]}', place=str(path), hint=f"name them so, {_ELSEWHERE}"
-            )
-        found = implied(
-            schema,
-            {
-                name: _indexed(schema.entities[name], record[named[name]], path)
-                for name in named
-                if name not in schema.stored
-            },
-        )
-        self._index = found.index
-        self._partial = found.partial
 
-    def rows(self, table: str) -> Any:
-        """The whole document."""
-        if table:
-            raise WorldError(
-                f"JSON has no table `{table}`", place=str(self._path), hint="say where with `each: $.path`"
-            )
-        return self._data
-
-    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """The record with that key."""
-        if entity not in self._index:
-            return UNSEEN
-        return self._index[entity].get(key, UNSEEN if entity in self._partial else ABSENT)
-
-    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of the records that match."""
-        if entity not in self._index or entity in self._partial:
-            return None
-        declared = self._entities[entity]
-        return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
+def _named(schema: Schema, document: Any, path: Path) -> _Records:
+    """The records of a JSON document, by the names of their kinds."""
+    record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
+    named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
+    if not named and not schema.stored:
+        hint = f"name them so, {_ELSEWHERE}"
+        raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=hint)
+    own = named.keys() - schema.stored.keys()
+    tables = {name: _indexed(schema.entities[name], record[named[name]], path) for name in named if name in own}
+    return _implied(schema, tables)
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
