@@ -111,19 +111,10 @@ class Answers:
 
     def by_tool(self) -> "Mapping[str, AnsweredCalls]":
         """The calls whose results came, by tool."""
-        by_tool = self._by_tool
         for made in self._unsorted:
-            answered = by_tool.get(made.call.tool)
-            if answered is None:
-                answered = by_tool[made.call.tool] = AnsweredCalls()
-            records = answered.records
-            # Results may come in another order than the calls were made.
-            if not records or records[-1].step < made.step:
-                records.append(made)
-            else:
-                insort(records, made, key=_step)
+            self._by_tool.setdefault(made.call.tool, AnsweredCalls()).add(made)
         self._unsorted.clear()
-        return by_tool
+        return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
         """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
@@ -165,44 +156,36 @@ class Answers:
 
 
 class AnsweredCalls:
-    """Calls of one tool whose results came, in the order they were made."""
-
-    __slots__ = ("_indexes", "records")
+    """Calls of one tool whose results came, in the order they were made: results may come in another."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
-        self._indexes: dict[tuple[str, ...], _Index] = {}
+        self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
+        """By names of arguments, the records by their rough values; by None those whose values are not plain."""
+
+    def add(self, made: CallRecord) -> None:
+        """One more."""
+        insort(self.records, made, key=_step)
+        for names, index in self._indexes.items():
+            insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
         """Those that may be taken for a call with these arguments, whatever others they have; and perhaps more."""
         names = tuple(arguments)
-        index = self._indexes.get(names)
-        if index is None or not index.covers(self.records):
-            index = self._indexes[names] = _Index(names, index, self.records)
         wanted = _rough(arguments, names)
         if wanted is None:
             return self.records
-        found = index.by_value.get(wanted, ())
-        return sorted((*found, *index.unsure), key=_step) if index.unsure else found
+        index = self._indexes.get(names)
+        if index is None:
+            index = self._indexes[names] = {}
+            for made in self.records:
+                index.setdefault(_rough_of(made, names), []).append(made)
+        found, unsure = index.get(wanted, []), index.get(None)
+        return sorted((*found, *unsure), key=_step) if unsure else found
 
 
-class _Index:
-    """Records by the rough values of some arguments; those of which they are not plain stand apart."""
-
-    def __init__(self, names: tuple[str, ...], before: "_Index | None", records: Sequence[CallRecord]) -> None:
-        # Mostly the records since have only been added at the end.
-        kept = before if before is not None and before.last is records[before.count - 1] else None
-        self.by_value: dict[tuple[str, ...], list[CallRecord]] = kept.by_value if kept is not None else {}
-        self.unsure: list[CallRecord] = kept.unsure if kept is not None else []
-        for record in records[kept.count if kept is not None else 0 :]:
-            value = None if record.call.fault else _rough(record.call.arguments, names)
-            (self.unsure if value is None else self.by_value.setdefault(value, [])).append(record)
-        self.count = len(records)
-        self.last = records[-1]
-
-    def covers(self, records: Sequence[CallRecord]) -> bool:
-        """Whether nothing was added since."""
-        return self.count == len(records) and self.last is records[-1]
+def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
+    return None if made.call.fault else _rough(made.call.arguments, names)
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:

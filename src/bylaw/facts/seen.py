@@ -197,9 +197,6 @@ class SeenFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return self._look_further(None, entity, key, field)
-        value = self._ledger.newest_of(thing, entity, key, field.name, self._at)
-        if value is not NOTHING:
-            return coerce(field, value)
         found = self._ledger.latest_of(thing, entity, key, field.name, self._at)
         visible = Visible(self._ledger, thing, entity, key, self._at)
         # Whether it exists is in doubt only where some result said that it does not.

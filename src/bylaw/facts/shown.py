@@ -9,7 +9,7 @@ from msgspec import Struct
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.changes import Changes
-from bylaw.facts.entity import UNDECLARED, Entity, Key
+from bylaw.facts.entity import Entity, Key
 from bylaw.facts.observation import Sighting, searched_text, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.schema import Schema
@@ -18,8 +18,6 @@ from bylaw.trace.event import Event
 
 SKEW = 1.0
 """Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
-FEW = 4
-"""Sightings of a thing that are looked through one by one; those of more are kept by field."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -169,33 +167,6 @@ class ShownThings:
             newest = max(newest, changed)
         return None
 
-    def newest_of(self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord) -> Any:
-        """What `latest_of` comes to for nearly every field: the newest value shown, of a thing seen a few times and
-        never missed, not changed since. NOTHING where more has to be looked at."""
-        if thing.is_ever_absent or thing.lost or entity.fresh_for is not None or len(thing.sightings) > FEW:
-            return NOTHING
-        if (
-            len(thing.sightings) > 1
-            and (kind := entity.fields.get(field)) is not None
-            and kind.default is not UNDECLARED
-        ):
-            # A default counts only where no answer before told the field.
-            return NOTHING
-        asked, found = -1, NOTHING
-        for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
-            if delivered < asked:
-                break
-            if delivered < at.start and who == at.who and (value := sighting.show(field)) is not NOTHING:
-                if found is not NOTHING:
-                    # Shown twice at once, perhaps in two ways.
-                    if found.__class__ in _PLAIN and value.__class__ is found.__class__ and value == found:
-                        continue
-                    return NOTHING
-                if self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step) is not None:
-                    return NOTHING
-                asked, found = as_of, value
-        return found
-
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""
         shown = reversed(self.shown(entity, key, field))
@@ -309,8 +280,6 @@ class ShownThings:
 
 
 _NONE: list[Shown] = []
-_PLAIN = frozenset((str, int, bool))
-"""Kinds of values of which two that are equal are surely told alike; lists may hold `1` and `True`."""
 
 
 def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
