@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import Struct
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Count
+from bylaw.cli.command import Count, command
 
 
 class Place(Struct, frozen=True, kw_only=True):

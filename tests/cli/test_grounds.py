@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.store import Store
-from bylaw.cli.findings import Wanted, print_findings
+from bylaw.cli.explain import Wanted, print_findings
 
 _SAID = {"strict": "violation", "determined": "violation", "severity": "high"}
 

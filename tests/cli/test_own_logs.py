@@ -179,12 +179,9 @@ def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) ->
     assert [each["rule"] for each in found["a", 5]["open_rules"]] == ["confirm"]
     told = " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
     assert "a model or a person must read what was said up to step 4" in told
-    line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
-    assert (
-        f"asks as `put_as` under `refund_order` in tools.yaml says; where there is none yet, for example: {line}"
-        in told
-    )
+    assert "a sentence that the tool's `put_as` in tools.yaml defines" in told
     tools = shop / "pack" / "tools.yaml"
+    line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
     found = audit(shop, asked("Shall I refund order with order id T1, amount 108.00?"))
     assert not found["a", 5]["open_rules"]
@@ -211,17 +208,6 @@ def test_a_pack_by_which_no_yes_in_words_counts_is_told_so(
     told = bylaw(shop, "check", "pack", "--all").stdout
     assert ("every yes in words is left open: `agreed`\n  write `put_as` under the tools" in told) is is_told
     assert json.loads(bylaw(shop, "check", "pack", "--json").stdout)["unread"] == (["agreed"] if is_told else [])
-
-
-def test_a_call_with_an_object_in_it_wants_a_card(shop: Path) -> None:
-    for name, text in CONFIRM.items():
-        (shop / name).write_text(text)
-    told = json.loads(asked("Shall I refund 108.00 for order T1?"))
-    told["messages"][5]["tool_calls"][0]["function"]["arguments"] = '{"order_id": "T1", "amount": [{"is": "108"}]}'
-    audit(shop, json.dumps(told))
-    shown = bylaw(shop, "explain", "out", "a", "5").stdout
-    assert "where the agent shows a card" in shown
-    assert "put_as" not in shown
 
 
 def test_a_look_up_in_another_spelling_is_told(shop: Path) -> None:

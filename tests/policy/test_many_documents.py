@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.cli.checked import print_checked, print_sentences
+from bylaw.cli.check import print_checked, print_sentences
 from bylaw.cli.console import open_console
 from bylaw.errors import PackError
 from bylaw.pack import load_pack

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield, check
-from bylaw.cli.checked import print_checked
+from bylaw.cli.check import print_checked
 from bylaw.cli.console import open_console
 
 FILES = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
-from bylaw.cli.given import Folder, Name
+from bylaw.cli.command import Folder, Name
 from bylaw.engine.conversation import OpenRequests
 from bylaw.errors import UsageError
 

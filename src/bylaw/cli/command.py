@@ -13,16 +13,66 @@ may stand beside them. A record (`Struct`) of such fields is one parameter for a
 """
 
 import builtins
+import importlib
 import inspect
+import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import click
 import msgspec
+
+from bylaw.errors import UsageError
+
+HELP_NAMES = ["-h", "--help"]
+
+
+class InOrder(click.Group):
+    """Commands that stand in one file."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _plain(super().get_command(ctx, cmd_name))
+
+
+class OneFileEach(click.Group):
+    """Commands of which each is `NAME_command` in the module of its name, imported when it is asked for."""
+
+    def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._package = package
+        self._groups = groups
+        """By what one wants, the commands with what each says of itself: the list needs none of them imported."""
+        self._summaries = {name: text for group in groups.values() for name, text in group.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._summaries:
+            raise click.NoSuchCommand(cmd_name, possibilities=self._summaries, ctx=ctx)
+        return _plain(getattr(importlib.import_module(f"{self._package}.{cmd_name}"), f"{cmd_name}_command"))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        widest = max(map(len, self._summaries))
+        for title, group in self._groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in group.items()])
+
+
+def _plain(command: click.Command | None) -> click.Command | None:
+    """The command; its help does not tell of defaults that are nothing."""
+    for option in command.params if command is not None else ():
+        if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
+            option.show_default = False
+    return command
+
 
 Work = Callable[..., int | None]
 
@@ -105,3 +155,38 @@ def _beside(told: Any) -> dict[str, Any]:
             return cast(dict[str, Any], told)
         case _:
             return {"type": told}
+
+
+class Word(click.Choice[str]):
+    """A choice among words of ours, however they are joined: `near-miss` is `near_miss`."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(value.replace("-", "_"), param, ctx)
+
+
+def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
+    """An option that may be given once: of two, one would be taken without a word."""
+    if len(value) > 1:
+        raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="give it once")
+    return value[0] if value else None
+
+
+def pack_name(out: Path) -> str:
+    """What a pack is called after its folder."""
+    return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
+
+
+File = Annotated[Path | None, "FILE"]
+GivenFile = Annotated[File, click.Path(path_type=Path, exists=True, dir_okay=False)]
+Folder = Annotated[Path | None, "DIR"]
+Name = Annotated[str, "NAME"]
+Count = Annotated[int, "N", click.IntRange(min=1)]
+Port = Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."]
+Json = Annotated[bool, "--json", "Print JSON."]
+Audited = Annotated[Path, "The folder an audit wrote."]
+PackOption = Annotated[str, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."]
+PackArgument = Annotated[str, "A pack's folder, or the name of one that comes with Bylaw."]
+DocumentOption = Annotated[
+    File, "The policy document, where the pack only names it.", {"callback": _once, "multiple": True}
+]
+EarlierPacks = Annotated[tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."]

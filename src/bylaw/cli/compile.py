@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 from msgspec.structs import replace
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Count, File, Folder, Name, pack_name
+from bylaw.cli.command import Count, File, Folder, Name, command, pack_name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:

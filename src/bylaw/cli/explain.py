@@ -1,11 +1,10 @@
 """`bylaw explain`: one call, its policies' sentences, the facts it had, what was missing, what to do."""
 
 import json
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import click
 from msgspec import Struct
@@ -14,13 +13,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.finding import SEVERITIES, lacked, severity_rank
+from bylaw.audit.finding import SEVERITIES, Finding, lacked, severity_rank
 from bylaw.audit.store import Store
-from bylaw.cli.command import command
-from bylaw.cli.consent_hint import consent_hint
+from bylaw.cli.command import Audited, Name, Word, command
 from bylaw.cli.console import open_console
-from bylaw.cli.findings import Wanted, print_about, print_findings
-from bylaw.cli.given import Audited, Name, Word
+from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import (
     fact_words,
     host_words,
@@ -33,7 +30,132 @@ from bylaw.errors import UsageError
 from bylaw.facts.acceptance import declaration_for
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
+from bylaw.policy.tool import Effect
 from bylaw.text.visible import all_visible, clean
+
+_SHOWN = 30
+_SEVERITY_STYLES = {"high": "bold red", "medium": "yellow"}
+
+
+class Wanted(NamedTuple):
+    """Which findings are listed; where nothing is said, all of them."""
+
+    policies: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+
+    def holds(self, finding: Finding) -> bool:
+        """Whether a finding is one of these: one of its policies must meet all that is asked of a policy."""
+        verdict = "rule" if finding.kind == "rule" else finding.verdict
+        charged = not (self.policies or self.severities) or any(
+            (not self.policies or charge.policy in self.policies)
+            and (not self.severities or charge.severity in self.severities)
+            and (not self.verdicts or finding.kind == "rule" or charge.verdict in self.verdicts)
+            for charge in finding.charges
+        )
+        return (
+            charged
+            and (not self.tools or finding.name in self.tools)
+            and (not self.agents or finding.agent in self.agents)
+            and (not self.verdicts or verdict in self.verdicts)
+        )
+
+
+def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
+    """List the wanted findings of an audit, each with the id that explains it."""
+    every = list(store.findings())
+    unsettled = list(store.inconclusive())
+    found = sorted(filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every), key=gravity)
+    print_about(store, console)
+    if not found:
+        said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
+        console.print(said, markup=False)
+        _tell_unsettled(unsettled, wanted, console)
+        return
+    acts = _by_act(found)
+    shown = acts if whole else acts[:_SHOWN]
+    for finding, *others in shown:
+        for line in finding_lines(finding):
+            console.print(line)
+        for other in others:
+            console.print(Text(f"{'':7}{other.id} also {_kind(other)} {_policies(other)}"))
+    if len(acts) > len(shown):
+        left = sum(map(len, acts)) - sum(map(len, shown))
+        rest = f"and {left:,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
+        console.print(rest, markup=False)
+    named = "ID" if any(finding.id for finding in found) else "CONVERSATION STEP"
+    console.print(f"to explain one: bylaw explain {store.path} {named}", markup=False, soft_wrap=True)
+    _tell_unsettled(unsettled, wanted, console)
+
+
+def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
+    """Calls without a verdict are no findings; a list of findings says that there are some."""
+    if calls and not wanted.verdicts:
+        one = len(calls) == 1
+        said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
+        console.print(said + ("it" if one else "them"), markup=False)
+
+
+def _by_act(findings: list[Finding]) -> list[list[Finding]]:
+    """What is held against the same call or message stands together, where its gravest finding would."""
+    acts: dict[tuple[str, str, int], list[Finding]] = {}
+    for finding in findings:
+        acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
+    return list(acts.values())
+
+
+def _kind(finding: Finding) -> str:
+    return "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
+
+
+def _policies(finding: Finding) -> str:
+    """The policies that a finding rests on, the gravest first."""
+    charges = sorted(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict))
+    names = [charge.policy for charge in charges if finding.kind == "rule" or charge.verdict == finding.verdict]
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return ", ".join(names[:2]) + more
+
+
+def print_about(store: Store, console: Console) -> None:
+    """Say when the audit was made, of which files, and when their conversations took place."""
+    summary = store.summary
+    if "date" not in summary:
+        return
+    files: list[str] = summary["files"]
+    more = f" and {len(files) - 3:,} other files" if len(files) > 3 else ""
+    said = f"audited on {summary['date']}: {', '.join(clean(name, 60) for name in files[:3])}{more}"
+    if period := summary["period"]:
+        first, last = period["from"][:10], period["to"][:10]
+        said += f", conversations of {first}" if first == last else f", conversations from {first} to {last}"
+    console.print(Text(said, style="dim"))
+
+
+def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
+    """A finding in two lines: how severe and what it is, then which call of which conversation."""
+    charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
+    severity = charge.severity if charge is not None else ""
+    start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
+    yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
+    refused = ", refused" if finding.executed is False else ""
+    place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}{refused}"
+    yield Text(f"{'':{len(head) + 7 if head else 7}}{place}", style="dim")
+    if finding.verdict == "inconclusive":
+        reasons = dict.fromkeys(charge.because for charge in finding.charges) or [finding.because]
+        yield Text(f"{'':7}{clean('; '.join(reasons), 300)}", style="dim")
+
+
+def gravity(finding: Finding) -> tuple[bool, int, int]:
+    """Small comes first: what was done before what was refused, then severity, then verdict."""
+    severity, verdict = min((gravity_of(each.severity, each.verdict) for each in finding.charges), default=(9, 9))
+    return finding.executed is False, severity, verdict
+
+
+def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
+    words: tuple[str, ...] = WORST_FIRST
+    return severity_rank(severity), words.index(verdict) if verdict in words else len(words)
+
 
 _STYLES = {
     "violation": "red",
@@ -171,8 +293,8 @@ class _Explanation(Struct, frozen=True):
         self._say(2, f"at this step: {rule_words_for_reader(found, policy.get('predicates', {}))}")
         for label, step, text in _exchange(found, self.events):
             self._say(4, f"{label} at step {step}: {_short(text)}")
-        if hint := consent_hint(found, self.events):
-            self._say(4, hint)
+        if any((each.get("why") or {}).get("reason") == "unread" for each in found.get("predicates", ())):
+            self._say(4, "a yes counts after a card, or a sentence that the tool's `put_as` in tools.yaml defines")
 
     def _call(self) -> None:
         line, step = self.line, self.step
@@ -187,7 +309,7 @@ class _Explanation(Struct, frozen=True):
         for origin in line.get("origins", []):
             self._say(2, f"value    {origin_words(origin)}")
         if line["executed"] is None:
-            self._show_doubt(step, 2)
+            self._show_answer(step, 2, "write")
         self.console.print(_standing(line, self.criterion))
         if line.get("because"):
             self.console.print(Text(line["because"]))
@@ -199,11 +321,15 @@ class _Explanation(Struct, frozen=True):
                 return str(each["text"])
         return ""
 
-    def _show_doubt(self, step: int, indent: int) -> None:
-        """What a call was answered of which nobody knows whether it was done, and what would settle it."""
+    def _show_answer(self, step: int, indent: int, effect: Effect) -> None:
+        """What a call was answered, and what to declare if the answer means that it failed."""
         if answer := self._answer(step):
-            told = f"if that means that nothing was done, write under `{self.events[step]['tool']}` in tools.yaml:"
-            self._say(indent, f"it was answered: {_short(answer)}\n{told}\n  {declaration_for('write', answer)}")
+            tool, means = self.events[step]["tool"], "nothing was done" if effect == "write" else "it failed"
+            said = f"{tool} at step {step} was answered: {_short(answer)}"
+            if effect == "write" or answer.lstrip()[:1] not in ("{", "["):
+                said += f"\nif that means that {means}, write under `{tool}` in tools.yaml:"
+                said += f"\n  {declaration_for(effect, answer)}"
+            self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
         """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
@@ -215,15 +341,6 @@ class _Explanation(Struct, frozen=True):
             asked = (at for at in calls if named & set(map(str, self.events[at]["arguments"].values())))
             found += [at for at in [next(asked, None)] if at is not None and self._answer(at)]
         return list(dict.fromkeys(found))
-
-    def _show_unread(self, step: int) -> None:
-        """What a look-up was answered that could not be read, and what to write where that is an error."""
-        tool, answer = self.events[step]["tool"], self._answer(step)
-        said = f"{tool} at step {step} was answered: {_short(answer)}"
-        if answer.lstrip()[:1] not in ("{", "["):
-            told = f"if that means that it failed, write under `{tool}` in tools.yaml:"
-            said += f"\n{told}\n  {declaration_for('read', answer)}"
-        self._say(4, said)
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
         """The policies that were checked and permit the call: beside others only their names."""
@@ -255,7 +372,7 @@ class _Explanation(Struct, frozen=True):
         if entry["because"]:
             self._say(2, f"because: {policy_words_for_reader(entry)}")
         for asked_at in self._unread(entry):
-            self._show_unread(asked_at)
+            self._show_answer(asked_at, 4, "read")
         shown = {fact_words(seen): seen for each in alike for seen in each.get("seen", [])}
         for seen in shown.values():
             self._say(2, _seen(seen), "green")
@@ -271,7 +388,7 @@ class _Explanation(Struct, frozen=True):
                 perhaps = ", which was perhaps done" if stale_by in self.doubtful else ""
                 self._say(4, f"what was seen is out of date since step {stale_by}{tool}{perhaps}")
                 if perhaps:
-                    self._show_doubt(stale_by, 4)
+                    self._show_answer(stale_by, 4, "write")
             elif lookup and (asked := self._asked(lookup)):
                 self._say(4, asked)
             if lookup:
@@ -291,8 +408,6 @@ class _Explanation(Struct, frozen=True):
             called = f"{lookup['tool']} was called at step {asked_at}"
             given = {name: str(value) for name, value in event["arguments"].items()}
             if given != wanted:
-                if _is_spelt_otherwise(given, wanted):
-                    told = f"{called} with another spelling: {_args(given)}"
                 continue
             results = ((at, each) for at, each in enumerate(self.events) if each["type"] == "result")
             answered_at = next((at for at, each in results if each.get("call") == asked_at), None)
@@ -303,15 +418,6 @@ class _Explanation(Struct, frozen=True):
             else:
                 told = f"{called}; its answer at step {answered_at} did not show it"
         return told
-
-
-def _is_spelt_otherwise(given: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether two calls name the same but for marks, blanks and the case of letters."""
-    return given.keys() == wanted.keys() and all(_plain(given[name]) == _plain(wanted[name]) for name in wanted)
-
-
-def _plain(value: str) -> str:
-    return re.sub(r"[\W_]", "", value).casefold()
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:

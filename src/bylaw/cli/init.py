@@ -6,8 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from bylaw.cli.command import command
-from bylaw.cli.given import File, pack_name
+from bylaw.cli.command import File, command, pack_name
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack

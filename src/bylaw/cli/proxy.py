@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
-from bylaw.cli.command import command
+from bylaw.cli.command import EarlierPacks, File, GivenFile, Name, PackOption, command
 from bylaw.cli.console import local_time
-from bylaw.cli.given import EarlierPacks, File, GivenFile, Name, PackOption
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures

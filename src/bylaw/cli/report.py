@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Audited
+from bylaw.cli.command import Audited, command
 
 
 @command("report")

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from bylaw.cli.command import command
+from bylaw.cli.command import File, Name, command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import File, Name
 from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError

@@ -9,9 +9,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.cli.command import command
+from bylaw.cli.command import Count, File, Name, command
 from bylaw.cli.console import counted, open_console
-from bylaw.cli.given import Count, File, Name
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
-from bylaw.cli.command import command
-from bylaw.cli.given import EarlierPacks, File, Name, Port
+from bylaw.cli.command import EarlierPacks, File, Name, Port, command
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible

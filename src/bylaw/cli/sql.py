@@ -12,9 +12,8 @@ from rich import box
 from rich.table import Table
 
 from bylaw.audit.batch.query import Tables, ready_queries
-from bylaw.cli.command import command
+from bylaw.cli.command import Folder, command
 from bylaw.cli.console import open_console
-from bylaw.cli.given import Folder
 from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 

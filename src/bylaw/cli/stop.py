@@ -11,11 +11,9 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
-from bylaw.cli.command import command
+from bylaw.cli.command import InOrder, Json, command
 from bylaw.cli.console import local_time, open_console
-from bylaw.cli.given import Json
-from bylaw.cli.group import InOrder
-from bylaw.cli.log_place import LogPlace, Tenant, existing, refuse_stranger
+from bylaw.cli.log import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.errors import UsageError
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT

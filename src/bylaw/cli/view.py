@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Audited, File, Folder, Port
+from bylaw.cli.command import Audited, File, Folder, Port, command
 from bylaw.errors import UsageError
 
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from bylaw.cli.command import command
+from bylaw.cli.command import Folder, command
 from bylaw.cli.console import print_figures, wide_console
-from bylaw.cli.given import Folder
 
 
 @command("shieldagent")

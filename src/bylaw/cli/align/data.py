@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import click
 
 from bylaw.cli.align.sources import EarlierAudit, SomeLogs, SomePack, command_line, sources
-from bylaw.cli.command import command
-from bylaw.cli.given import Count, File, GivenFile
+from bylaw.cli.command import Count, File, GivenFile, command
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Count, Folder, Name
+from bylaw.cli.command import Count, Folder, Name, command
 
 
 @command("eval")

@@ -7,8 +7,7 @@ from typing import Annotated
 import click
 import msgspec
 
-from bylaw.cli.command import command
-from bylaw.cli.given import GivenFile
+from bylaw.cli.command import GivenFile, command
 from bylaw.errors import UsageError
 
 

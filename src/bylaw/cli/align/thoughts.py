@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import click
 
-from bylaw.cli.command import command
-from bylaw.cli.given import Count, File, Folder, PackOption
+from bylaw.cli.command import Count, File, Folder, PackOption, command
 from bylaw.cli.logs import open_logs
 from bylaw.errors import BylawError, UsageError
 

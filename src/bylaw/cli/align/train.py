@@ -13,8 +13,7 @@ from bylaw.align.training.data import pack_of, rows_file, training_rows
 from bylaw.align.training.model_card import source_of
 from bylaw.align.training.preset import PresetName, settings_of
 from bylaw.align.training.scoring import graded, open_judge, scorer
-from bylaw.cli.command import command
-from bylaw.cli.given import Count
+from bylaw.cli.command import Count, command
 from bylaw.errors import UsageError
 
 
