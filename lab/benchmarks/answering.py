@@ -31,8 +31,8 @@ from bylaw.llm.chat import ChatError, schema_of
 from bylaw.llm.prompt import render
 from bylaw.llm.recorded import Recordings
 from bylaw.pack import Pack
-from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import outcome
+from bylaw.shield.grounds import find_grounds, weigh
 
 Shape = TypeVar("Shape")
 MEMORIES = ("none", "short", "long")
@@ -118,9 +118,8 @@ def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory
         session = Session(pack, answer=answerer(pack, lambda events=events: events), is_live=True)
         session.observe_all(events[: site.step])
         judgement = session.judge(site.call)
-        decider = Decider(pack, pack.postures)
-        weighed = session.weigh(site.call) if decider.must_weigh(judgement) else None
-        grounds = [each for each in decider.grounds(judgement, session.ledger, weighed=weighed) if each.kind == "rule"]
+        every = find_grounds(session, pack.postures, judgement, weighed=weigh(session, judgement))
+        grounds = [each for each in every if each.kind == "rule"]
         said = frozenset(each.policy for each in grounds if each.answer == "deny")
         queries = sum(each.queries for each in session.answered)
         found.append(Ruled(site, outcome(grounds)[0] != "allow", said, queries))

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from bylaw import BylawError, load_pack
-from bylaw.engine.finished import judged_steps
-from bylaw.engine.session import Session
 from bylaw.policy.posture import Postures
 from bylaw.shield import Decision, Shield
-from bylaw.shield.deciding import Decider
-from bylaw_lab.clinic.simulator.generate import simulate
 from tests.engine.test_conversation import FILES
 from tests.packs import made
 from tests.shield.scenes import CANCEL, asked, looked_up, shop
@@ -276,12 +272,12 @@ def test_a_turn_is_decided_as_a_whole_and_its_shape_is_no_finding() -> None:
 
 
 def test_a_fault_of_the_shield_itself_is_no_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bylaw.shield.deciding import Decider
+    from bylaw.shield import grounds
 
     def fail(*_: Any) -> Any:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(Decider, "_of_guard", fail)
+    monkeypatch.setattr(grounds, "_of_guard", fail)
     decision = Shield(shop()).session().decide("refund", {"order_id": "7"})
     assert (decision.answer, decision.allowed) == ("deny", False)
     assert "a fault of the shield itself." in decision.feedback
@@ -361,18 +357,3 @@ def test_of_several_sentences_those_that_bear_on_the_refusal_are_told() -> None:
     told = Shield(made(files)).session().decide("refund", {"amount": 96}).feedback
     assert f'The policy says: "{said[0]} ... {said[1]}"' in told
     assert "xxx" not in told
-
-
-def test_grounds_that_are_kept_are_those_that_each_guard_gives() -> None:
-    """A decider that has seen other calls says what one says that has seen none."""
-    pack = load_pack("clinic")
-    kept, allowed = Decider(pack, pack.postures), 0
-    for talk, _ in simulate(1, 40):
-        session = Session(pack, context=talk.context)
-        for judged in session.follow(talk.events, judged_steps(pack, talk.events)):
-            for lacks in ("", "part of it was not heard"):
-                fresh = Decider(pack, pack.postures)
-                grounds = kept.grounds(judged, session.ledger, lacks)
-                assert grounds == fresh.grounds(judged, session.ledger, lacks)
-                allowed += all(each.answer == "allow" for each in grounds)
-    assert allowed > 10

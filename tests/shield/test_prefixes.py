@@ -10,6 +10,7 @@ from bylaw.engine.conversation import Conversation
 from bylaw.engine.finished import is_judged
 from bylaw.engine.settlement import CallVerdict
 from bylaw.shield import Ground, Shield
+from bylaw.shield.grounds import find_grounds
 from bylaw.trace import Call, Message, Result
 from tests.engine.clinic import conversations, pack
 
@@ -31,7 +32,7 @@ def grounds(shield: Shield, trajectory: Trajectory) -> list[list[Ground]]:
         elif isinstance(event, Call):
             judgement = conversation.call(event.tool, event.arguments, id=event.id)
             if is_judged(shield.pack, event):
-                found.append(shield.decider().grounds(judgement, conversation.session.ledger))
+                found.append(find_grounds(conversation.session, shield.postures, judgement))
         else:
             call = trajectory.events[event.call if event.call is not None else -1]
             assert isinstance(call, Call)

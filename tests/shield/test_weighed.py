@@ -11,9 +11,9 @@ from bylaw.engine.predicate_values import AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.pack import Pack
 from bylaw.rule.act import Act
-from bylaw.shield.deciding import Decider
+from bylaw.shield.backtest import replay
 from bylaw.shield.decision import outcome
-from bylaw.shield.replay import replay
+from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.trace import Call, Event, Message, Result, Trajectory
 
 FILES = {
@@ -213,7 +213,7 @@ def test_what_is_decided_live_is_what_a_replay_says() -> None:
                 plain += [event, Result(len(plain), "done")]
             else:
                 plain.append(event)
-        replayed = replay(Decider(pack, pack.postures), Trajectory("t", plain))
+        replayed = replay(pack, pack.postures, Trajectory("t", plain))
         wanted = [(each.answer, tuple((g.policy, g.answer) for g in each.grounds)) for each in replayed]
         assert live(Shield(pack), plain) == wanted
         kinds.update(answer for answer, _ in wanted)
@@ -222,7 +222,6 @@ def test_what_is_decided_live_is_what_a_replay_says() -> None:
 
 def test_asking_sparingly_decides_as_asking_for_everything_does() -> None:
     rng, pack = random.Random(6), till()
-    decider = Decider(pack, pack.postures)
     counts = {"sparing": 0, "eager": 0}
     differ = 0
     for _ in range(150):
@@ -240,8 +239,8 @@ def test_asking_sparingly_decides_as_asking_for_everything_does() -> None:
             asked.clear()
             judgement = session.judge(call)
             counts[kind] += len(asked)
-            weighed = session.weigh(call) if decider.must_weigh(judgement) else None
-            answers[kind] = outcome(decider.grounds(judgement, session.ledger, weighed=weighed))[0]
+            grounds = find_grounds(session, pack.postures, judgement, weighed=weigh(session, judgement))
+            answers[kind] = outcome(grounds)[0]
         differ += answers["sparing"] != answers["eager"]
     assert differ == 0
     assert 0 < counts["sparing"] < 0.7 * counts["eager"]

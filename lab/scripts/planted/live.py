@@ -3,15 +3,15 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("a soft rule that is broken vetoes", "shield/deciding.py",
+    Bug("a soft rule that is broken vetoes", "shield/grounds.py",
         'answer: Answer = "deny" if weighed is None else weighed.decision',
         'answer: Answer = "deny"',
         "shield/test_weighed.py"),
-    Bug("an open rule stands in the way however little it weighs", "shield/deciding.py",
+    Bug("an open rule stands in the way however little it weighs", "shield/grounds.py",
         'finding.rule.hard and weighed.decision == "allow":', "finding.rule.hard and False:",
         "shield/test_weighed.py"),
-    Bug("what the rules say together is not heard", "shield/deciding.py",
-        "found += self._of_circuit(found, tool, weighed)\n", "pass\n",
+    Bug("what the rules say together is not heard", "shield/grounds.py",
+        "found += _of_circuit(postures, found, tool, weighed)\n", "pass\n",
         "shield/test_weighed.py"),
     Bug("arguments that a tool does not declare are let through", "policy/tool.py",
         "        if schema is False:\n", "        if False:\n",

@@ -27,6 +27,7 @@ from bylaw.shield import Decision, Ground, LiveSession
 from bylaw.shield.call_decisions import Host
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
+from bylaw.shield.grounds import on_error
 from bylaw.text.own_log import own_log
 from bylaw.trace.event import Call, Message, Result
 
@@ -552,7 +553,7 @@ def tell(error: Exception, what: str) -> None:
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
     """The decision on a call that could not be judged: as the pack says for reads and writes, never a silent allow."""
     tell(error, f"no decision on {tool}")
-    answer: Answer = shield.decider().on_error(tool)
+    answer: Answer = on_error(shield.pack, shield.postures, tool)
     posture = shield.postures.of(tool)
     ground = Ground("", "call", answer, posture, str(error) or "it could not be decided on")
     allowed = answer == "allow" or posture != "enforce"

@@ -1,20 +1,76 @@
 """What a change of a pack would have done to recorded conversations: decisions and verdicts that are not the same."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from bylaw.engine.finished import judged_steps
+from bylaw.engine.judgement import Judgement
 from bylaw.engine.limited import LimitedCall, beyond, by_limit, limited_calls
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import Verdict
 from bylaw.pack import Pack
 from bylaw.pack.review import held_to
+from bylaw.policy.posture import Postures
 from bylaw.rule.rule import Limit
-from bylaw.shield.deciding import Decider
+from bylaw.shield.approving import lift
 from bylaw.shield.decision import Answer, Ground, outcome
+from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.shield.limiting import recorded_ground
-from bylaw.shield.replay import Replayed, replay
-from bylaw.trace.event import Call
+from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
+
+
+class Replayed(Struct, frozen=True):
+    """One recorded call, and what would have been said of it."""
+
+    step: int
+    tool: str
+    arguments: dict[str, Any]
+    answer: Answer
+    allowed: bool
+    grounds: tuple[Ground, ...]
+    judgement: Judgement
+    verdict: CallVerdict
+    """What an audit says of it in hindsight."""
+
+    def says(self, policy: str) -> tuple[Answer | None, Verdict | None]:
+        """What one policy decides, and its verdict; None where it does not bind the call."""
+        answer: Answer | None = next((ground.answer for ground in self.grounds if ground.policy == policy), None)
+        verdict: Verdict | None = next(
+            (each.determined for each in self.verdict.policies if each.policy.id == policy), None
+        )
+        if any(finding.rule.policy == policy for finding in self.verdict.rules):
+            verdict = "violation"
+        return answer, verdict
+
+
+def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> list[Replayed]:
+    """Every call of the agent that has a verdict, in order, each decided on what came before it.
+
+    The calls were made, whatever the shield would have said: how a conversation would have continued is not guessed.
+    """
+    events = trajectory.events
+    session = Session(pack, context=trajectory.context)
+    asked: list[tuple[int, Call, Judgement, tuple[Ground, ...]]] = []
+    for judged in session.follow(events, judged_steps(pack, events)):
+        call = events[judged.made.step]
+        assert isinstance(call, Call)
+        grounds = find_grounds(session, postures, judged, weighed=weigh(session, judged))
+        lifted = tuple(_lifted(ground, call.approved) for ground in grounds)
+        asked.append((judged.made.step, call, judged, lifted))
+    settled = {verdict.made.step: verdict for verdict in session.settle()}
+    return [
+        Replayed(step, call.tool, call.arguments, *outcome(grounds)[:2], grounds, judged, settled[step])
+        for step, call, judged, grounds in asked
+    ]
+
+
+def _lifted(ground: Ground, approved: Approved | None) -> Ground:
+    """A ground, after the yes that the person gave to this call: it answers what they were asked."""
+    return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
 
 
 class Said(Struct, frozen=True):
@@ -112,14 +168,14 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
 
     Limits are counted over all of the conversations by the times that they bear, so calls under them are told last.
     """
-    before, after = (Decider(each, held_to(each.postures, each.held_back)) for each in (old, new))
+    before, after = (held_to(each.postures, each.held_back) for each in (old, new))
     counts = _Counts()
     limited: dict[tuple[str, int, int], _Call] = {}
     under_old, under_new = list[LimitedCall](), list[LimitedCall]()
     for trajectory in trajectories:
         counts.conversations += 1
-        was = {each.step: each for each in replay(before, trajectory)}
-        is_now = {each.step: each for each in replay(after, trajectory)}
+        was = {each.step: each for each in replay(old, before, trajectory)}
+        is_now = {each.step: each for each in replay(new, after, trajectory)}
         bound = {call.step for call in _limited(old, trajectory, under_old) + _limited(new, trajectory, under_new)}
         for step in sorted(was.keys() | is_now.keys() | bound):
             made = trajectory.events[step]
@@ -133,13 +189,13 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
     uncounted = {(each.file, each.position, each.step) for each in under_old + under_new if each.time is None}
     for place, limit, is_told in _beyond(old, under_old):
         call = limited[place]
-        call.old = call.old.and_(recorded_ground(old, before.postures, limit, call.tool, is_told=is_told))
+        call.old = call.old.and_(recorded_ground(old, before, limit, call.tool, is_told=is_told))
     for place, limit, is_told in _beyond(new, under_new):
         call = limited[place]
-        call.new = call.new.and_(recorded_ground(new, after.postures, limit, call.tool, is_told=is_told))
+        call.new = call.new.and_(recorded_ground(new, after, limit, call.tool, is_told=is_told))
     for call in limited.values():
         counts.add(call)
-    return counts.told(old, new, len(uncounted))
+    return counts.total(old, new, len(uncounted))
 
 
 class _Counts:
@@ -162,8 +218,8 @@ class _Counts:
                 head = (policy, call.conversation, call.step, call.tool)
                 self._changed.append(Changed(*head, was, is_now, before, after, file=call.file))
 
-    def told(self, old: Pack, new: Pack, uncounted: int) -> Backtest:
-        """All of it."""
+    def total(self, old: Pack, new: Pack, uncounted: int) -> Backtest:
+        """The counts so far."""
         names = (f"{old.name} {old.version}", f"{new.name} {new.version}", self.conversations, self._calls)
         counts = (self._differing, self._stopped, self._allowed)
         return Backtest(*names, *counts, tuple(self._changed), uncounted)

@@ -25,9 +25,9 @@ from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stop, Stops
 from bylaw.record.use import Use
 from bylaw.shield.approving import Ruling
-from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
-from bylaw.shield.for_person import line
+from bylaw.shield.feedback import line
+from bylaw.shield.grounds import decide, find_grounds, of_doubt, of_rule, weigh
 from bylaw.shield.history import Named, Opening, marked, note_interruption
 from bylaw.shield.limiting import NO_PLACES, LatestUses, places_for
 from bylaw.shield.resolving import RunTool, resolve
@@ -57,8 +57,8 @@ class Host(Protocol):
     is_closed: bool
     unwritten: dict[int, Any]
 
-    def decider(self, opening: Opening | None = None) -> Decider:
-        """Who decides: under the pack of now, or under the one a conversation began with."""
+    def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
+        """The pack of now, or the one that a conversation began under, with its postures."""
         ...
 
 
@@ -131,7 +131,7 @@ class CallDecisions:
         self.by = by
         """The name that the agent's runs are counted under."""
         self.lacks = lacks
-        self.decider: Decider = shield.decider()
+        self.pack, self.postures = shield.pinned()
         self.asked: dict[str, Decision] = {}
         """Decisions on calls, by their ids, that somebody was asked about."""
         self.interrupted: dict[str, Decision] = {}
@@ -146,7 +146,7 @@ class CallDecisions:
     def begin(self, known: Iterable[Answered] = (), granted: Iterable[Granted] = ()) -> Conversation:
         """A conversation in which nothing has happened yet."""
         conversation = Conversation(
-            self.decider.pack,
+            self.pack,
             id=self.id,
             context=self.context,
             doubts=True,
@@ -155,7 +155,7 @@ class CallDecisions:
             requests=self._shield.requests,
             granted=granted,
             delegation=self._shield.postures.delegation,
-            handover=self.decider.postures.handover,
+            handover=self.postures.handover,
         )
         conversation.interrupted = self.interrupted
         return conversation
@@ -175,7 +175,7 @@ class CallDecisions:
 
     def speak(self, conversation: Conversation) -> None:
         """Whoever is vouched for here speaks, where somebody else may have gone on elsewhere."""
-        if self.decider.postures.handover:
+        if self.postures.handover:
             conversation.vouch(self.speaks_for)
 
     def settled(self, wanted: Wanted) -> list[Decision]:
@@ -217,7 +217,7 @@ class CallDecisions:
         conversation = self.open()
         if wanted.whose is not None:
             conversation.vouch(wanted.whose)
-        elif wanted.asked and self.decider.postures.handover:
+        elif wanted.asked and self.postures.handover:
             conversation.vouch(self.speaks_for)
         for happening in wanted.first:
             happening(conversation)
@@ -242,31 +242,33 @@ class CallDecisions:
         taking: Sequence[Use] = (),
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
-        call, session, decider = judgement.made.call, conversation.session, self.decider
+        call, session, pack, postures = judgement.made.call, conversation.session, self.pack, self.postures
         name = f"{self.id}/{number}" if self.id else str(number)
-        weighed = session.weigh(call) if decider.must_weigh(judgement) else None
-        grounds: Sequence[Ground] = decider.grounds(judgement, session.ledger, self.lacks, weighed)
+        weighed = weigh(session, judgement)
+        grounds: Sequence[Ground] = find_grounds(session, postures, judgement, self.lacks, weighed)
         resolved: tuple[LookedUp, ...] = ()
         evidence = grounds
-        if decider.resolves and self._shield.tools is not None and not self.lacks and not self._cannot_show:
-            grounds, resolved = resolve(decider, conversation, judgement, grounds, self._shield.tools)
-            if decider.shows and gravest([ground.answer for ground in grounds]) != "deny":
+        shows = postures.resolve == "show"
+        may_resolve = postures.resolve != "agent" and not self.lacks and not self._cannot_show
+        if may_resolve and self._shield.tools is not None:
+            grounds, resolved = resolve(postures, conversation, judgement, grounds, self._shield.tools)
+            if shows and gravest([ground.answer for ground in grounds]) != "deny":
                 # The agent is shown it, and decides anew.
                 grounds = evidence
         if beside:
             others = [Call(tool, as_object(arguments)[0], turn=call.turn) for tool, arguments in beside]
             shape = session.beside(judgement, others)
-            grounds = [*(decider.of_shape(each, call.tool) for each in shape), *grounds]
+            grounds = [*(of_rule(pack, postures, each, call.tool, "deny") for each in shape), *grounds]
         if stops.standing:
             now = self._shield.clock()
-            grounds = [*stop_grounds(stops, decider.pack, judgement, {self.by, by}, now), *grounds]
+            grounds = [*stop_grounds(stops, pack, judgement, {self.by, by}, now), *grounds]
         if because := self._shield.doubts.get(call.tool):
-            grounds = [decider.of_doubt(call.tool, because), *grounds]
+            grounds = [of_doubt(postures, call.tool, because), *grounds]
         places = NO_PLACES
-        if decider.pack.book.limits:
+        if pack.book.limits:
             now, latest = clocks.time(), self._latest_uses(conversation, taking)
             asked = (call, name, by or self.by, conversation.context, latest, now)
-            places = places_for(decider.pack, decider.postures, *asked)
+            places = places_for(pack, postures, *asked)
             grounds = [*places.grounds, *grounds]
         if not grounds or grounds[0].answer == "allow":
             # Those that object come first.
@@ -275,14 +277,14 @@ class CallDecisions:
             if not self.hears_user:
                 grounds = told_until_when(grounds, conversation.since(0), card_digest(call.tool, call.arguments))
         elif session.ledger.is_last_unheard():
-            grounds = stood_in(grounds, decider.terms, hears=self.hears_user, files=self.files_unheard)
+            grounds = stood_in(grounds, postures.approval, hears=self.hears_user, files=self.files_unheard)
         ruling = self._rule(conversation, judgement, grounds, name)
         earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
         card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
         failures = conversation.cards.failures(card.digest, judgement.made.step) if card is not None else 0
-        shown = tuple([replace(each, shown=True) for each in resolved]) if decider.shows else ()
-        decision = decider.decide(
-            judgement, ruling.grounds, name, ruling.approval, weighed, card, shown, earlier, failures
+        shown = tuple([replace(each, shown=True) for each in resolved]) if shows else ()
+        decision = decide(
+            pack, judgement, ruling.grounds, name, ruling.approval, weighed, card, shown, earlier, failures
         )
         if resolved:
             # What runs all the same, under a softer posture, the agent has made without them.
@@ -308,7 +310,7 @@ class CallDecisions:
     @property
     def _cannot_show(self) -> bool:
         """Where the caller tells the history each time, what was shown with a refusal would be forgotten."""
-        return self.decider.shows and self.is_told_whole
+        return self.postures.resolve == "show" and self.is_told_whole
 
     def _latest_uses(self, conversation: Conversation, taking: Sequence[Use]) -> LatestUses | None:
         """What tells the places that calls have taken under the pack's limits; None where nobody counts them."""

@@ -90,7 +90,11 @@ class LoopSettling:
     @property
     def _may_ask_others(self) -> bool:
         """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
-        return self._state.decider.resolves or self._shield.answers is not None or self._shield.requests is not None
+        return (
+            self._state.postures.resolve != "agent"
+            or self._shield.answers is not None
+            or self._shield.requests is not None
+        )
 
     async def _asked(self, do: Callable[[], Found]) -> Found:
         """Do what may ask others, and wait for them where they may be asked."""
@@ -102,7 +106,7 @@ class LoopSettling:
 
     async def _attempt(self, wanted: Wanted) -> Attempt:
         log, attempt = self._shield.log, partial(self._state.attempt, wanted)
-        reads_on = self._state.is_told_whole or bool(self._state.decider.pack.book.limits)
+        reads_on = self._state.is_told_whole or bool(self._state.pack.book.limits)
         if reads_on and log is not None and not log.reads_at_once and not self._may_ask_others:
             return await asyncio.to_thread(self._alone, attempt)
         return await self._asked(attempt)

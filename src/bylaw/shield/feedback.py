@@ -1,36 +1,69 @@
-"""What the agent is told in place of a tool's answer: short, in business words, with what to do next."""
+"""The messages of a decision: what the agent is told in place of a tool's answer, and what a person reads before they
+approve the call.
 
+The agent's message is short, in business words, and says what to do next. In the person's message, values come from
+agents, tools and users, who may want to be believed: each is on one line, quoted and cut, so that none reads like ours.
+"""
+
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
+from msgspec import Struct
+
+from bylaw.facts.entity import ABSENT, is_known
 from bylaw.pack import Pack
 from bylaw.shield.decision import Answer, Earlier, Ground, LookUp
-from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
+from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, Call, LookedUp
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""So many characters of a policy's sentences are told, and one sentence whole."""
+"""Characters of a policy's sentences that are quoted; one sentence is always quoted whole."""
 FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
-
-
 SHOW = (
     "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
     "If it is yes, make this call again with the same arguments; if not, do not make it."
 )
-"""What the agent is told to do with a card; the card follows, and nothing after it."""
-
-
+"""What the agent is to do with a card; the card follows, and nothing after it."""
 ENOUGH = 2
-"""So often a card is answered in vain before the agent is told to stop asking."""
+"""After so many answers in vain to a card, the agent is told to stop asking."""
 WAY_OUT = (
     "The user's answers to this card did not count. Do not ask again in words. If your application shows a button for "
     "this card, ask the user to press it. Otherwise tell the user that this cannot be confirmed here."
 )
 NO_CARD = "There is no card for this call, so it cannot be confirmed here: tell the user so, and do not try again."
+LONGEST = 200
+"""Characters of one value at most."""
+MOST = 30
+"""Arguments or facts at most."""
+
+
+class _Message(Struct):
+    """What the parts of the agent's message are made from."""
+
+    tool: str
+    stage: Literal["note", "deny", "look_up", "ask"]
+    """`note` if the call runs all the same; otherwise what stops it."""
+    why: list[str]
+    approval: str
+    card: str
+    shown: Sequence[LookedUp]
+    earlier: Earlier
+    failures: int
+    is_unheard: bool
+    """The user's answer would not be reported."""
+    can_be_confirmed: bool
+    """A yes of the user's to a card would settle part of it."""
+    look_ups: dict[str, None] = {}
+    retries: dict[str, None] = {}
+    asks: dict[str, None] = {}
+    needs_person: bool = False
+    is_hopeless: bool = False
+    """A person would have to decide, and nobody can approve it here."""
 
 
 def feedback(
@@ -58,119 +91,182 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    is_denied_without_yes = answer == "deny" and bool(card)
-    if is_denied_without_yes:
-        # The user may give one; what a person has to decide is told after that.
-        answer = "ask"
-    # Where something is looked up first, the card comes after it: until then the agent has none to show.
-    by_card = bool(card) or (answer == "look_up" and not (runs or is_unheard))
-    lines = [f"{tool} goes ahead, but note:" if runs else _opening(answer, tool, earlier)]
-    look_ups: dict[str, None] = {}
-    retries: dict[str, None] = {}
-    asked: dict[str, None] = {}
-    needs_person = False
-    waits_for_yes = [ground for ground in objecting if ground.puts_card and not runs]
-    for ground in objecting:
-        if ground in waits_for_yes and (answer == "look_up" or (answer == "deny" and ground.answer != "deny")):
-            # The user is asked once nothing else is missing.
-            continue
-        if why := _why(pack, ground, by_card=by_card):
-            lines.append(f"- {why}")
-        for each in ground.look_ups:
-            look_ups[_call(each)] = None
-        for each in ground.retries:
-            retries[_call(each)] = None
-        for question in ground.questions:
-            if question.whom == "user":
-                if not ground.puts_card or is_unheard or runs:
-                    asked[question.text] = None
-            else:
-                needs_person = True
-        needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
-    needs_person = needs_person and not is_denied_without_yes
-    is_denied = answer == "deny" and not runs
-    is_hopeless = needs_person and answer == "ask" and not (approval or runs or is_unheard or retries)
-    if is_hopeless:
-        # Whatever the user says, nobody can say the rest.
-        asked, card = {}, ""
-    if answer == "look_up":
-        # Whether a person is needed is told once that is seen.
-        needs_person = needs_person and runs
-    if is_denied:
-        # Nothing that other policies lack, nor what a person or the user might say, would let it through.
-        denying = [ground for ground in objecting if ground.answer == "deny"]
-        look_ups = {_call(each): None for ground in denying for each in ground.look_ups}
-        asked = {each.text: None for ground in denying for each in ground.questions if each.whom == "user"}
-        retries, needs_person = {}, False
-    if shown and not runs:
-        look_ups = {}
-    if any(ground.kind == "call" for ground in objecting):
-        # Whatever they would show, this call could not be checked: to look up and try again would go on for ever.
-        look_ups, retries = {}, {}
-    if asked and is_unheard and not runs:
-        # Only the user could let it through, and they are not heard: no look-up helps.
-        look_ups, retries = {}, {}
-        lines[0] = lines[0] if is_denied else _opening("ask", tool, earlier)
-    if look_ups:
-        then = "" if runs or is_denied else " Then make the call again if what you see allows it."
-        shows = "What would be allowed may be seen by" if is_denied else "Look up:"
-        lines.append(f"{shows} {'; '.join(look_ups)}.{then}")
-    if retries and not look_ups:
-        tried = "; ".join(retries)
-        lines.append(f"This failed when you looked it up; try it again, and ask where it fails again: {tried}.")
-    if asked and is_unheard:
-        lines.append(
-            f"Only the user can say: {' '.join(asked)} What they answer is not heard here, so do not try again: tell "
-            "the user that you cannot do it, and that whoever runs this desk has to be told of the answer."
-        )
-        needs_person = False
-    elif asked:
-        lines.append(f"Ask the user: {' '.join(asked)}")
-    if shown and not runs:
-        then = "" if is_denied else " Make the call again if what you see allows it."
-        lines.append(f"This was looked up for you.{then}")
-        lines += [f"{_call(each)}: {each.content}" for each in shown]
-    if needs_person and retries and not runs:
-        lines += [f"A person may decide it as well: it waits for them as `{approval}`."] if approval else []
-    elif needs_person:
-        if answer == "ask" and not approval and not runs:
-            lines.append("A person has to decide the rest, and nobody can approve it here: do not try again.")
-        elif card:
-            lines.append(f"Beside the user's answer, a person has to decide: it waits for them as `{approval}`.")
-        else:
-            waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
-            lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
-    if card and failures >= ENOUGH:
-        lines.append(WAY_OUT)
-    elif card:
-        lines += [SHOW, card]
-    elif waits_for_yes and answer == "ask" and not (asked or needs_person or is_hopeless):
-        lines.append(NO_CARD)
-    return "\n".join(lines)
+    # A card turns a denial into a question; what a person has to decide is told after the user's yes.
+    waits_for_yes = answer == "deny" and bool(card)
+    stage = "note" if runs else "ask" if waits_for_yes else answer
+
+    def waits(ground: Ground) -> bool:
+        # The user is asked once nothing else is missing, and not at all if another policy denies the call.
+        return ground.puts_card and (stage == "look_up" or (stage == "deny" and ground.answer != "deny"))
+
+    told = [ground for ground in objecting if not waits(ground)]
+    by_card = bool(card) or (stage == "look_up" and not is_unheard)
+    why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
+    can_be_confirmed = not runs and any(ground.puts_card for ground in objecting)
+    head = (tool, stage, why, approval, card, shown, earlier, failures, is_unheard, can_be_confirmed)
+    message = _Message(*head)
+    # Nothing that others lack, nor an answer to them, would let a denied call through.
+    _collect(message, [ground for ground in told if stage != "deny" or ground.answer == "deny"])
+    if waits_for_yes:
+        message.needs_person = False
+    _reconcile(message, cannot_be_judged=any(ground.kind == "call" for ground in objecting))
+    return "\n".join([line for part in _PARTS for line in part(message)])
 
 
-def _opening(answer: Answer, tool: str, earlier: Earlier) -> str:
-    match earlier:
+def _collect(message: _Message, grounds: Iterable[Ground]) -> None:
+    """What these grounds ask for, each thing once."""
+    for ground in grounds:
+        message.look_ups |= {_call(each): None for each in ground.look_ups}
+        message.retries |= {_call(each): None for each in ground.retries}
+        if not ground.puts_card or message.is_unheard or message.stage == "note":
+            message.asks |= {each.text: None for each in ground.questions if each.whom == "user"}
+        is_for_person = ground.answer == "ask" and not ground.questions
+        message.needs_person |= is_for_person or any(each.whom == "person" for each in ground.questions)
+
+
+def _reconcile(message: _Message, *, cannot_be_judged: bool) -> None:
+    """Leave one next step: drop what would not help at this stage."""
+    stops = message.stage != "note"
+    if message.stage == "ask" and message.needs_person:
+        message.is_hopeless = not (message.approval or message.is_unheard or message.retries)
+    if message.is_hopeless:
+        # Whatever the user answers, nobody can answer the rest.
+        message.asks, message.card = {}, ""
+    if message.stage == "deny":
+        message.retries = {}
+    if message.stage in ("deny", "look_up"):
+        # Whether a person is needed is told once the look-ups are made.
+        message.needs_person = False
+    if message.shown and stops:
+        message.look_ups = {}
+    if cannot_be_judged or (message.asks and message.is_unheard and stops):
+        # No look-up helps if the call cannot be checked, or if only a user who is not heard could let it through.
+        message.look_ups, message.retries = {}, {}
+
+
+def _opening_part(message: _Message) -> list[str]:
+    tool = message.tool
+    if message.stage == "note":
+        return [f"{tool} goes ahead, but note:"]
+    match message.earlier:
         case "done":
-            return f"{IS_DONE} ({tool}): this call was carried out before. It was not made a second time."
+            return [f"{IS_DONE} ({tool}): this call was carried out before. It was not made a second time."]
         case "perhaps":
             unknown = "this call was made before, and its result is not known. It was not made again"
-            return f"{MAY_BE_DONE} ({tool}): {unknown}. Tell the user so."
+            return [f"{MAY_BE_DONE} ({tool}): {unknown}. Tell the user so."]
         case "":
-            return f"{OPENING[answer]} ({tool})."
+            only_user = message.asks and message.is_unheard and message.stage == "look_up"
+            return [f"{OPENING['ask' if only_user else message.stage]} ({tool})."]
+
+
+def _look_up_part(message: _Message) -> list[str]:
+    names = "; ".join(message.look_ups)
+    if names:
+        if message.stage == "deny":
+            return [f"To see what would be allowed, call {names}."]
+        then = "" if message.stage == "note" else " Then make the call again if what you see allows it."
+        return [f"Look up: {names}.{then}"]
+    if message.retries:
+        tried = "; ".join(message.retries)
+        return [f"This failed when you looked it up; try it again, and ask where it fails again: {tried}."]
+    return []
+
+
+def _question_part(message: _Message) -> list[str]:
+    asked = " ".join(message.asks)
+    if asked and message.is_unheard:
+        return [
+            f"Only the user can say: {asked} What they answer is not heard here, so do not try again: tell "
+            "the user that you cannot do it, and that whoever runs this desk has to be told of the answer."
+        ]
+    return [f"Ask the user: {asked}"] if asked else []
+
+
+def _shown_part(message: _Message) -> list[str]:
+    if not message.shown or message.stage == "note":
+        return []
+    then = "" if message.stage == "deny" else " Make the call again if what you see allows it."
+    return [f"This was looked up for you.{then}", *(f"{_call(each)}: {each.content}" for each in message.shown)]
+
+
+def _person_part(message: _Message) -> list[str]:
+    approval, stops = message.approval, message.stage != "note"
+    if not message.needs_person or (message.asks and message.is_unheard):
+        return []
+    if message.retries and stops:
+        return [f"A person may decide it as well: it waits for them as `{approval}`."] if approval else []
+    if message.stage == "ask" and not approval:
+        return ["A person has to decide the rest, and nobody can approve it here: do not try again."]
+    if message.card:
+        return [f"Beside the user's answer, a person has to decide: it waits for them as `{approval}`."]
+    waits = f" It waits for them as `{approval}`." if approval and stops else ""
+    return [f"A person has to decide the rest: do not try again until somebody has.{waits}"]
+
+
+def _card_part(message: _Message) -> list[str]:
+    if message.card:
+        return [WAY_OUT] if message.failures >= ENOUGH else [SHOW, message.card]
+    has_other_step = message.asks or message.needs_person or message.is_hopeless
+    return [NO_CARD] if message.can_be_confirmed and message.stage == "ask" and not has_other_step else []
+
+
+_PARTS: tuple[Callable[[_Message], list[str]], ...] = (
+    _opening_part,
+    lambda message: message.why,
+    _look_up_part,
+    _question_part,
+    _shown_part,
+    _person_part,
+    _card_part,
+)
+"""The parts of a message, in order."""
+
+
+def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
+    """Why a policy objects, in words for the agent."""
+    rule, because = _rule(pack, ground), ground.because
+    match ground.kind:
+        case "call":
+            # What Python says of a fault of our own is not for the agent.
+            return f"this call could not be checked: {FAULT if because.startswith(FAULT) else because}."
+        case "stop":
+            return f"{ground.for_agent}."
+        case "person" | "unguarded" | "doubt":
+            return f"{because}."
+        case "rule":
+            reason = ground.for_agent.partition(". ")[0] if by_card and ground.puts_card else ground.for_agent
+            return f"{f'{reason}. ' if reason else ''}{rule}" if rule else f"{ground.for_agent or because}."
+        case "guard":
+            return f"{_why_guard(ground)}{rule}".strip() or because
+
+
+def _why_guard(ground: Ground) -> str:
+    if ground.failed:
+        # Neither the guard's line nor what its author should do is for the agent.
+        return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
+    if ground.answer == "deny":
+        unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
+        return f"{ground.because or unknown}. "
+    if ground.missing:
+        return f"nothing you have looked up shows {', '.join(ground.missing)}. "
+    if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
+        return f"only a person can say: {asked} "
+    is_request = any(each.fact.startswith("request") for each in ground.questions)
+    # Which of its values the request does not cover, or why it could not be read.
+    return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """What the document says, or, where it is not at hand, what the policy says in the pack's words."""
+    """What the document says, or, if it is not available, the policy in the pack's words."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
-        return f'The policy says: "{" ... ".join(_telling(texts, ground.because))}"'
+        return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
     return policy.definition if policy is not None else ""
 
 
-def _telling(texts: Sequence[str], because: str) -> list[str]:
-    """Of several sentences those that share most words with the reason, as many as fit, in the document's order: the
-    first may say the opposite of what was decided."""
+def _relevant(texts: Sequence[str], because: str) -> list[str]:
+    """The sentences that share most words with the reason, as many as fit, in the document's order: the first sentence
+    may say the opposite of what was decided."""
     words = set(_WORD.findall(because.lower()))
     room, chosen = _QUOTED, set[int]()
     for place in sorted(range(len(texts)), key=lambda at: -len(words.intersection(_WORD.findall(texts[at].lower())))):
@@ -180,56 +276,79 @@ def _telling(texts: Sequence[str], because: str) -> list[str]:
     return [texts[place] for place in sorted(chosen)]
 
 
-def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
-    rule = _rule(pack, ground)
-    if ground.kind == "call":
-        return f"this call could not be checked: {_without_fault(ground.because)}."
-    if ground.failed:
-        return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
-    if ground.kind == "stop":
-        return f"{ground.for_agent}."
-    if ground.kind in ("person", "unguarded", "doubt"):
-        return f"{ground.because}."
-    if ground.kind == "rule":
-        told = ground.for_agent.partition(". ")[0] if by_card and ground.puts_card else ground.for_agent
-        why = f"{told}. " if told else ""
-        return why + rule if rule else f"{ground.for_agent or ground.because}."
-    if ground.answer == "deny":
-        unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
-        return f"{ground.because or unknown}. {rule}"
-    if ground.missing:
-        return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
-    if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
-        return f"only a person can say: {asked} {rule}".strip()
-    if any(each.fact.startswith("request") for each in ground.questions):
-        # Which of its values the request does not bear out, or why it could not be read.
-        return f"{ground.because}. {rule}".strip()
-    return rule or ground.because
-
-
 @lru_cache(maxsize=4096)
 def _one_line(text: str) -> str:
-    """A passage of the document without its line breaks; the same few are told again and again."""
+    """A passage of the document without its line breaks; the same few are quoted again and again."""
     return " ".join(text.split())
 
 
-def _for_agent(because: str) -> str:
-    """Why a guard could not answer, without its line and without what its author should do about it."""
-    return _LINE.sub("", because).partition("; ")[0]
-
-
-def _without_fault(because: str) -> str:
-    """Why a call could not be judged, without what Python says of a fault of our own."""
-    return FAULT if because.startswith(FAULT) else because
-
-
 def _call(look_up: LookUp | LookedUp) -> str:
-    return f"{look_up.tool}({_given(look_up.arguments)})"
+    given = [f"{name}={'?' if each is None else each}" for name, each in look_up.arguments.items()]
+    return f"{look_up.tool}({', '.join(given)})"
 
 
-def _given(arguments: Mapping[str, Any]) -> str:
-    return ", ".join([f"{name}={_short(value)}" for name, value in arguments.items()])
+def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
+    """The message for whoever answers for the policy; `seen` are the facts that were asked for, with what is known."""
+    lines = [f"The agent wants to make this call: {name(call.tool)}"]
+    lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
+    facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
+    known = [
+        f"  {line(fact.replace('[].', '.', 1))} is {_answer(answer)}" for fact, answer in facts if is_known(answer)
+    ]
+    missing = [fact for ground in grounds if ground.answer != "allow" for fact in ground.missing]
+    missing += [each.fact for ground in grounds if ground.answer != "allow" for each in ground.questions]
+    if known:
+        lines += ["Known:", *_listed(known)]
+    if missing:
+        lines += ["Not known:", *_listed([f"  {line(fact)}" for fact in dict.fromkeys(missing)])]
+    for ground in grounds:
+        if ground.answer != "allow":
+            lines += _said(ground)
+    return "\n".join(lines)
 
 
-def _short(value: Any) -> str:
-    return "?" if value is None else str(value)
+def _said(ground: Ground) -> list[str]:
+    """What one policy says, and what would settle it."""
+    quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
+    why = line(ground.because)
+    if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
+        why = f'only supposed: "{why}", which what is not known would show'
+    about = ". ".join(each for each in (why, quoted) if each) or "open"
+    said = [f"- {line(ground.policy or ground.kind)} ({ground.answer}): {about}"]
+    for each in ground.questions:
+        whom = "the user" if each.whom == "user" else "a person"
+        said.append(f"  Question for {whom}: {line(each.text)}")
+    return said
+
+
+def line(text: str) -> str:
+    """A text on one line, every character in it to be seen, no longer than a person reads."""
+    plain = " ".join(text.split())
+    if not plain.isprintable():
+        plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
+    return plain if len(plain) <= 2 * LONGEST else f"{plain[: 2 * LONGEST]}..."
+
+
+def name(text: str) -> str:
+    """A name that an agent gave, in quotes unless it is a plain word."""
+    return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
+
+
+def value(given: Any) -> str:
+    """A value as JSON on one line; what is cut off is counted."""
+    try:
+        text = json.dumps(given, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(str(given), ensure_ascii=False)
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
+    left = len(text) - LONGEST
+    return text if left <= 0 else f"{text[:LONGEST]}... ({left} more characters)"
+
+
+def _answer(answer: Any) -> str:
+    return "that there is no such thing" if answer is ABSENT else value(answer)
+
+
+def _listed(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= MOST else [*lines[:MOST], f"  ... and {len(lines) - MOST} more"]

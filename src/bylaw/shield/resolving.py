@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import as_content
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.session import Session
 from bylaw.errors import BylawError
-from bylaw.facts.ledger import Ledger
-from bylaw.shield.deciding import Decider
+from bylaw.pack import Pack
+from bylaw.policy.posture import Postures
 from bylaw.shield.decision import Ground, LookUp, gravest
+from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
@@ -24,7 +26,7 @@ LINKS = 8
 
 
 def resolve(
-    decider: Decider,
+    postures: Postures,
     conversation: Conversation,
     judgement: Judgement,
     grounds: Sequence[Ground],
@@ -34,18 +36,18 @@ def resolve(
     made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
-        new = {name: each for name, each in wanted.items() if name not in made and _is_read(decider, each)}
+        new = {name: each for name, each in wanted.items() if name not in made and _is_read(conversation.pack, each)}
         if gravest([ground.answer for ground in grounds]) != "look_up" or not new:
             break
         made |= {name: _made(each, run) for name, each in new.items()}
-        again, ledger = _judged(conversation, judgement, list(made.values()))
+        again, session = _judged(conversation, judgement, list(made.values()))
         rules = [ground for ground in grounds if ground.kind == "rule"]
-        grounds = sorted([*decider.grounds(again, ledger), *rules], key=lambda ground: ground.answer == "allow")
+        grounds = sorted([*find_grounds(session, postures, again), *rules], key=lambda ground: ground.answer == "allow")
     return grounds, tuple(made.values())
 
 
-def _is_read(decider: Decider, look_up: LookUp) -> bool:
-    tool = decider.pack.schema.tools.get(look_up.tool)
+def _is_read(pack: Pack, look_up: LookUp) -> bool:
+    tool = pack.schema.tools.get(look_up.tool)
     return tool is not None and tool.effect == "read" and None not in look_up.arguments.values()
 
 
@@ -61,7 +63,7 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
-def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Ledger]:
+def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
     """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
     start, shift = judgement.made.start, 2 * len(made)
     call, events = judgement.made.call, conversation.since(0)
@@ -76,4 +78,4 @@ def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[Loo
         for event in events[start : judgement.made.step]
     ]
     again, session = conversation.judged_after([*events[:start], *told, *later], call)
-    return replace(again, rules=(), open_rules=()), session.ledger
+    return replace(again, rules=(), open_rules=()), session

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.shield.call_decisions import CallDecisions
 from bylaw.shield.decision import Answer, Decision, gravest
+from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.trace.event import Call, Event, Message, Result
 
 
@@ -45,10 +46,9 @@ def _said_of(
     state: CallDecisions, events: Sequence[Event], call: Call, lacks: str = ""
 ) -> dict[tuple[str, str], Answer]:
     """What each policy says of a call after these events."""
-    decider, (judgement, session) = state.decider, state.open().judged_after(events, call)
-    weighed = session.weigh(call) if decider.must_weigh(judgement) else None
+    judgement, session = state.open().judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
-    for each in decider.grounds(judgement, session.ledger, lacks, weighed):
+    for each in find_grounds(session, state.postures, judgement, lacks, weigh(session, judgement)):
         whose = (each.kind, each.policy)
         found[whose] = gravest((each.answer, found.get(whose, "allow")))
     return found

@@ -18,7 +18,6 @@ from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
 from bylaw.shield.call_decisions import CallDecisions
-from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.resolving import RunTool
@@ -87,10 +86,10 @@ class Shield:
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
-        self._deciders = {each.pin: Decider(each, held_to(each.postures, each.held_back)) for each in older}
-        self._deciders[self.pack.pin] = Decider(self.pack, self.postures)
+        self._packs = {each.pin: (each, held_to(each.postures, each.held_back)) for each in older}
+        self._packs[self.pack.pin] = (self.pack, self.postures)
         # Logs of earlier versions of Bylaw have the digest of all files.
-        self._deciders |= {each.digest: self._deciders[each.pin] for each in (*older, self.pack)}
+        self._packs |= {each.digest: self._packs[each.pin] for each in (*older, self.pack)}
 
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
@@ -131,10 +130,10 @@ class Shield:
         given, called = door.messages(messages), door.text(id, "the id of a call")
         return CallDecisions(self, "", whose, "", "").decide_alone(given, tool, arguments, called)
 
-    def decider(self, opening: Opening | None = None) -> Decider:
-        """Who decides: under the pack of now, or under the one a conversation began with."""
+    def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
+        """The pack of now, or the one that a conversation began under, with its postures."""
         digest = self.pack.pin if opening is None else opening.digest
-        found = self._deciders.get(digest)
+        found = self._packs.get(digest)
         if found is None:
             assert opening is not None
             raise PinnedPack(
@@ -148,7 +147,7 @@ class Shield:
         if self.log is None:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)
-        return sum(read_opening(body).digest not in self._deciders for body in openings)
+        return sum(read_opening(body).digest not in self._packs for body in openings)
 
     def close(self) -> None:
         """Write what happened and is not in the log yet, and let go of the log, where it was opened here."""

@@ -158,7 +158,7 @@ class SessionState(CallDecisions):
         if self.length == 0 or self.unwritten or self.is_held:
             # What happened here and is not written comes after them.
             return False
-        pack = self.decider.pack
+        pack = self.pack
         opening = Opening(pack.name, pack.version, pack.digest)
         known = History(opening, [], [], [], self.length, yeses=self._yeses)
         news = read_history(entries, known)
@@ -280,11 +280,11 @@ class SessionState(CallDecisions):
             conversation = self.begin()
         else:
             opening, given = history.opening, self._unvouched
-            self.decider = self._shield.decider(opening)
-            if given is not None and not self.decider.postures.handover and not goes_on(opening.context, given):
+            self.pack, self.postures = self._shield.pinned(opening)
+            if given is not None and not self.postures.handover and not goes_on(opening.context, given):
                 raise AnotherPrincipal(self.id)
             is_another = before is not None and first is not None and before.digest != first.digest
-            if is_another and not self.decider.postures.handover and not is_of_one(opening.context, self.context or {}):
+            if is_another and not self.postures.handover and not is_of_one(opening.context, self.context or {}):
                 raise AnotherPrincipal(self.id)
             self._first = first
             self.context = opening.context
@@ -298,7 +298,7 @@ class SessionState(CallDecisions):
                 [each for decision in history.decisions for each in decision.granted],
             )
             conversation.resume(history.events)
-            if self._unvouched and not self.decider.postures.handover:
+            if self._unvouched and not self.postures.handover:
                 conversation.vouch(self._unvouched)
         requests = conversation.session.requests
         self._told, self._granted = len(conversation.session.answered), 0 if requests is None else len(requests.granted)
@@ -330,7 +330,7 @@ class SessionState(CallDecisions):
         stops = self.log.stops(tenant)
         drafting = Drafting(conversation, self.id, self._written, self._uses)
         if self.length == 0:
-            drafting.open(self.decider.pack, self.context, self.by)
+            drafting.open(self.pack, self.context, self.by)
         for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             beside = wanted.beside[place] if wanted.beside else ()
@@ -371,11 +371,11 @@ class SessionState(CallDecisions):
 
     def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""
-        now, terms, asked = self._shield.clock(), self.decider.terms, ""
+        now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
         if self.is_told_whole:
             find = partial(self.log.asked, self._shield.tenant)
-            pin = self.decider.pack.pin
+            pin = self.pack.pin
             asked = self._approvals.recall(judgement, grounds, conversation.context, find, terms, now, pin)
         ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
         left = self._approvals.left_behind()
@@ -386,13 +386,13 @@ class SessionState(CallDecisions):
         if not self.is_told_whole or self._recalled is not None:
             return card
         whose, before = conversation.context, conversation.since(0)[:step]
-        self._recalled = recalled(self.log, self._shield.tenant, card, whose, self.decider.pack.pin, before, now)
+        self._recalled = recalled(self.log, self._shield.tenant, card, whose, self.pack.pin, before, now)
         return self._recalled.card or card
 
     def stop_on(self, call: Call, by: str) -> Stop | None:
         """What a person has stopped that a call would fall under now; None where nothing is known here."""
         stops, now = self.log.stops(self._shield.tenant), self._shield.clock()
-        return next(iter(stops_of(stops, self.decider.pack, call.tool, {self.by, by, call.agent}, now)), None)
+        return next(iter(stops_of(stops, self.pack, call.tool, {self.by, by, call.agent}, now)), None)
 
 
 def overtaken(id: str) -> LogError:

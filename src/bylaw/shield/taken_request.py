@@ -49,7 +49,7 @@ def sent_again(state: CallDecisions, decision: Decision, step: int, by: str) -> 
         return decision
     if not any(isinstance(event, Result) and event.call == step for event in state.open().since(step)):
         return decision if still_stands(state, decision, step, by) else step
-    tool = state.decider.pack.schema.tools.get(decision.tool)
+    tool = state.pack.schema.tools.get(decision.tool)
     if tool is not None and tool.effect != "write":
         return replace(decision, is_over=True)
     return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")

@@ -212,7 +212,7 @@ class Telling:
     @property
     def pack(self) -> Pack:
         """The pack that the conversation is under."""
-        return self._state.decider.pack
+        return self._state.pack
 
     @property
     def has_begun(self) -> bool:
@@ -227,7 +227,7 @@ class Telling:
     @property
     def may_be_handed_over(self) -> bool:
         """Whether the pack lets another principal go on with it."""
-        return self._state.decider.postures.handover
+        return self._state.postures.handover
 
     @property
     def length(self) -> int:

@@ -13,8 +13,8 @@ from bylaw.engine.request.values import parts_of
 from bylaw.engine.session import Session
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack
-from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Answer, outcome
+from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Trajectory
 
@@ -46,7 +46,6 @@ def packed(
 ) -> Defence:
     """The pack: `model` reads requests and looks at calls; `guards` leaves the request aside."""
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
-    decider = Decider(held_to, held_to.postures)
 
     def decide(run: Trajectory) -> Iterator[Held]:
         session = Session(held_to, context=run.context, read_request=model)
@@ -59,7 +58,7 @@ def packed(
             observed = step
             started = perf_counter()
             judgement = session.judge(event)
-            grounds = decider.grounds(judgement, session.ledger)
+            grounds = find_grounds(session, held_to.postures, judgement)
             if policies == "guards":
                 grounds = [ground for ground in grounds if ground.policy != REQUEST]
             answer = outcome(grounds)[0]

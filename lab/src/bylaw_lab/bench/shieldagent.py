@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bylaw.engine.session import Session
 from bylaw.pack import Pack
-from bylaw.shield.deciding import Decider
+from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call
 from bylaw_lab.bench.tally import Rate, rate
 from bylaw_lab.clinic.attacks import CATEGORIES, SOURCES, Sample
@@ -87,11 +87,10 @@ class Measured(Struct, frozen=True):
 
 def find(pack: Pack, samples: Iterable[Sample]) -> list[Found]:
     """What the pack says of each trajectory, act by act, on nothing but what came before."""
-    decider = Decider(pack, pack.postures)
-    return [_examine(pack, decider, sample) for sample in samples]
+    return [_examine(pack, sample) for sample in samples]
 
 
-def _examine(pack: Pack, decider: Decider, sample: Sample) -> Found:
+def _examine(pack: Pack, sample: Sample) -> Found:
     denied: set[str] = set()
     open: set[str] = set()
     decisions = 0
@@ -100,7 +99,7 @@ def _examine(pack: Pack, decider: Decider, sample: Sample) -> Found:
     for event in sample.trajectory.events:
         if isinstance(event, Call):
             decisions += 1
-            for ground in decider.grounds(session.judge(event), session.ledger):
+            for ground in find_grounds(session, pack.postures, session.judge(event)):
                 if ground.answer != "allow":
                     (denied if ground.answer == "deny" else open).add(ground.policy)
         session.observe(event)
