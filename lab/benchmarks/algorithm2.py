@@ -23,14 +23,12 @@ from bylaw.answering.embedder import HASHED, WORDLLAMA, open_embedder
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
-from bylaw.compile.refine import ITERATIONS, Refined, refine
-from bylaw.compile.ruleset import Ruleset, Step, rules_of
+from bylaw.compile.refine import ITERATIONS, Refined, Ruleset, Step, refine, rules_of
 from bylaw.compile.span import Draft
 from bylaw.compile.things import Things
 from bylaw.compile.tools import read_tools
 from bylaw.llm import Pending
-from bylaw.llm.batch import Batch
-from bylaw.llm.recorded import Recordings
+from bylaw.llm.recorded import Batch, Recordings
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 

@@ -27,8 +27,7 @@ from bylaw.answering.history import History, call_text
 from bylaw.answering.memory import Remembered
 from bylaw.engine.session import Session
 from bylaw.llm import Answer, Request
-from bylaw.llm.chat import ChatError, schema_of
-from bylaw.llm.prompt import render
+from bylaw.llm.chat import ChatError, render, schema_of
 from bylaw.llm.recorded import Recordings
 from bylaw.pack import Pack
 from bylaw.shield.decision import outcome

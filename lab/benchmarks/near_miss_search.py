@@ -26,8 +26,7 @@ from bylaw.compile.search import ModelSearch
 from bylaw.compile.tools import read_tools, with_logs
 from bylaw.facts.interval import wilson
 from bylaw.llm import Chat, Pending
-from bylaw.llm.batch import Batch
-from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.recorded import Batch, Recorded, Recordings
 from bylaw.policy.folder import find_folder
 from bylaw.trace import Trajectory, read
 from bylaw_lab.clinic.simulator.generate import write

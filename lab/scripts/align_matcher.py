@@ -16,7 +16,7 @@ from typing import Any
 
 from bylaw import load_pack
 from bylaw.align.matcher import Matcher
-from bylaw.align.values import values_in
+from bylaw.align.slot import values_in
 
 HEAD = " | policies: precision | recall | made up: precision | recall |\n|---|---|---|---|---|---|"
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "matcher"

@@ -14,9 +14,8 @@ from bylaw import load_pack, read
 from bylaw.align.bearing import Bearing, next_write, spans
 from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
-from bylaw.align.written import RUBRICS, Turn, Written, write_thoughts
-from bylaw.llm.batch import Batch
-from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.align.thoughts import RUBRICS, Turn, Written, write_thoughts
+from bylaw.llm.recorded import Batch, Recorded, Recordings
 from bylaw.trace import Trajectory
 
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "recorded"

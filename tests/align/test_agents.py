@@ -6,10 +6,9 @@ import pytest
 
 from bylaw.align.agents import open_agent
 from bylaw.align.bootstrap import difference
-from bylaw.align.episode import Episode
+from bylaw.align.episode import Episode, Model, play
 from bylaw.align.evaluation import clusters, evaluate, score
 from bylaw.align.output import write_call
-from bylaw.align.rollout import Model, play
 from bylaw.errors import UsageError
 from bylaw_lab.clinic.practice import Scripted
 from bylaw_lab.clinic.tasks import scenarios

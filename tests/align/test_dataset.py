@@ -11,11 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from bylaw.align.builder import build_from_logs, write_sets
-from bylaw.align.dataset import SHAPES, conversation_row, read_rows, turn_rows
+from bylaw.align.dataset import SHAPES, Source, conversation_row, read_rows, turn_rows
 from bylaw.align.episode import Episode
-from bylaw.align.gold import gold
-from bylaw.align.lesson import LessonSeries
-from bylaw.align.manifest import Source
+from bylaw.align.lesson import LessonSeries, gold
 from bylaw.align.output import read_output
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import hallucinated

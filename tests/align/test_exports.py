@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from bylaw.align.builder import write_sets
+from bylaw.align.dataset import Source
 from bylaw.align.desk import load_tasks
 from bylaw.align.export import Trainer, export
-from bylaw.align.gold import gold
-from bylaw.align.manifest import Source
+from bylaw.align.lesson import gold
 from bylaw.errors import UsageError
 
 
@@ -73,8 +73,8 @@ def test_no_row_tells_the_tools_a_second_time(exported: Any, trainer: Trainer) -
 
 def test_the_exported_reward_gives_the_gold_turn_all_that_the_grader_gives(exported: Any, data: Path) -> None:
     from bylaw.align.adapters import pinned_grader
+    from bylaw.align.dataset import find_manifest
     from bylaw.align.grader import gold_of
-    from bylaw.align.manifest import find_manifest
 
     made = find_manifest(data)
     assert made is not None

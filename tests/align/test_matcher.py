@@ -10,8 +10,8 @@ import pytest
 from bylaw import load_pack, read
 from bylaw.align.bearing import next_write, spans
 from bylaw.align.matcher import Matcher
+from bylaw.align.slot import values_in
 from bylaw.align.thought import think
-from bylaw.align.values import values_in
 from bylaw.trace import Trajectory
 from bylaw_lab.clinic.simulator.generate import simulated
 from tests.engine import clinic

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from bylaw.align.manifest import write_manifest
+from bylaw.align.dataset import write_manifest
 from bylaw.align.prompt import pack_named
 from bylaw.align.training.data import rows_file
 from bylaw.align.training.model_card import source_of, weights_digest, write_model_card

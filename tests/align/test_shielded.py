@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.align.desk import load_tasks
-from bylaw.align.episode import Episode, Outcome
+from bylaw.align.episode import Agent, Episode, Outcome, play
 from bylaw.align.evaluation import audit_writes
-from bylaw.align.rollout import Agent, play
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal

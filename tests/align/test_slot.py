@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.align.gold import play_careful
+from bylaw.align.lesson import play_careful
 from bylaw.align.slot import Slot, f1
 from bylaw_lab.clinic.tasks import scenarios
 

@@ -3,8 +3,7 @@
 import pytest
 
 from bylaw.align.bearing import Bearing, Serving
-from bylaw.align.slot import f1
-from bylaw.align.told import told_slots
+from bylaw.align.slot import f1, told_slots
 from bylaw.trace import Call, Result
 
 FLIGHT = '{"reservation_id": "IIHXDG", "cabin": "basic_economy", "passengers": [{"first_name": "Ada"}], "price": 1286, '

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bylaw.align.desk import load_tasks
-from bylaw.align.gold import gold
+from bylaw.align.lesson import gold
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
 from bylaw.align.working import Note, notes_of

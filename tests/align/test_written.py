@@ -8,7 +8,7 @@ import pytest
 
 from bylaw.align.bearing import Bearing
 from bylaw.align.matcher import Matcher, check
-from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
+from bylaw.align.thoughts import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request
 from tests.engine import clinic
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from bylaw.answering.meaning import SaidOfArgument, SaidOfCall, meaning_of, second_question
-from bylaw.answering.request import RequestReader
+from bylaw.answering.request import RequestReader, SaidOfArgument, SaidOfCall, meaning_of, second_question
 from bylaw.engine.request import Doubt
 from bylaw.engine.request.meaning import Shown
 from bylaw.pack import load_pack

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("openai", reason="needs the extra `compile`")
 
-from bylaw.answering import patience
+from bylaw.answering import request
 from bylaw.answering.request import RequestReader
 from bylaw.llm.source import open_chat
 from bylaw.pack import load_pack
@@ -68,12 +68,12 @@ def test_a_model_that_fails_makes_the_call_asked_about(how: str) -> None:
 def test_a_model_that_is_down_is_not_waited_for_again_and_again(model: Sleepy, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RequestReader(open_chat("m"), patience=0.2)
     shield = Shield(PACK, requests=reader)
-    for number in range(patience.FAILURES):
+    for number in range(request.FAILURES):
         asked(shield, f"hold {number}")
     known = reader.queries
     assert "did not answer lately" in asked(shield, "hold again").feedback
     assert reader.queries == known, "asked although it is down"
-    monkeypatch.setattr(patience.time, "monotonic", lambda: time.perf_counter() + 1e9)
+    monkeypatch.setattr(request.time, "monotonic", lambda: time.perf_counter() + 1e9)
     asking = reader._asking  # pyright: ignore[reportPrivateUsage]
     assert asking is not None
     asking._patience = 60.0  # pyright: ignore[reportPrivateUsage]

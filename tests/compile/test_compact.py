@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 from msgspec.json import encode
 
-from bylaw.compile.compact import compacted, count
+from bylaw.compile.assemble import compacted, count
 from bylaw.policy.case import CasesFile
 from bylaw.scan.written import packed
 

@@ -6,11 +6,10 @@ from datetime import datetime
 import pytest
 
 from bylaw.compile.bench import Bench
-from bylaw.compile.card import Card
+from bylaw.compile.card import Card, Results
 from bylaw.compile.context import told_for_code, told_things, told_tools
 from bylaw.compile.inputs import WORLDS, World, pool_of, tried
 from bylaw.compile.pipeline import CompileError, Source, compile_pack
-from bylaw.compile.result import Results
 from bylaw.compile.things import Things
 from bylaw.policy.document import Document
 from bylaw.policy.statement import Policy

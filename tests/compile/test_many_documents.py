@@ -10,9 +10,9 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
+from bylaw.compile.extract import with_references
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.reading import read_documents
-from bylaw.compile.reference import with_references
 from bylaw.compile.related import overlaps
 from bylaw.compile.span import Draft
 from bylaw.compile.update import MadeOf, read_work, records

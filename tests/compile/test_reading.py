@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bylaw.compile.extract import sections
 from bylaw.compile.reading import read_documents
-from bylaw.compile.section import sections
 from bylaw.errors import UsageError
 
 

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
 from bylaw.llm import Answer, Pending, Request, Usage
-from bylaw.llm.batch import Batch
 from bylaw.llm.chat import ChatError
-from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.recorded import Batch, Recorded, Recordings
 from tests.command import bylaw
 from tests.compile.shop import POLICY, Scripted, compiled, source, tools_file
 from tests.docs.walkthrough import ROOT

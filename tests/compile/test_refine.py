@@ -9,9 +9,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from bylaw.compile.assemble import assemble
+from bylaw.compile.assemble import assemble, compacted, count
 from bylaw.compile.bench import Bench
-from bylaw.compile.compact import compacted, count
 from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.compile.refine import refine

@@ -1,7 +1,7 @@
 """What a question about a guard shows beside its policy: others that bear on it."""
 
 from bylaw.compile.bench import Bench
-from bylaw.compile.brief import brief_of
+from bylaw.compile.guards import brief_of
 from bylaw.compile.related import related
 from bylaw.compile.sort import Sorted
 from bylaw.compile.span import Draft

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.compile.assemble import assemble
-from bylaw.compile.extract import UNSAID
+from bylaw.compile.extract import UNSAID, sections, told_apart
 from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.repeat import told_apart
-from bylaw.compile.section import sections
 from bylaw.compile.span import Draft, covered
 from bylaw.compile.update import MadeOf, read_work, records
 from bylaw.compile.writing import place

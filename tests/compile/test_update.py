@@ -10,8 +10,7 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.rejection import rejections
-from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, with_words
+from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, rejections, with_words
 from bylaw.compile.writing import digests, merged, place, planned, recover, stage
 from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings

@@ -9,11 +9,8 @@ import pytest
 from msgspec import Struct
 
 from bylaw.llm import Answer, ModelMessage, Pending, Request
-from bylaw.llm.batch import Batch
-from bylaw.llm.chat import ChatError, bare_json, checked, schema_of, unfenced
-from bylaw.llm.exchange import read_answers
-from bylaw.llm.meter import Price, estimate
-from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.chat import ChatError, Price, bare_json, checked, estimate, schema_of, unfenced
+from bylaw.llm.recorded import Batch, Recorded, Recordings, read_answers
 from bylaw.llm.source import at_hand, open_chat
 
 SCHEMA = {"type": "object", "properties": {"open": {"type": "boolean"}}}

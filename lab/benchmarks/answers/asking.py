@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bylaw.llm import Answer, Request
-from bylaw.llm.exchange import answer_line
+from bylaw.llm.recorded import answer_line
 
 TOP = """# Requests to a language model, to be answered one by one
 

@@ -37,7 +37,7 @@ BUGS = (
     Bug("such a word outlives the sentence it was given on", "compile/update.py",
         "if name in words and name in before and before[name].sentence == after[name].sentence:", "if name in words:",
         "compile/test_update.py"),
-    Bug("a rule is refined though a case then fails", "compile/ruleset.py",
+    Bug("a rule is refined though a case then fails", "compile/refine.py",
         'if faults or got != case["want"]:', "if faults:",
         "compile/test_refine.py"),
     Bug("cases of one guard are those of another", "compile/bench.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from align_recorded import FOLDER, bearings, turns
 
-from bylaw.align.written import requests_for, write_thoughts
+from bylaw.align.thoughts import requests_for, write_thoughts
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError
 from bylaw.llm.recorded import Recorded, Recordings

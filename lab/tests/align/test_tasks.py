@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bylaw.align.rollout import play
+from bylaw.align.episode import play
 from bylaw_lab.clinic.practice import Script, Scripted
 from bylaw_lab.clinic.simulator.truth import POLICIES, policies_of
 from bylaw_lab.clinic.simulator.wants import Clinic

@@ -18,7 +18,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_handbook_has_thirty_rules_and_more_that_load_and_can_be_tried(name: str) -> None:
     import algorithm2
 
-    from bylaw.compile.ruleset import Ruleset, rules_of
+    from bylaw.compile.refine import Ruleset, rules_of
 
     book = algorithm2.read_handbook(name)
     rules = Ruleset(book.bench, book.checks)

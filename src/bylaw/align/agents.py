@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from bylaw.align.desk import open_desk
-from bylaw.align.episode import ChatMessage
-from bylaw.align.rollout import Agent, Generate, Model
+from bylaw.align.episode import Agent, ChatMessage, Generate, Model
 from bylaw.errors import UsageError
 from bylaw.llm import ModelMessage, Request
 from bylaw.llm.endpoint import Endpoint, Settings

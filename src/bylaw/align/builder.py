@@ -6,12 +6,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from bylaw.align.dataset import SHAPES, conversation_row, is_graded, turn_rows, write_rows
+from bylaw.align.dataset import (
+    SHAPES,
+    Source,
+    conversation_row,
+    is_graded,
+    sets_in,
+    turn_rows,
+    write_card,
+    write_manifest,
+    write_rows,
+)
 from bylaw.align.desk import load_tasks
-from bylaw.align.gold import CannotPassError, gold
-from bylaw.align.lesson import LessonSeries
-from bylaw.align.logged import Thoughts, acts, lessons_of
-from bylaw.align.manifest import Source, sets_in, write_card, write_manifest
+from bylaw.align.lesson import CannotPassError, LessonSeries, Thoughts, acts, gold, lessons_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, unfit
 from bylaw.errors import BylawError, UsageError

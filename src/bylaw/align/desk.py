@@ -3,72 +3,14 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from bylaw.align.bearing import Purpose
+from bylaw.align.episode import Agent, Task
 from bylaw.align.prompt import pack_named
 from bylaw.errors import UsageError
 
-if TYPE_CHECKING:
-    from bylaw.align.rollout import Agent
-
 GROUP = "bylaw.desks"
-
-
-class Ending(Protocol):
-    """How a conversation ended, by the task's own truth and never by the guards that made the rewards."""
-
-    @property
-    def database(self) -> bool:
-        """Whether the records stand as they should."""
-        ...
-
-    @property
-    def told(self) -> bool:
-        """Whether the user heard what they had to."""
-        ...
-
-
-class Scene(Protocol):
-    """One conversation about one task: its tools at work, and a scripted user."""
-
-    def opening(self) -> str: ...
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """What a tool answers. The arguments fit its declaration."""
-        ...
-
-    def hear(self, text: str) -> str | None:
-        """What the user says to that; None when they have left."""
-        ...
-
-    def ending(self) -> Ending:
-        """How it went; asked once, at the end."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class Task(Protocol):
-    """Something an agent has to do for a user, over records of its own."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def pack(self) -> str: ...
-
-    @property
-    def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """The records, by entity, as tools show them."""
-        ...
-
-    @property
-    def turns(self) -> int:
-        """How many turns an agent may take."""
-        ...
-
-    def scene(self) -> Scene: ...
 
 
 class Change(Protocol):
@@ -139,7 +81,7 @@ class Desk(Protocol):
         """Who plays this task without a mistake."""
         ...
 
-    def agents(self) -> Mapping[str, "Agent"]:
+    def agents(self) -> Mapping[str, Agent]:
         """Scripted agents for `--agent`, by name."""
         ...
 

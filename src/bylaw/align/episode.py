@@ -4,12 +4,12 @@ Many episodes are played side by side: hand all their `messages` to a model, `st
 not `done`. A step costs well under a millisecond.
 """
 
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.desk import Ending, Task
 from bylaw.align.output import read_output
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_lines, tool_schemas
 from bylaw.trace.event import Call, Event, Message, Result
@@ -17,6 +17,62 @@ from bylaw.trace.event import Call, Event, Message, Result
 ChatMessage = dict[str, Any]
 FAULTS = 4
 """After so many outputs in a row that cannot be read, or calls that do not fit, the episode ends."""
+
+
+class Ending(Protocol):
+    """How a conversation ended, by the task's own truth and never by the guards that made the rewards."""
+
+    @property
+    def database(self) -> bool:
+        """Whether the records stand as they should."""
+        ...
+
+    @property
+    def told(self) -> bool:
+        """Whether the user heard what they had to."""
+        ...
+
+
+class Scene(Protocol):
+    """One conversation about one task: its tools at work, and a scripted user."""
+
+    def opening(self) -> str: ...
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """What a tool answers. The arguments fit its declaration."""
+        ...
+
+    def hear(self, text: str) -> str | None:
+        """What the user says to that; None when they have left."""
+        ...
+
+    def ending(self) -> Ending:
+        """How it went; asked once, at the end."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Task(Protocol):
+    """Something an agent has to do for a user, over records of its own."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def pack(self) -> str: ...
+
+    @property
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The records, by entity, as tools show them."""
+        ...
+
+    @property
+    def turns(self) -> int:
+        """How many turns an agent may take."""
+        ...
+
+    def scene(self) -> Scene: ...
 
 
 class Words(Struct, frozen=True):
@@ -171,3 +227,70 @@ def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
             return "" if isinstance(value, str | int | float) else f"{name} is a text"
         case _:
             return ""
+
+
+Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
+"""A model: for each conversation, what it writes next."""
+SIDE_BY_SIDE = 500
+Watch = Callable[[int, int], None]
+"""Hears the turn, or how often the agent was looked at, and how many episodes are still on."""
+
+
+class Agent(Protocol):
+    """Whoever plays: a model behind an endpoint, a local checkpoint, a script."""
+
+    def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        """The next output in each episode."""
+        ...
+
+
+@runtime_checkable
+class Steady(Protocol):
+    """An agent that plays episodes to their ends by itself, none waiting for another."""
+
+    def converse(self, episodes: Sequence[Episode], watch: Watch | None = None) -> None:
+        """Play on until every episode is done."""
+        ...
+
+
+class Model:
+    """An agent that sees the messages and nothing else."""
+
+    def __init__(self, generate: Generate) -> None:
+        self.generate = generate
+
+    def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        """One call for all of them."""
+        return self.generate([episode.messages for episode in episodes])
+
+
+def play(
+    tasks: Sequence[Task],
+    agent: Agent,
+    *,
+    policy: PolicyPlace,
+    overrides: Sequence[tuple[str, str]] | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+    watch: Watch | None = None,
+    begin: Callable[[Task], Episode] | None = None,
+) -> list[Outcome]:
+    """How each task went, in order. `begin` opens an episode otherwise than plainly, as under a shield."""
+    outcomes: list[Outcome] = []
+    for start in range(0, len(tasks), side_by_side):
+        batch = [
+            begin(task)
+            if begin is not None
+            else Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
+            for place, task in enumerate(tasks[start : start + side_by_side])
+        ]
+        if isinstance(agent, Steady):
+            agent.converse(batch, watch)
+        turn = 0
+        while live := [episode for episode in batch if not episode.done]:
+            turn += 1
+            if watch is not None:
+                watch(turn, len(live))
+            for episode, output in zip(live, agent.answer(live), strict=True):
+                episode.step(output)
+        outcomes += [episode.outcome() for episode in batch]
+    return outcomes

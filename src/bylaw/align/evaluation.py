@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from bylaw.align.bootstrap import Interval, interval
 from bylaw.align.desk import Task, load_tasks
-from bylaw.align.episode import Outcome
+from bylaw.align.episode import Agent, Outcome, play
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import PolicyPlace, pack_named
-from bylaw.align.rollout import Agent, play
-from bylaw.align.values import values_in
+from bylaw.align.slot import values_in
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict
 from bylaw.facts.entity import ABSENT, Key, NoValue

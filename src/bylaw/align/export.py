@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bylaw.align.dataset import Row, read_rows, write_rows
-from bylaw.align.manifest import Manifest, find_manifest
+from bylaw.align.dataset import Manifest, Row, find_manifest, read_rows, write_rows
 from bylaw.errors import UsageError
 
 Trainer = Literal["trl", "verl", "swift", "verifiers"]

@@ -12,9 +12,8 @@ from msgspec import Meta, Struct
 from bylaw.align.matcher import Matcher, Mentions
 from bylaw.align.output import Output, events_of, read_output, text_of
 from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
-from bylaw.align.slot import Slot, f1
-from bylaw.align.values import values_in
-from bylaw.align.written import request
+from bylaw.align.slot import Slot, f1, values_in
+from bylaw.align.thoughts import request
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
 from bylaw.errors import UsageError

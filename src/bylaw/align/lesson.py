@@ -1,12 +1,22 @@
 """What a model learns from: conversations taken apart into turns, each with its thought and what bears on it."""
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose
-from bylaw.align.slot import Slot
-from bylaw.trace.event import Event
+from bylaw.align.bearing import Bearing, Purpose, Serving, Span, next_write
+from bylaw.align.desk import Act, Expert, Task, open_desk
+from bylaw.align.episode import Episode, Outcome
+from bylaw.align.output import write_call
+from bylaw.align.prompt import pack_named
+from bylaw.align.slot import Slot, told_slots
+from bylaw.align.thought import Thought, think
+from bylaw.errors import UsageError
+from bylaw.pack import Pack
+from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.trajectory import Trajectory
 
 
 class Lesson(Struct, frozen=True):
@@ -54,3 +64,164 @@ def messages_of(
 def written(lesson: Lesson) -> str:
     """A turn as a model should write it: its thought, where it has one, and what it says or does."""
     return f"<think>{lesson.thought}</think>\n{lesson.answer}" if lesson.thought else lesson.answer
+
+
+class CannotPassError(Exception):
+    """The expert does not pass a task: its caller contradicts themselves."""
+
+
+class Played(Struct, frozen=True):
+    """One turn as it was played: what was done, where its events begin, and what the agent had got before it."""
+
+    act: Act
+    start: int
+    heard: tuple[tuple[str, str], ...]
+
+
+def play_careful(task: Task, agent: Expert | None = None) -> tuple[list[Played], Outcome]:
+    """The turns of the desk's expert, and the outcome."""
+    agent = agent or open_desk(task.pack).expert(task)
+    if agent is None:
+        raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
+    episode = Episode(task, policy="none")
+    played: list[Played] = []
+    read = 1
+    while not episode.done:
+        act = agent.act()
+        heard = tuple((message["role"], message["content"]) for message in episode.messages[read:])
+        played.append(Played(act, len(episode.events), heard))
+        episode.step(write_call(*act.call) if act.call else act.text)
+        read = len(episode.messages) - (0 if episode.done and not act.call else 1)
+        if act.call:
+            agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
+        elif not episode.done:
+            agent.replied(episode.messages[-1]["content"])
+    return played, episode.outcome()
+
+
+def gold(
+    task: Task,
+    *,
+    seed: int = 0,
+    working: bool = True,
+    pack: Pack | None = None,
+    agent: Expert | None = None,
+    tell: Callable[[Thought, int], str] = lambda thought, _: thought.text,
+) -> LessonSeries:
+    """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted.
+
+    Under a changed policy, `pack` is the changed one, `agent` keeps to it, and `tell` puts a turn's thought into words.
+    """
+    pack = pack or pack_named(task.pack)
+    played, outcome = play_careful(task, agent)
+    if not outcome.success:
+        raise CannotPassError(task.id)
+    lessons: list[Lesson] = []
+    for turn, one in enumerate(played):
+        act = one.act
+        assert act.write is not None
+        serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
+        span = Span(one.start, one.start + 1)
+        purpose = act.purpose
+        known = None if purpose == "other" else serving
+        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
+        lessons.append(
+            Lesson(
+                turn,
+                purpose,
+                write_call(*act.call) if act.call else act.text,
+                act.call,
+                tell(found, turn),
+                tuple(sorted(found.required)),
+                tuple(Slot(*slot) for slot in act.slots),
+                outcome.events[: one.start],
+                one.heard,
+                found.bearing,
+            )
+        )
+    return LessonSeries(task.id, tuple(lessons))
+
+
+Thoughts = Mapping[str, str | None]
+"""Thoughts that a model wrote, by the place of their turn (`place_of`); None for one that was not good enough."""
+
+
+def acts(events: Sequence[Event]) -> Iterator[Span]:
+    """What an agent did, one act after the other: each call, and each text that stands beside none."""
+    calling = {event.turn for event in events if isinstance(event, Call) and event.by == "agent"}
+    for step, event in enumerate(events):
+        if (isinstance(event, Call) and event.by == "agent") or (
+            isinstance(event, Message) and event.by == "agent" and event.turn not in calling
+        ):
+            yield Span(step, step + 1)
+
+
+def place_of(trajectory: Trajectory, span: Span) -> str:
+    """The name of a turn: its conversation and its step."""
+    return f"{trajectory.id}@{span.start}"
+
+
+def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
+    """A recorded conversation, with a verified thought for every turn, or with those that a model wrote.
+
+    Calls made at once are told one after the other, each with its result; what an agent says beside a call is left out.
+    Where a written thought was not good enough or is not there, the conversation ends before its turn.
+    """
+    lessons: list[Lesson] = []
+    for turn in turns_of(trajectory):
+        thought: str | None = ""
+        if thoughts is not None and not (thought := thoughts.get(place_of(trajectory, turn.span))):
+            break
+        lessons.append(_lesson(pack, trajectory, turn, len(lessons), seed, thought))
+    return LessonSeries(trajectory.id, tuple(lessons))
+
+
+class Turn(NamedTuple):
+    """One act of an agent, as it was recorded."""
+
+    span: Span
+    heard: tuple[tuple[str, str], ...]
+    """Role and content of what the agent got since its last turn."""
+    answer: str
+    """The text, or the call as a model writes it."""
+    call: tuple[str, dict[str, Any]] | None
+
+
+def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
+    """What an agent did, and what it got before each; thoughts take far longer and are not made."""
+    events = trajectory.events
+    results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}
+    heard: list[tuple[str, str]] = []
+    step = 0
+    for span in acts(events):
+        heard += [
+            ("user", each.text) for each in events[step : span.start] if isinstance(each, Message) and each.by == "user"
+        ]
+        step = span.end
+        act = events[span.start]
+        call = (act.tool, act.arguments) if isinstance(act, Call) else None
+        answer = write_call(*call) if call is not None else act.text if isinstance(act, Message) else ""
+        yield Turn(span, tuple(heard), answer, call)
+        heard = []
+        if call is not None:
+            result = results.get(span.start)
+            heard = [("tool", result.text if result is not None else "")]
+
+
+def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: int, thought: str) -> Lesson:
+    events = trajectory.events
+    before = tuple(events[: turn.span.start])
+    serving = next_write(pack, events, turn.span.start)
+    found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}", working=True)
+    return Lesson(
+        place,
+        found.bearing.purpose,
+        turn.answer,
+        turn.call,
+        thought or found.text,
+        tuple(sorted(found.required)),
+        told_slots(turn.answer, before, found.bearing) if turn.call is None else (),
+        before,
+        turn.heard,
+        found.bearing,
+    )

@@ -20,7 +20,7 @@ import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.values import Value, values_in
+from bylaw.align.slot import Value, values_in
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import LOADER

@@ -11,9 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.align.dataset import Row, write_rows
-from bylaw.align.logged import Turn, turns_of
-from bylaw.align.manifest import write_manifest
+from bylaw.align.dataset import Row, write_manifest, write_rows
+from bylaw.align.lesson import Turn, turns_of
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named, system_message
 from bylaw.align.standing import Auditor, JudgedCalls

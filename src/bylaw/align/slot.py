@@ -5,15 +5,108 @@ is such a mark that needs no model.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import Literal
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from bylaw.align.values import values_in
+from bylaw.align.bearing import Bearing
+from bylaw.align.thought_words import value_in_words
+from bylaw.text.day import MONTHS, month_number
 from bylaw.text.identifier import identifiers
+from bylaw.text.number import ONES, TENS
+from bylaw.trace.event import Event, Result
+
+_NUMBERS = {name: number for number, name in enumerate(ONES[:13])} | {"once": 1, "twice": 2}
+_TENS = {name: 10 * number for number, name in enumerate(TENS) if number > 1}
+_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
+_DATES = re.compile(
+    rf"\b(\d{{4}})-(\d{{2}})-(\d{{2}})\b"
+    rf"|\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\.?(?:,?\s+(\d{{4}}))?\b"
+    rf"|\b({_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?\b",
+    re.IGNORECASE,
+)
+_TIMES = re.compile(r"\b(\d{1,2}):(\d{2})\b\s*([ap]\.?m\b)?", re.IGNORECASE)
+_AMOUNTS = re.compile(
+    r"(?:\$|usd\s?|eur\s?|€|£)\s?(\d[\d,]*(?:\.\d+)?)|\b(\d[\d,]*(?:\.\d+)?)\s?(?:dollars?|bucks|euros?|usd|eur)\b|\b(\d[\d,]*\.\d{2})\b",
+    re.IGNORECASE,
+)
+_COUNTS = re.compile(r"(?<![\w.$-])(\d{1,6})(?![\w:-]|\.\d)")
+_UNIT = re.compile(r"[\s-]*(minute|hour|day|week|month|year|time|visit|refill|move|percent|%)s?", re.IGNORECASE)
+
+
+class Value(Struct, frozen=True):
+    """A value in a text, and where it is."""
+
+    kind: str
+    """`amount`, `date`, `time`, or a unit such as `hour`; `count` without a unit."""
+    value: Decimal | date | str
+    start: int
+    end: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Kind and value, the same for all ways to write a number."""
+        value = self.value
+        return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+
+
+def values_in(text: str) -> list[Value]:
+    """Amounts, dates, times and counts, in order; numbers in words count too."""
+    found: list[Value] = []
+    plain = text
+
+    def take(value: Value) -> None:
+        nonlocal plain
+        found.append(value)
+        plain = plain[: value.start] + " " * (value.end - value.start) + plain[value.end :]
+
+    for match in _DATES.finditer(text):
+        if (day := _date(match)) is not None:
+            take(Value("date", day, match.start(), match.end()))
+    for match in _AMOUNTS.finditer(plain):
+        number = next(group for group in match.groups() if group)
+        take(Value("amount", Decimal(number.replace(",", "")).quantize(Decimal("0.01")), match.start(), match.end()))
+    for match in _TIMES.finditer(plain):
+        hour = int(match[1]) % 12 + 12 * (match[3].lower().startswith("p")) if match[3] else int(match[1])
+        take(Value("time", f"{hour:02}:{match[2]}", match.start(), match.end()))
+    for start, end, number in _counts(plain):
+        unit = _UNIT.match(text, end)
+        kind = unit[1].lower() if unit else "count"
+        take(Value(kind, Decimal(number), start, end))
+    return sorted(found, key=lambda value: value.start)
+
+
+def _counts(text: str) -> Iterator[tuple[int, int, int]]:
+    for match in _COUNTS.finditer(text):
+        yield match.start(), match.end(), int(match[1])
+    for match in re.finditer(r"[A-Za-z]+(?:-[A-Za-z]+)?", text):
+        word = match[0].lower()
+        first, _, second = word.partition("-")
+        if word in _NUMBERS and (word != "one" or _UNIT.match(text, match.end())):
+            yield match.start(), match.end(), _NUMBERS[word]
+        elif first in _TENS and (not second or second in _NUMBERS):
+            yield match.start(), match.end(), _TENS[first] + _NUMBERS.get(second, 0)
+
+
+def _date(match: re.Match[str]) -> date | str | None:
+    year, month, day, day_first, month_first, year_first, month_last, day_last, year_last = match.groups()
+    if year:
+        parts = int(year), int(month), int(day)
+    else:
+        name, number, said = month_first or month_last, day_first or day_last, year_first or year_last
+        place = month_number(name)
+        if said is None:
+            return f"{place:02}-{int(number):02}"
+        parts = int(said), place, int(number)
+    try:
+        return date(*parts)
+    except ValueError:
+        return None
+
 
 DENIAL = re.compile(
     r"\b(?:can(?:no|['’])?t|can not|won['’]?t|will not|unable|not (?:able|possible|allowed|permitted|eligible)|may not"
@@ -89,3 +182,99 @@ def is_day(said: str, day: str) -> bool:
 @cache
 def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
+
+
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
+_LONGEST = 60
+"""Characters of a value that a text may tell; longer ones are prose."""
+
+
+def told_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
+    """The slots of a recorded text; none where nothing of it can be checked by values."""
+    if DENIAL.search(text):
+        return ()
+    known = _Known(before, found)
+    slots = [Slot("amount", f"{amount:f}") for amount in sorted(amounts_in(text) & known.amounts)]
+    for said in sorted(dates_in(text)):
+        day = next((each for each in sorted(known.days) if is_day(said, each)), None)
+        slots += [Slot("date", day)] if day is not None else []
+    slots += [Slot("time", time) for time in sorted(times_in(text) & known.times)]
+    slots += [Slot("thing", name, (pattern,)) for name in known.names if re.search(pattern := _said(name), text)]
+    if slots and found.purpose in ("announce", "ask") and "?" in text:
+        slots.append(Slot("question", "asks", (r"\?",)))
+    return tuple(dict.fromkeys(slots))
+
+
+class _Known:
+    """Values that were there before a text: in results, in what the guards read, in the write it works towards."""
+
+    def __init__(self, before: Sequence[Event], found: Bearing) -> None:
+        self.amounts: set[Decimal] = set()
+        self.days: set[str] = set()
+        self.times: set[str] = set()
+        self.names: dict[str, None] = {}
+        for event in before:
+            if isinstance(event, Result) and event.captured:
+                self._take_all(event.value())
+        for saw in found.seen:
+            if not saw.field.private:
+                self._take(value_in_words(saw.field, saw.value))
+                if saw.field.type == "enum":
+                    self.names[str(saw.value)] = None
+        if found.serving is not None and found.serving.is_made:
+            self._take_all(found.serving.call.arguments)
+
+    def _take_all(self, value: Any) -> None:
+        for leaf in _leaves(value):
+            self._take(leaf)
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, bool) or value is None:
+            return
+        text = _CLOCK.sub(r"\1 ", _STAMP.sub(r"\1 \2 ", str(value)))
+        if (amount := _number(text)) is not None:
+            self.amounts.add(amount)
+        self.amounts |= amounts_in(text)
+        self.days |= {day for day in dates_in(text) if len(day) > 5}
+        self.times |= times_in(text)
+        if isinstance(value, str) and _names(value):
+            self.names[value.strip()] = None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    pending: list[Any] = [value]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, dict):
+            fields = cast(dict[Any, Any], found)
+            # Keys that are ids, as of flights by their numbers, name things too.
+            pending += [*fields.values(), *(key for key in fields if str(key)[:1].isupper())]
+        elif isinstance(found, list | tuple):
+            pending += cast(Sequence[Any], found)
+        else:
+            yield found
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        found = Decimal(text.strip())
+        return found.quantize(Decimal("0.01")) if found.is_finite() else None
+    except InvalidOperation:
+        return None
+
+
+def _names(value: str) -> bool:
+    """Whether a value names something: a code, a name, an address; not a plain word, a number or prose."""
+    value = value.strip()
+    if not 2 < len(value) <= _LONGEST or value.count(" ") > 4 or _STAMP.fullmatch(value) or _number(value) is not None:
+        return False
+    if re.fullmatch(r"[\d:.,/ -]+", value):
+        return value.isdigit()
+    return any(letter.isupper() or letter.isdigit() or letter == "@" for letter in value)
+
+
+def _said(name: str) -> str:
+    """How a text says a name: as it is written, or in words where it joins them."""
+    words = r"[ _-]".join(map(re.escape, re.split(r"[ _-]", name)))
+    return rf"(?i:(?<![\w@.-]){words}(?![\w@-]))"

@@ -17,8 +17,7 @@ from bylaw.answering.running import PROMPTS, Operation, PlanRun
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Chat, Pending, Request
-from bylaw.llm.chat import ChatError, Unreachable, schema_of
-from bylaw.llm.prompt import render
+from bylaw.llm.chat import ChatError, Unreachable, render, schema_of
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate

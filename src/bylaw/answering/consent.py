@@ -10,7 +10,7 @@ from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.facts.leaf import leaves
 from bylaw.llm import Answer, Request
-from bylaw.llm.prompt import render
+from bylaw.llm.chat import render
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
 from bylaw.rule.act import Act

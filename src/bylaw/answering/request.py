@@ -4,14 +4,16 @@ Nothing here raises for what a model says, or waits for it longer than `patience
 request, and an unknown tool, make that part of the answer allow nothing. Without an answer, the user is asked.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
-from bylaw.answering.meaning import Meaning, SaidOfCall, meaning_of, second_question
-from bylaw.answering.patience import PATIENCE, PatientChat
 from bylaw.answering.running import PROMPTS
 from bylaw.engine.request import (
     Allowance,
@@ -27,11 +29,141 @@ from bylaw.engine.request import (
     fetches,
     is_deed,
 )
-from bylaw.llm import Answer, Chat, Request
-from bylaw.llm.chat import schema_of
-from bylaw.llm.prompt import render
+from bylaw.llm import Answer, Chat, Pending, Request
+from bylaw.llm.chat import render, schema_of
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
+from bylaw.text.folding import fold
+
+_Made = TypeVar("_Made")
+PATIENCE = 15.0
+"""Seconds that a call waits for an answer at most; one that comes later is there for the next call."""
+MOST_ASKED = 64
+"""Questions under way at once, at most."""
+FAILURES = 3
+"""After so many failures in a row a model is taken to be down."""
+PAUSE = 30.0
+"""Seconds before one that is down is asked again."""
+
+
+class PatientChat:
+    """For many threads: each waits for its own question alone, and for no longer than `patience`."""
+
+    def __init__(self, chat: Chat, patience: float = PATIENCE) -> None:
+        self._chat, self._patience = chat, patience
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[Any]] = {}
+        self._failures, self._down_until = 0, 0.0
+        self.queries = 0
+        """How often the model was asked."""
+
+    def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
+        """What is made of an answer, or why there is none; nothing is made of one that cannot be read."""
+        waiting = self._begin(asked, made)
+        if isinstance(waiting, str):
+            return waiting
+        try:
+            return waiting.result(self._patience)
+        except TimeoutError:
+            self._fails()
+            return f"the model gave no answer within {self._patience:g} seconds"
+
+    def _begin(self, asked: Request, made: Callable[[Answer], _Made | None]) -> Future[_Made | str] | str:
+        """The answer that is under way, or why the model is not asked now."""
+        with self._lock:
+            waiting = self._under_way.get(asked.key)
+            if waiting is not None:
+                return waiting
+            if time.monotonic() < self._down_until:
+                return "the model did not answer lately"
+            if len(self._under_way) >= MOST_ASKED:
+                return "too many questions wait for the model"
+            waiting = self._under_way[asked.key] = Future[_Made | str]()
+            self.queries += 1
+        # Whoever stops the program does not wait for a model.
+        threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
+        return waiting
+
+    def _ask(self, asked: Request, made: Callable[[Answer], _Made | None], waiting: Future[_Made | str]) -> None:
+        is_down = True
+        try:
+            (answer,) = self._chat.ask([asked])
+            found, why = made(answer), answer.why or "no answer that can be read"
+        except Exception as error:
+            found, why = None, str(error) or type(error).__name__
+            # A batch is answered when somebody gets to it.
+            is_down = not isinstance(error, Pending)
+        if found is None and is_down:
+            self._fails()
+        with self._lock:
+            if found is not None:
+                self._failures, self._down_until = 0, 0.0
+            self._under_way.pop(asked.key, None)
+        no_answer = f"the model gave no answer ({why.splitlines()[0][:200]})"
+        waiting.set_result(found if found is not None else no_answer)
+
+    def _fails(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._failures >= FAILURES:
+                self._down_until = time.monotonic() + PAUSE
+
+
+Meaning = Mapping[str, bool]
+"""By argument, whether it is what the user means; those of which nobody can tell are left out."""
+
+
+class SaidOfArgument(Struct, frozen=True):
+    """What a model says of one argument."""
+
+    name: str
+    meant: Literal["yes", "no", "unclear"]
+    quotes: tuple[str, ...] = ()
+
+
+class SaidOfCall(Struct, frozen=True):
+    """A model's answer."""
+
+    arguments: tuple[SaidOfArgument, ...] = ()
+
+
+MEANING_SCHEMA = schema_of(SaidOfCall)
+
+
+def second_question(doubt: Doubt) -> Request:
+    """What a model is asked of a call."""
+    shown = "\n\n".join(
+        f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
+        for number, each in enumerate(doubt.shown, start=1)
+    )
+    call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
+    given = {
+        "request": doubt.request,
+        "shown": shown,
+        "call": f"{doubt.tool}\n{call}",
+        "asked": ", ".join(f"`{name}`" for name in doubt.asked),
+    }
+    return render(PROMPTS, "meaning", given, schema=MEANING_SCHEMA, max_tokens=2000)
+
+
+def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
+    """What a model said, as far as it rests on what it was shown."""
+    shown = fold(" \n ".join((doubt.request, *(each.text for each in doubt.shown))))
+    found: dict[str, bool] = {}
+    for each in reply.arguments:
+        quotes = [fold(quote) for quote in each.quotes if quote.strip()]
+        is_founded = bool(quotes) and all(quote in shown for quote in quotes)
+        if each.name in doubt.asked and each.meant != "unclear" and (is_founded or each.meant == "no"):
+            found[each.name] = each.meant == "yes" and found.get(each.name, True)
+    return found
+
+
+def _given(arguments: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={_written(value)}" for name, value in arguments.items())
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 class SaidSource(Struct, frozen=True):
@@ -88,7 +220,6 @@ class Reply(Struct, frozen=True):
 SCHEMA = schema_of(Reply)
 MOST = 10_000
 """Answers that a reader keeps; the oldest go first."""
-_T = TypeVar("_T")
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -188,7 +319,7 @@ class _PackReader:
         return self._reader.read(text, self._tools)
 
 
-def _keep(kept: dict[str, _T], key: str, value: _T) -> _T:
+def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
     """Keep what was found, in the place of the oldest where there is much."""
     while len(kept) >= MOST:
         # Another thread may have taken it.

@@ -14,8 +14,7 @@ from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.operation import Check, Detect, Plan, Search, Step, Use, Verify
 from bylaw.engine.predicate_values import Quote
 from bylaw.llm import Answer, Request
-from bylaw.llm.chat import schema_of
-from bylaw.llm.prompt import render
+from bylaw.llm.chat import render, schema_of
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import PERSONAL
 from bylaw.rule.formula import Formula, atoms, is_propositional

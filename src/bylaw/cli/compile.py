@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bylaw.compile.pipeline import Work
     from bylaw.compile.update import MadeOf
     from bylaw.compile.writing import Plan
-    from bylaw.llm.meter import Price
+    from bylaw.llm.chat import Price
     from bylaw.policy.folder import PackFolder
 
 
@@ -62,10 +62,9 @@ def compile_command(
     from bylaw.compile.lesson import read_labels
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
-    from bylaw.compile.rejection import rejections
     from bylaw.compile.report import forecast, told_lines
     from bylaw.compile.tools import read_tools, with_logs
-    from bylaw.compile.update import MadeOf, read_made_of, read_work, records
+    from bylaw.compile.update import MadeOf, read_made_of, read_work, records, rejections
     from bylaw.compile.writing import digests, faults_of, place, recover, stage
     from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.clock import stated_clock
@@ -141,7 +140,7 @@ def compile_command(
 
 
 def _price(text: str) -> "Price":
-    from bylaw.llm.meter import Price
+    from bylaw.llm.chat import Price
 
     try:
         return Price(*map(float, text.split(",", 1))) if text else Price()

@@ -7,9 +7,8 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card
-from bylaw.compile.inside import Schema, held, insides
 from bylaw.compile.naming import function_name
-from bylaw.compile.things import Things, entities_file, tools_file
+from bylaw.compile.things import Schema, Things, entities_file, held, insides, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.pack import Pack

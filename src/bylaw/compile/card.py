@@ -1,11 +1,16 @@
 """What is known of one tool before anybody has said what it does, and how schemas read in words."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct, field
 
+from bylaw.facts.acceptance import failed
 from bylaw.policy.tool import Effect
+from bylaw.scan.shape import SeenValues
+from bylaw.trace import Call, Result, Trajectory
 
 _LONGEST = 1_200
 DEEPEST = 6
@@ -109,3 +114,162 @@ def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
     yield from properties
     for part in (*properties.values(), record.get("items"), record.get("additionalProperties")):
         yield from names_in(part, depth + 1)
+
+
+_SAMPLES = 200
+_ERRORS = 4
+_NAMES_OF_A_TABLE = 12
+_PARTS_OF_A_LISTING = 2
+_LISTS = 20
+"""Where so many lists were recorded and none was empty, none is."""
+_WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
+
+
+class Form:
+    """Values that stood at one place, together."""
+
+    def __init__(self) -> None:
+        self.values = SeenValues()
+        self.fields: dict[str, Form] = {}
+        self.seen = 0
+        """How many objects stood here."""
+        self.items: Form | None = None
+        self.lists = self.shortest = 0
+        """How many lists stood here, and how few items one of them had."""
+
+    def add(self, value: Any) -> None:
+        self.values.add(value)
+        if isinstance(value, dict):
+            self.seen += 1
+            for name, part in cast(dict[str, Any], value).items():
+                self.fields.setdefault(str(name), Form()).add(part)
+        elif isinstance(value, list):
+            self.items = self.items or Form()
+            items = cast(list[Any], value)
+            self._note_lists(1, len(items))
+            for part in items:
+                self.items.add(part)
+
+    def _note_lists(self, lists: int, shortest: int) -> None:
+        if lists:
+            self.shortest = min(shortest, self.shortest) if self.lists else shortest
+            self.lists += lists
+
+    def __str__(self) -> str:
+        if self.items is not None:
+            return f"[{self.items}, ...]" if self.items.values.count else "[]"
+        if self._is_table:
+            return f"{{NAME: {self._inner}, ...}}"
+        if self.fields:
+            parts = (
+                f"{name}: {form.named(name)}" + ("" if form.values.count == self.seen else " (not always)")
+                for name, form in self.fields.items()
+            )
+            return "{" + ", ".join(parts) + "}"
+        return self._kind(self._words)
+
+    def named(self, name: str) -> str:
+        """Its form under a name: an id is no enumeration, however few of them were recorded."""
+        is_id = name == "id" or name.endswith(("_id", "Id"))
+        return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
+
+    def _kind(self, words: tuple[str, ...]) -> str:
+        kind = "|".join(words) if words else self.values.type
+        return f"{kind} or null" if self.values.nullable else kind
+
+    def schema(self) -> dict[str, Any]:
+        """The same as a JSON schema."""
+        if self.items is not None:
+            listed = {"type": "array", "items": self.items.schema()}
+            return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
+        if self._is_table:
+            return {"type": "object", "additionalProperties": self._inner.schema()}
+        if self.fields:
+            always = [name for name, form in self.fields.items() if form.values.count == self.seen]
+            parts = {name: form.schema() for name, form in self.fields.items()}
+            return {"type": "object", "properties": parts, "required": always}
+        kind = self.values.type
+        if kind in ("date", "datetime", "money"):
+            return {"type": "string", "format": kind}
+        return {"type": kind, "enum": list(self._words)} if self._words else {"type": kind}
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        """The few words that it takes; none where one has a digit, as an id has."""
+        return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
+
+    @property
+    def _inner(self) -> "Form":
+        """What all its fields have in common, where their names are data."""
+        inner = Form()
+        for form in self.fields.values():
+            inner.merge(form)
+        return inner
+
+    @property
+    def _is_table(self) -> bool:
+        """Whether its names are data, such as the ids of what stands under them."""
+        named_by_data = sum(bool(re.search(r"\d", name)) for name in self.fields) * 2 > len(self.fields)
+        return len(self.fields) > 1 and (named_by_data or len(self.fields) > _NAMES_OF_A_TABLE * 3)
+
+    def merge(self, other: "Form") -> None:
+        """Take in all that another has seen."""
+        self.values = self.values.joined(other.values)
+        self.seen += other.seen
+        for name, form in other.fields.items():
+            self.fields.setdefault(name, Form()).merge(form)
+        self._note_lists(other.lists, other.shortest)
+        if other.items is not None:
+            self.items = self.items or Form()
+            self.items.merge(other.items)
+
+
+class Results:
+    """Forms and error texts by tool, gathered over conversations."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, Form] = {}
+        self._errors: dict[str, Counter[str]] = {}
+
+    def add(self, trajectory: Trajectory) -> None:
+        for event in trajectory.events:
+            if not isinstance(event, Result) or event.call is None or not event.captured:
+                continue
+            call = trajectory.events[event.call]
+            if not isinstance(call, Call):
+                continue
+            if failed(event):
+                text = _WITH_A_DIGIT.sub("...", " ".join(event.text.split())[:200])
+                self._errors.setdefault(call.tool, Counter())[text] += 1
+                continue
+            form = self._forms.setdefault(call.tool, Form())
+            if form.values.count < _SAMPLES:
+                form.add(event.value())
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        """The form of a tool's results; empty where none was recorded."""
+        return self._forms[tool].schema() if tool in self._forms else {}
+
+    def told(self, tool: str) -> str:
+        """The form of a tool's results and its errors, in words; empty where none was recorded."""
+        lines: list[str] = []
+        if tool in self._forms:
+            lines.append(f"results: {self._forms[tool]}")
+        if errors := self._errors.get(tool):
+            lines.append(f"errors: {'; '.join(text for text, _ in sorted(errors.most_common(_ERRORS)))}")
+        return "\n".join(lines)
+
+
+def has_table(schema: Any) -> bool:
+    """Whether a record that holds more than an id and a list has a table of records among its parts."""
+    if not isinstance(schema, dict):
+        return False
+    record = cast(dict[str, Any], schema)
+    parts = cast(dict[str, Any], record.get("properties") or {})
+    inner = (record.get("items"), record.get("additionalProperties"), *parts.values())
+    return (len(parts) > _PARTS_OF_A_LISTING and any(map(_is_table, parts.values()))) or any(map(has_table, inner))
+
+
+def _is_table(schema: Any) -> bool:
+    held = cast(dict[str, Any], schema).get("additionalProperties") if isinstance(schema, dict) else None
+    return isinstance(held, dict) and bool(cast(dict[str, Any], held).get("properties"))

@@ -1,10 +1,15 @@
 """What became of one policy: its check, the cases it passes, and what a person has to look at."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
+from bylaw.compile.desk import Desk, render
+from bylaw.llm.chat import bare_json, schema_of
+from bylaw.scan.written import dump
 
 
 class Question(Struct, frozen=True):
@@ -40,7 +45,62 @@ class Check(Struct, frozen=True):
     """Generated inputs it was tried on."""
     divided: int = 0
     """How many of these two generations answered differently."""
-    mutants: tuple[int, int] = (0, 0)
-    """Mutants that its cases tell from it, and all."""
     shown: str = ""
     """Digest of all that questions about it showed: the same again, the check stands."""
+
+
+_ROUNDS = 2
+
+
+class Ruling(Struct, frozen=True):
+    """What was said of one situation."""
+
+    number: int
+    want: Literal["permit", "deny", "kept", "broken", "unclear"]
+    why: str = ""
+
+
+class _Answer(Struct, frozen=True):
+    rulings: tuple[Ruling, ...]
+
+
+def rule_on(
+    desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
+) -> dict[int, Ruling]:
+    """The rulings by the situations' positions. The wants of cases are not shown."""
+    bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
+    listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
+    allowed = (*wants, "unclear")
+    request = render("referee", {**shown, "situations": listed, "wants": ", ".join(allowed)}, schema=schema_of(_Answer))
+    outcome = desk.converse(request, lambda text: _judged(text, len(situations), allowed), rounds=_ROUNDS)
+    return {each.number - 1: each for each in outcome.made}
+
+
+_UNSHOWN = frozenset(("want", "note", "policy", "rule"))
+
+
+def _judged(text: str, count: int, allowed: Sequence[str]) -> tuple[tuple[Ruling, ...], list[str]]:
+    try:
+        rulings = msgspec.json.decode(bare_json(text), type=_Answer).rulings
+    except (msgspec.DecodeError, RecursionError) as error:
+        return (), [f"not the JSON asked for: {error}"]
+    kept = tuple(each for each in rulings if 0 < each.number <= count and each.want in allowed)
+    missing = set(range(1, count + 1)) - {each.number for each in kept}
+    return kept, [f"nothing is said of situation {number}" for number in sorted(missing)]
+
+
+def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
+    """A disputed case as the referee has it, and none where the sentences leave it open; the owner is told of either.
+
+    `shown` is what the owner sees of it.
+    """
+    shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
+    if ruling is None or ruling.want == "unclear":
+        why = ruling.why if ruling is not None else "nobody ruled on it"
+        questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
+        return []
+    if ruling.want == case.get("want"):
+        return [case]
+    text = f"`{case.get('note', '')}` wanted {case.get('want')}; ruled {ruling.want}: {ruling.why}"
+    questions.append(Question("a case that was corrected", text, shown))
+    return [{**case, "want": ruling.want}]

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from bylaw.compile.card import Card, names_in, told_schema
-from bylaw.compile.fit import shown_as
-from bylaw.compile.inside import Schema, insides
-from bylaw.compile.things import Things
+from bylaw.compile.things import Schema, Things, insides, shown_as
 
 _LONGEST = 24_000
 """Letters of tools in one question."""

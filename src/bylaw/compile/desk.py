@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError
-from bylaw.llm.prompt import render as render_file
+from bylaw.llm.chat import render as render_file
 
 Given = ParamSpec("Given")
 Item = TypeVar("Item")

@@ -4,8 +4,11 @@ What no policy cites is asked about once more, and then listed. A policy whose q
 sent back, and left out where it still does not. Where the document has changed, what still stands is not read anew.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
+from pathlib import PurePosixPath
 
 import msgspec
 from msgspec import Struct
@@ -14,12 +17,233 @@ from msgspec.structs import astuple, replace
 from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk, Outcome, render, stage
 from bylaw.compile.naming import slug
-from bylaw.compile.reference import with_references
-from bylaw.compile.repeat import told_apart, told_repeats
-from bylaw.compile.section import Section, sections
-from bylaw.compile.span import Draft, Listed, covered, places, stands
+from bylaw.compile.span import Draft, Listed, covered, places, ranges, stands, under_heading
 from bylaw.llm.chat import bare_json, schema_of
-from bylaw.policy.document import Document, Sentence
+from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read_quote
+from bylaw.policy.statement import told_place
+
+LONGEST = 3_000
+"""Letters in one part; a paragraph that is longer stays whole."""
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+class Section(Struct, frozen=True):
+    """A range of the document, and the headings above its start."""
+
+    start: int
+    end: int
+    above: tuple[str, ...]
+    text: str
+    file: str = ""
+    """Which document it is of, where there are several."""
+
+    def sentences(self, document: Document) -> list[Sentence]:
+        return list(document.starting_in(self.start, self.end))
+
+
+def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ...]:
+    """The document in parts of about `longest` letters, each with at least one sentence."""
+    found = [_section(document, file, *each) for file in document.files for each in _parts(file.text, longest)]
+    return tuple(each for each in found if document.starting_in(each.start, each.end))
+
+
+def _parts(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    begin: int | None = None
+    for start, end in _blocks(text, longest):
+        if begin is not None and end - begin > longest:
+            yield begin, start
+            begin = start
+        begin = start if begin is None else begin
+    if begin is not None:
+        yield begin, len(text)
+
+
+def _section(document: Document, file: File, start: int, end: int) -> Section:
+    above = document.headings_at(file.start + start)
+    if _HEADING.match(file.text, start):
+        above = above[:-1]
+    name = file.name if len(document.files) > 1 else ""
+    return Section(file.start + start, file.start + end, above, file.text[start:end].strip(), name)
+
+
+def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Ranges that are not cut: a heading with what stands under it, or its paragraphs where that is too long."""
+    cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
+    for start, end in pairwise(cuts):
+        if end - start <= longest:
+            yield start, end
+            continue
+        inner = [start, *(match.end() for match in _PARAGRAPH.finditer(text, start, end)), end]
+        yield from ((first, last) for first, last in pairwise(inner) if first < last)
+
+
+_LONGEST = 1_500
+"""Letters of another document that are shown."""
+_MOST = 3
+"""Documents that are shown beside one policy."""
+_LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
+_SHORTEST = 2
+"""Words of a title that a sentence can be said to name; one word, such as `Fees`, is any sentence's."""
+
+
+class _Article(Struct, frozen=True):
+    file: File
+    name: str
+    """Its path's last part."""
+    title: str
+
+
+_LEANS = re.compile(
+    r"\W*(otherwise|else|instead|then|likewise|in (that|this|such|these|those) cases?|this|these|those|that|such"
+    r"|it|they|the same|even (then|so)|both|neither)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that nobody can read without the one before."""
+
+
+def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
+    """The drafts, each with what stands elsewhere that its sentences refer to."""
+    files = document.files if len(document.files) > 1 else ()
+    articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
+    before = {
+        after.start: one
+        for one, after in pairwise(document.sentences)
+        if one.heading == after.heading and _LEANS.match(after.text)
+    }
+    found: list[Draft] = []
+    for draft in drafts:
+        told = [*_referred(draft, document, articles), *_leaned_on(draft, document, before)]
+        found.append(replace(draft, refers="\n".join(told)))
+    return tuple(found)
+
+
+def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
+    """The sentences, not its own, that a policy's sentences lean on."""
+    own = covered([draft.quotes], document)
+    for start in sorted(own):
+        if start in before and before[start].start not in own:
+            yield f"the sentence before it: {' '.join(before[start].text.split())[:_LONGEST]}"
+
+
+def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
+    """The documents that a policy's sentences name, each with how it begins."""
+    found = places(draft.quotes, document)
+    own = {document.file_at(start).name for start, _ in found}
+    text = " ".join(document.whole(start, end) for start, end in found)
+    links = {PurePosixPath(link).name for link in _LINK.findall(text)}
+    words = f" {_plain(text)} "
+    named = [
+        each
+        for each in articles
+        if each.file.name not in own
+        and (each.name in links or each.name in text or (each.title and f" {each.title} " in words))
+    ]
+    return [f"{each.name}: {' '.join(each.file.text.split())[:_LONGEST]}" for each in named[:_MOST]]
+
+
+def _title(file: File) -> str:
+    """The words of a document's first heading; empty where they are too few to be known again in a sentence."""
+    heading = next((match[2] for line in file.text.split("\n") if (match := HEADING.match(line.strip()))), "")
+    words = _plain(heading)
+    return words if len(words.split()) >= _SHORTEST else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+_LITTLE = frozenset(
+    re.findall(r"\w+", "a an the this that of to in on at for by with from be is are was were has have")
+)
+"""Words that two wordings of the same thing may have or lack; none of them turns a meaning round."""
+
+
+class Repeats(Struct, frozen=True):
+    """What came of drafts that stand on the same words in several parts."""
+
+    drafts: tuple[Draft, ...]
+    """Without those that say the same again; those that say something else name their place."""
+    dropped: dict[str, str]
+    """Those that say the same again, by id, and which they repeat."""
+    questions: dict[str, tuple[Question, ...]]
+    """By policy: whether it says something else than one that stands on the same words elsewhere."""
+
+
+def told_repeats(section: Section, document: Document) -> str:
+    """What is said of the sentences of a part that stand in an earlier part, too; empty where none does."""
+    lines: dict[str, str] = {}
+    for sentence in section.sentences(document):
+        # By all its words: clauses with numbers of their own are told apart by whoever wrote them.
+        first, *_ = document.places(sentence.text)
+        if first[0] < section.start:
+            lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
+    if not lines:
+        return ""
+    return (
+        "\n\nThese sentences stand in an earlier part as well, and what is listed there goes for all their places. List"
+        " one again only where it means something else here:\n\n" + "\n".join(lines.values())
+    )
+
+
+def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Repeats:
+    """The drafts of all parts, in order, each once; their ids must differ already."""
+    kept: list[tuple[Section, Draft]] = []
+    by_words: dict[frozenset[str], list[int]] = {}
+    dropped: dict[str, str] = {}
+    pairs: list[tuple[int, int]] = []
+    for section, draft in found:
+        words = _repeated_words(draft, document)
+        others = [at for at in by_words.get(words, ()) if kept[at][0] != section] if words else []
+        same = next((kept[at][1] for at in others if _gist(kept[at][1]) == _gist(draft)), None)
+        if same is not None:
+            dropped[draft.id] = same.id
+            continue
+        pairs += [(at, len(kept)) for at in others]
+        by_words.setdefault(words, []).append(len(kept))
+        kept.append((section, draft))
+    drafts = [draft for _, draft in kept]
+    questions: dict[str, tuple[Question, ...]] = {}
+    for one, other in pairs:
+        for at in (one, other):
+            section, draft = kept[at]
+            drafts[at] = replace(draft, quotes=tuple(_at_home(quote, section, document) for quote in draft.quotes))
+        questions[drafts[other].id] = (*questions.get(drafts[other].id, ()), _asked(drafts[other], drafts[one]))
+    return Repeats(tuple(drafts), dropped, questions)
+
+
+def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
+    """The sentences of a draft, where each of them stands more than once and nothing says which is meant."""
+    found = ranges(draft.quotes, document)
+    if not found or any(len(places) == 1 for places in found):
+        return frozenset()
+    return frozenset(each.bare for places in found for each in document.within(*places[0]))
+
+
+def _at_home(quote: str, section: Section, document: Document) -> str:
+    """A quote that says it means its place in a part; as it is where headings do not tell the places apart."""
+    words = read_quote(quote, document).words
+    own = [start for start, _ in document.places(words) if section.start <= start < section.end]
+    return (under_heading(words, own[0], document) if own else "") or quote
+
+
+def _gist(draft: Draft) -> frozenset[str]:
+    """What a draft says, whatever the little words."""
+    return frozenset(re.findall(r"\w+", f"{draft.definition} {draft.scope}".lower())) - _LITTLE
+
+
+def _asked(draft: Draft, other: Draft) -> Question:
+    text = (
+        f"the words `{draft.quotes[0]}` were read as two policies: here as `{draft.definition}`, and as `{other.id}`:"
+        f" `{other.definition}` If they are one, reject this one with a note; if both hold, accept both."
+    )
+    return Question(f"repeats the words of {other.id}", text)
+
+
+def _place(place: Range, document: Document) -> str:
+    start = place[0]
+    return told_place(document.file_at(start).name, document.line_of(start), document.heading_at(start))
+
 
 _ROUNDS = 2
 UNSAID = "nothing was said of it"

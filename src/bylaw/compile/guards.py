@@ -4,30 +4,173 @@ Two generations of the code and the cases make three readings of a policy. Where
 them says what the sentences say. Code that fails a case is mended, a few times; what still fails is no guard.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import ast
+import re
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, told
-from bylaw.compile.brief import PolicyBrief, brief_of
-from bylaw.compile.check import UNANSWERED, Check, Question
+from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
 from bylaw.compile.desk import FAULTY, Desk, Unanswered, grouped, render, stage
-from bylaw.compile.extract import Draft
-from bylaw.compile.generation import Written, one_function, read_given_cases, read_guards
 from bylaw.compile.inputs import WORLDS, Trial, tried
-from bylaw.compile.mutant import mutation_score
-from bylaw.compile.naming import function_name
+from bylaw.compile.naming import digest_of, function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
-from bylaw.compile.referee import rule_on, ruled
+from bylaw.compile.related import told_related
 from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted
+from bylaw.compile.sort import told as told_policy
+from bylaw.compile.span import Draft
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
+from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import YamlError
 from bylaw.review.case import CaseResult
+
+_CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
+
+
+class Written(Struct, frozen=True):
+    """The guards of one answer."""
+
+    codes: dict[str, str]
+    """By policy."""
+    cannot: dict[str, str]
+    """Policies that were said not to be checkable, with why."""
+
+
+def one_function(text: str, name: str) -> str:
+    """The function of that name in an answer; the whole answer where there is none, for its faults to be told."""
+    try:
+        return functions_of(text).get(name, text)
+    except SyntaxError:
+        return text
+
+
+def read_given_cases(
+    text: str, policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
+) -> tuple[dict[str, list[Case]], list[str]]:
+    """The cases of an answer by policy, and what is wrong with it; `uncheckable` policies need none."""
+    listed, complaints = _listed_cases(unfenced(text))
+    found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
+    for case in listed:
+        policy = next((each for each in policies if each.id == case.get("policy")), None)
+        if policy is None:
+            complaints.append(f"case `{case.get('note', '')}`: `{case.get('policy')}` is not one of the policies")
+            continue
+        wrong = (
+            bench.misfits(policy, [case])
+            if case.get("want") in ("permit", "deny")
+            else [f"case `{case.get('note', '')}` wants neither permit nor deny"]
+        )
+        complaints += wrong
+        if not wrong:
+            found[policy.id].append(case)
+    for name, cases in found.items():
+        if name not in uncheckable and {"permit", "deny"} - {str(case["want"]) for case in cases}:
+            complaints.append(f"`{name}` needs a case that permits and one that denies")
+    return found, complaints
+
+
+def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
+    """The cases of an answer; of one that breaks off, those before the break."""
+    try:
+        return read_cases(text), []
+    except YamlError as error:
+        complaints = [f"not the YAML asked for: {error}"]
+    whole, cut, _ = text.rpartition("\n- ")
+    with suppress(YamlError):
+        return (read_cases(whole) if cut else []), complaints
+    return [], complaints
+
+
+def read_guards(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
+    """The guards of an answer, and what is wrong with it."""
+    source = unfenced(text)
+    cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
+    try:
+        functions = functions_of(source)
+    except SyntaxError as error:
+        return Written({}, cannot), [f"line {error.lineno}: not Python: {error.msg}"]
+    names = {function_name(policy.id): policy for policy in policies}
+    complaints = [f"`{name}` is the guard of none of the policies" for name in functions if name not in names]
+    codes: dict[str, str] = {}
+    for name, policy in names.items():
+        if name in functions:
+            codes[policy.id] = functions[name]
+            complaints += [f"`{name}`, {fault}" for fault in bench.guard(policy, functions[name])[1]]
+        elif policy.id not in cannot:
+            complaints.append(f"there is no function `{name}`")
+    return Written(codes, cannot), complaints
+
+
+def functions_of(source: str) -> dict[str, str]:
+    """The text of each function of an answer."""
+    try:
+        nodes = parse_python(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return {node.name: f"{text_of(source, node)}\n" for node in functions}
+
+
+class PolicyBrief(Struct, frozen=True):
+    """One policy, and all that questions about it show."""
+
+    draft: Draft
+    policy: Policy
+    general: str
+    tools: str
+    things: str
+    now: str
+    beside: tuple[Draft, ...] = ()
+    """Policies that bear on this one."""
+
+    def told(self, group: Sequence[str] = ()) -> str:
+        """The policy in words, with those that bear on it; not those that a question asks about, too."""
+        others = [each for each in self.beside if each.id not in group]
+        return _bound(self.draft, self.policy.tools) + told_related(others)
+
+    @property
+    def digest(self) -> str:
+        """What is the same as long as nothing that bears on the policy alone has changed."""
+        things = [line for line in self.things.splitlines() if not line.startswith("Request[")]
+        return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a referee sees beside the situations."""
+        return {"policy": self.told(), "general": self.general, "things": self.things, "now": self.now}
+
+    def told_for_code(self, bench: Bench) -> str:
+        """The bound tools, for whoever writes code."""
+        sentences = f"{self.general}\n{self.told()}"
+        return self.tools + told_for_code(bench.things, bench.cards, self.policy.tools, sentences)
+
+    def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
+        """Whether an earlier check was made of just this, and still loads."""
+        check = earlier.get(self.draft.id)
+        if check is None or check.shown != self.digest:
+            return False
+        return not check.code or bench.guard(self.policy, check.code)[0] is not None
+
+
+def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
+    """What is shown of a policy that binds some tools."""
+    policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
+    things = told_things(bench.things, bench.cards, tools, bench.request)
+    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now, beside)
+
+
+def _bound(draft: Draft, tools: Sequence[str]) -> str:
+    return f"{told_policy(draft)}\n  Binds: {', '.join(tools)}"
+
 
 TOGETHER = 4
 """Policies in one question."""
@@ -150,9 +293,6 @@ def _settle(
         repairs=repairs,
         generated=len(trials),
         divided=len(divided),
-        mutants=bench.once(
-            (name, brief.policy.tools, code, repr(cases)), lambda: mutation_score(bench, brief.policy, code, cases)
-        ),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
-from bylaw.compile.inside import Schema, holds_records, is_shorter
+from bylaw.compile.things import Schema, holds_records, is_shorter
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.leaf import leaves
 from bylaw.facts.value import coerce, key_of

@@ -13,7 +13,7 @@ from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
 from bylaw.compile.context import field_kind, keys_of, told_whole
 from bylaw.compile.desk import Desk, Outcome, grouped, render, stage
-from bylaw.compile.generation import functions_of
+from bylaw.compile.guards import functions_of
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce

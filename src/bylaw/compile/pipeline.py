@@ -17,10 +17,9 @@ from bylaw.compile.extract import Draft, Extraction, cover, extract, still_stand
 from bylaw.compile.guards import write_guards
 from bylaw.compile.lesson import Label
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
-from bylaw.compile.refine import refine
+from bylaw.compile.refine import Step, refine
 from bylaw.compile.related import overlaps, related
 from bylaw.compile.rules import write_rules
-from bylaw.compile.ruleset import Step
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, asks_who_it_is, describe
 from bylaw.errors import BylawError, UsageError

@@ -7,25 +7,273 @@ passes. This goes on until nothing changes or the budget ends. What each step le
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench
+from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_catalogue
 from bylaw.compile.desk import Desk, Outcome, Unanswered, render, stage
 from bylaw.compile.extract import Draft
-from bylaw.compile.naming import Rules
-from bylaw.compile.prune import prune
-from bylaw.compile.ruleset import Ruleset, Step, rules_of
+from bylaw.compile.naming import Rules, meaning, named_apart, with_names
 from bylaw.compile.sort import told as told_policy
+from bylaw.errors import BylawError
 from bylaw.llm.chat import unfenced
+from bylaw.pack.rules import Rules as Book
+from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
-from bylaw.rule.embedding import Embedder
+from bylaw.review.case import CaseResult, run_cases
+from bylaw.rule.embedding import Embedder, HashedNgrams
+from bylaw.rule.lint import lint
+from bylaw.rule.structure import Likeness, cluster, rule_vagueness, vagueness
 from bylaw.scan.written import dump
+
+_ALIKE = 0.5
+"""From which likeness two predicates are joined in the graph that is clustered."""
+
+
+class Step(Struct, frozen=True):
+    """What one step left: the paper's figures 4 to 6."""
+
+    iteration: int
+    stage: Literal["start", "refined", "pruned"]
+    rules: int
+    predicates: int
+    vagueness: float
+    """The mean over rules, each as vague as its vaguest predicate (the paper's Eq. 3)."""
+    judged: float | None
+    """The mean of what the model says of each rule's vagueness, 0 to 10; None where it was asked about none."""
+    changed: int
+    """Rules replaced, or predicates and rules that were merged away."""
+    refused: int
+    """New forms and merges that were not taken, since a case failed or they did not load."""
+
+
+class Ruleset:
+    """Rules by policy; a predicate has one meaning over all of them."""
+
+    def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
+        self.bench = bench
+        self.checks: dict[str, Check] = {}
+        self._embed = embed or HashedNgrams()
+        self._likeness = Likeness(self._embed)
+        self._book: Book | None = None
+        for check in checks.values():
+            self.put(check)
+
+    def put(self, check: Check) -> None:
+        """Take in a policy's rules, in the place of those it had."""
+        taken = {
+            name: body
+            for policy, other in self.checks.items()
+            if policy != check.policy
+            for name, body in rules_of(other)["predicates"].items()
+        }
+        self.checks[check.policy] = replace(check, rules=named_apart(rules_of(check), check.policy, taken))
+        self._book = None
+
+    @property
+    def predicates(self) -> dict[str, Any]:
+        return {name: body for check in self.checks.values() for name, body in rules_of(check)["predicates"].items()}
+
+    @property
+    def book(self) -> Book:
+        if self._book is None:
+            every = [rule for check in self.checks.values() for rule in rules_of(check)["rules"]]
+            policies = [Policy(name, "rule", "") for name in self.checks]
+            self._book = self.bench.with_rules(policies, {"predicates": self.predicates, "rules": every}).book
+        return self._book
+
+    def vagueness(self) -> dict[str, float]:
+        """By policy how vague its rules are: as the vaguest predicate, among those of its type."""
+        scores: dict[str, float] = {}
+        for texts in self._texts():
+            scores |= vagueness(texts, likeness=self._likeness)
+        by_rule = rule_vagueness(self.book.every, scores)
+        return {
+            name: max(by_rule[str(rule["id"])] for rule in rules_of(check)["rules"])
+            for name, check in self.checks.items()
+        }
+
+    def groups(self) -> list[list[str]]:
+        """Predicates of one type that lie near to each other: by likeness, or since one rule has both."""
+        found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
+        return [group for each in found for group in each.groups if len(group) > 1]
+
+    def _texts(self) -> list[dict[str, str]]:
+        """Action predicates and state predicates, in words."""
+        every = self.book.predicates.items()
+        return [{name: each.text for name, each in every if each.is_action is kind} for kind in (True, False)]
+
+    def step(
+        self, iteration: int, stage: Literal["start", "refined", "pruned"], changed: int = 0, refused: int = 0
+    ) -> Step:
+        scores = self.vagueness().values()
+        mean = round(sum(scores) / len(scores), 4) if scores else 0.0
+        return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
+
+    def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
+        """A policy's cases for new rules of it, each with the part that it is about, and what goes wrong."""
+        policy = Policy(check.policy, "rule", "")
+        names = [str(each["id"]) for each in rules["rules"]]
+        strange = [name for name in names if name != check.policy and not name.startswith(f"{check.policy}-")]
+        if not names or strange or len(set(names)) < len(names):
+            wanted = f"`{check.policy}`, and for further rules `{check.policy}-2` and so on"
+            return [], [f"the rules' ids must be {wanted}, each once"]
+        if faults := self.bench.rule_faults([policy], rules):
+            return [], faults
+        cases = _undivided(check.cases)
+        tried = [{**case, "rule": name} for case in cases for name in names]
+        try:
+            results = list(run_cases(self.bench.with_rules([policy], rules, tried))) if tried else []
+        except BylawError as error:
+            return [], [told(error)]
+        kept: list[Case] = []
+        wrong: list[str] = []
+        for place, case in enumerate(cases):
+            said = list(zip(names, results[place * len(names) : (place + 1) * len(names)], strict=True))
+            faults = [told(result, case) for _, result in said if not isinstance(result, CaseResult)]
+            broken = [
+                name for name, result in said if isinstance(result, CaseResult) and result.got.startswith("broken")
+            ]
+            got = "broken" if broken else "kept"
+            if faults or got != case["want"]:
+                shown = {"events": case.get("events")}
+                wrong += faults or [f"`{case.get('note', '')}`: {shown}: wanted {case['want']}, got {got}"]
+            kept += [{**case, "rule": name} for name in broken or names]
+        return kept, wrong
+
+
+def rules_of(check: Check) -> Rules:
+    """`predicates` and `rules` of a check; empty where it has none."""
+    return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
+
+
+def _undivided(cases: Sequence[Case]) -> list[Case]:
+    """Cases as they were written, where rules that were split share them."""
+    found: dict[bytes, Case] = {}
+    for case in cases:
+        whole = {part: value for part, value in case.items() if part != "rule"}
+        found.setdefault(msgspec.json.encode(cast(Any, whole), order="sorted", enc_hook=str), whole)
+    return list(found.values())
+
+
+class Pruned:
+    """What one round of pruning did."""
+
+    def __init__(self) -> None:
+        self.gone: list[str] = []
+        """Predicates and rules that were merged away."""
+        self.touched: set[str] = set()
+        """Policies whose rules are others now."""
+        self.refused = 0
+        """Merges that would have failed a case."""
+
+
+def prune(desk: Desk, rules: Ruleset) -> Pruned:
+    """Merge what means the same."""
+    pruned = Pruned()
+    for keep, other in _doubles(rules):
+        _merge(rules, keep, other, pruned)
+    # All are asked before any is merged, so that no question hangs on another's answer.
+    groups = rules.groups()
+    answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
+    for group, answer in zip(groups, answers, strict=True):
+        for keep, other in _pairs(answer.text, group):
+            _merge(rules, keep, other, pruned)
+    for policy in list(rules.checks):
+        _drop(rules, policy, pruned)
+    return pruned
+
+
+def _question(rules: Ruleset, group: Sequence[str]) -> Any:
+    known = rules.predicates
+    using = [check for check in rules.checks.values() if set(rules_of(check)["predicates"]) & set(group)]
+    shown = {
+        "predicates": dump({name: known[name] for name in group}),
+        "rules": "\n".join(f"{each['id']}: {each['formula']}" for one in using for each in rules_of(one)["rules"]),
+    }
+    return render("merge", shown)
+
+
+def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
+    """Predicates that are the same but for their names and words need no question."""
+    known = list(rules.predicates.items())
+    for place, (name, body) in enumerate(known):
+        same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
+        if same:
+            yield same[0], name
+
+
+def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What an answer would merge: the predicate to keep, and one that it stands for."""
+    try:
+        listed = read_yaml(unfenced(text), file="answer").data.get("merges")
+    except YamlError:
+        return
+    for body in cast(list[Any], listed) if isinstance(listed, list) else ():
+        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+        others = record.get("instead_of")
+        for other in cast(list[Any], others) if isinstance(others, list) else ():
+            if record.get("keep") in group and other in group and other != record["keep"]:
+                yield str(record["keep"]), str(other)
+
+
+def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
+    """Let `keep` stand for `other` everywhere; nowhere, where a rule would then fail its cases."""
+    known = rules.predicates
+    if keep not in known or other not in known:
+        return
+    changed: dict[str, Rules] = {}
+    for policy, check in rules.checks.items():
+        own = rules_of(check)
+        if other not in own["predicates"]:
+            continue
+        made: Rules = {
+            "predicates": {name: body for name, body in own["predicates"].items() if name != other}
+            | {keep: known[keep]},
+            "rules": [{**each, "formula": with_names(str(each["formula"]), {other: keep})} for each in own["rules"]],
+        }
+        if rules.tried(check, made)[1]:
+            pruned.refused += 1
+            return
+        changed[policy] = made
+    for policy, made in changed.items():
+        rules.put(replace(rules.checks[policy], rules=made))
+    pruned.gone.append(other)
+    pruned.touched |= changed.keys()
+
+
+def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
+    """Of several rules of one policy, drop those that say nothing that another does not say already."""
+    check = rules.checks[policy]
+    own = rules_of(check)
+    if len(own["rules"]) < 2:
+        return
+    names = [str(each["id"]) for each in own["rules"]]
+    loaded = [rule for rule in rules.book.rules if rule.name in names]
+    needless = {
+        each.rules[-1] if each.kind == "duplicate" else each.rules[0]
+        for each in lint(loaded)
+        if each.kind in ("duplicate", "subsumed")
+    } - {policy}
+    kept = [each for each in own["rules"] if each["id"] not in needless]
+    used = " ".join(str(each["formula"]) for each in kept)
+    words = set(used.replace("(", " ").replace(")", " ").split())
+    made: Rules = {
+        "predicates": {name: body for name, body in own["predicates"].items() if name in words},
+        "rules": kept,
+    }
+    cases, wrong = rules.tried(check, made)
+    if needless and not wrong:
+        rules.put(replace(check, rules=made, cases=tuple(cases)))
+        pruned.gone += sorted(needless)
+        pruned.touched.add(policy)
+
 
 ITERATIONS = 5
 _ROUNDS = 2

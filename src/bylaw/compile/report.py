@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bylaw.compile.desk import Desk
+from bylaw.compile.extract import sections
 from bylaw.compile.guards import TOGETHER as GUARDS_TOGETHER
 from bylaw.compile.lesson import describe_weights
 from bylaw.compile.pipeline import Source, Work, run
-from bylaw.compile.section import sections
 from bylaw.compile.sort import TOGETHER as SORTED_TOGETHER
-from bylaw.llm.meter import Price, estimate
+from bylaw.llm.chat import Price, estimate
 from bylaw.policy.yaml import read_yaml
 
 
@@ -20,8 +20,6 @@ def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: in
     checks = work.checks.values()
     failed = [check for check in checks if check.failed]
     unsorted = [draft.id for draft in work.drafts if draft.id not in work.kinds]
-    killed = sum(check.mutants[0] for check in checks)
-    mutants = sum(check.mutants[1] for check in checks)
     items = Counter(tool for each in work.kinds.values() if each.kind == "guard" for tool in each.tools)
     asked = work.questions.values()
     aside = work.second.aside if work.second is not None else {}
@@ -29,7 +27,7 @@ def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: in
     lines = [
         f"policies: {len(work.drafts)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})",
         f"with a check that passes its cases: {sum(not check.failed for check in checks)} of {len(work.checks)}",
-        f"cases: {sum(len(check.cases) for check in checks)}; mutants of guards that they find: {killed} of {mutants}",
+        f"cases: {sum(len(check.cases) for check in checks)}",
         f"sentences without a policy: {len(aside)}, listed in compiled.yaml",
         f"questions for the reviewer: {sum(map(len, [*(check.questions for check in checks), *asked]))}",
         f"requests: {requests}; 4 + 11 per item, per tool, would be {sum(4 + 11 * count for count in items.values())}",

@@ -8,12 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
-from bylaw.compile.check import UNANSWERED, Check, Question
+from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import told_catalogue, told_tools
 from bylaw.compile.desk import Desk, Unanswered, grouped, render, sent_back, stage
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import digest_of
-from bylaw.compile.referee import rule_on, ruled
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.llm.chat import unfenced

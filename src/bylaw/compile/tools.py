@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.compile.card import Card, told_schema
+from bylaw.compile.card import Card, Results, told_schema
 from bylaw.compile.python_tools import python_cards
-from bylaw.compile.result import Results
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import CatalogueError, read_catalogue
 from bylaw.policy.yaml import YamlError, read_yaml_file

@@ -122,7 +122,6 @@ _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tried on generated calls:",
     "generations_divided_on": "two generations differ on:",
-    "mutants_found": "mutants found by its cases:",
 }
 
 

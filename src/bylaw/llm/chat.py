@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
@@ -186,3 +188,79 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
     if kept.get("type") == "object" and "properties" in kept:
         kept = {**kept, "additionalProperties": False, "required": list(kept["properties"])}
     return kept
+
+
+_NAME = re.compile(r"\{\{(\w+)\}\}")
+
+
+@cache
+def _parts(folder: Path, name: str) -> tuple[str, str]:
+    instructions, _, question = (folder / f"{name}.md").read_text(encoding="utf-8").partition("\n======\n")
+    return _included(folder, instructions).strip(), question.strip()
+
+
+def _included(folder: Path, text: str) -> str:
+    """`{{include: name}}` on a line of its own is another file."""
+    return re.sub(
+        r"^\{\{include: (\w+)\}\}$",
+        lambda match: (folder / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def render(
+    folder: Path,
+    name: str,
+    given: Mapping[str, str],
+    *,
+    schema: dict[str, Any] | None = None,
+    attempt: int = 1,
+    max_tokens: int = 4096,
+) -> Request:
+    """The request that a prompt of a folder makes with these values."""
+    instructions, question = _parts(folder, name)
+    filled = _NAME.sub(lambda match: given[match[1]], question)
+    messages = (ModelMessage("system", instructions), ModelMessage("user", filled))
+    return Request(messages, schema=schema, name=name, attempt=attempt, max_tokens=max_tokens)
+
+
+LETTERS_PER_TOKEN = 4
+"""English in common tokenizers; an estimate needs no better."""
+ANSWERED_SHARE = 0.5
+"""Answers are taken to be half as long as they may be."""
+
+
+class Price(Struct, frozen=True):
+    """What a million tokens cost."""
+
+    asked: float = 0.0
+    answered: float = 0.0
+
+    def of(self, usage: Usage) -> float:
+        return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
+
+    def told(self, usage: Usage) -> str:
+        """Tokens in words, with what they cost where there is a price."""
+        money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
+        return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
+
+
+class Estimate(Struct, frozen=True):
+    requests: int
+    usage: Usage
+    cost: float
+
+    def __str__(self) -> str:
+        money = f", about ${self.cost:,.2f}" if self.cost else ""
+        return (
+            f"{self.requests:,} requests, about {self.usage.asked:,} tokens in and {self.usage.answered:,} out{money}"
+        )
+
+
+def estimate(requests: Sequence[Request], price: Price = Price()) -> Estimate:  # noqa: B008
+    """What some requests would take, without asking any."""
+    asked = sum(-(-len(message.content) // LETTERS_PER_TOKEN) for each in requests for message in each.messages)
+    answered = round(sum(each.max_tokens for each in requests) * ANSWERED_SHARE)
+    usage = Usage(asked, answered)
+    return Estimate(len(requests), usage, price.of(usage))

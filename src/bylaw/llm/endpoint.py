@@ -15,8 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.llm.chat import Answer, ChatError, Request, Unreachable, Usage, checked
-from bylaw.llm.exchange import completion_answer
-from bylaw.llm.recorded import Recordings
+from bylaw.llm.recorded import Recordings, completion_answer
 
 Progress = Callable[[int, int], None]
 """Told how many of how many are answered."""

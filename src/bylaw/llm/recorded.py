@@ -1,11 +1,96 @@
 """Answers kept by content hash: work that was interrupted goes on, and work that is repeated costs nothing."""
 
+import codecs
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
-from bylaw.llm.chat import Answer, Chat, ChatError, Request, checked
-from bylaw.llm.exchange import answer_line, read_answers
+import msgspec
+
+from bylaw.llm.chat import Answer, Chat, ChatError, Fault, Pending, Request, Usage, checked
+
+_REFUSING = ("content_filter", "refusal")
+
+
+def request_line(request: Request, model: str) -> bytes:
+    line = {"custom_id": request.key, "method": "POST", "url": "/v1/chat/completions", "body": request.body(model)}
+    return msgspec.json.encode(line) + b"\n"
+
+
+def requested_keys(file: Path) -> set[str]:
+    lines = (msgspec.json.decode(line) for line in file.read_bytes().splitlines() if line.strip())
+    return {str(record["custom_id"]) for record in lines}
+
+
+def answer_line(request: Request, answer: Answer, model: str) -> bytes:
+    """One line of a batch's output, as a recording keeps it."""
+    finish = {"truncated": "length", "refused": "content_filter"}.get(answer.fault, "stop")
+    body = {
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": answer.text}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": answer.usage.asked, "completion_tokens": answer.usage.answered},
+    }
+    line = {"custom_id": request.key, "response": {"status_code": 200, "body": body}, "error": None}
+    return msgspec.json.encode(line) + b"\n"
+
+
+def read_answers(file: Path) -> dict[str, Answer]:
+    """The answers of one file by their requests' keys; `{"custom_id", "text"}`, as a person writes them, will do."""
+    found: dict[str, Answer] = {}
+    for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ChatError(f"not JSON: {error}", place=f"{file}:{number}") from None
+        if not isinstance(record, dict) or not isinstance(key := cast(dict[str, Any], record).get("custom_id"), str):
+            raise ChatError("a line needs a `custom_id`", place=f"{file}:{number}")
+        fields = cast(dict[str, Any], record)
+        if "method" in fields:
+            continue
+        answer = _answer(fields, f"{file}:{number}")
+        earlier = found.get(key)
+        if earlier is None or earlier.is_worse(answer):
+            found[key] = answer
+        elif not answer.is_worse(earlier) and earlier != answer:
+            hint = "remove one of them"
+            raise ChatError(f"`{key}` has two answers in this file", place=f"{file}:{number}", hint=hint)
+    return found
+
+
+def _answer(fields: dict[str, Any], place: str) -> Answer:
+    if isinstance(text := fields.get("text"), str):
+        return Answer(text)
+    response = fields.get("response")
+    if (
+        fields.get("error")
+        or not isinstance(response, dict)
+        or cast(dict[str, Any], response).get("status_code") != 200
+    ):
+        why = msgspec.json.encode(fields.get("error") or response).decode()[:300]
+        return Answer("", "failed", why)
+    try:
+        return completion_answer(cast(dict[str, Any], response)["body"])
+    except (KeyError, IndexError, TypeError, AttributeError):
+        hint = "a batch's output has `response.body.choices`"
+        raise ChatError("not a chat completion", place=place, hint=hint) from None
+
+
+def completion_answer(body: dict[str, Any]) -> Answer:
+    choice: dict[str, Any] = body["choices"][0]
+    message: dict[str, Any] = choice["message"]
+    used: dict[str, Any] = body.get("usage") or {}
+    usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0))
+    fault: Fault = ""
+    why = ""
+    if message.get("refusal") or choice.get("finish_reason") in _REFUSING:
+        fault, why = "refused", str(message.get("refusal") or choice["finish_reason"])
+    elif choice.get("finish_reason") == "length":
+        fault, why = "truncated", "the answer was cut at its longest"
+    return Answer(str(message.get("content") or ""), fault, why, usage)
 
 
 class Recordings:
@@ -95,3 +180,87 @@ class Recorded:
                 if (answer := found[request.key]) is not None:
                     self.recordings.keep(request, answer, "batch")
         return [answer for request in requests if (answer := found[request.key]) is not None]
+
+
+REQUESTS = "requests"
+_SHOWN = 3
+"""Remarks of one kind; the rest are counted."""
+
+
+class Batch:
+    """Requests go to `DIR/requests/NNN.jsonl`; answers are read from `DIR/*.jsonl`."""
+
+    def __init__(self, folder: Path, *, model: str = "batch") -> None:
+        self._folder = folder
+        self._model = model
+        self._answers: Recordings | None = None
+        """What lay in the folder when it was last looked at."""
+        self.unasked: list[str] = []
+        """Answers in the folder that no request ever asked for, each with its file, as of the last time."""
+        self._used: set[str] = set()
+        """Keys of the answers that were found."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What whoever answered should know of the folder, as of the last time it was looked at."""
+        self.unasked = self._unasked(self._known())
+        told = {
+            "an answer that nobody asked for": self.unasked,
+            "a second answer": self._known().doubled,
+            "not read, as its name does not end in .jsonl": self._unread(),
+        }
+        return [
+            line
+            for what, places in told.items()
+            for line in (
+                *(f"{what}: {each}" for each in places[:_SHOWN]),
+                *([f"{what}: {len(places) - _SHOWN} more"] if len(places) > _SHOWN else []),
+            )
+        ]
+
+    def _known(self) -> Recordings:
+        if self._answers is None:
+            self._answers = Recordings(self._folder)
+        return self._answers
+
+    def _unread(self) -> list[str]:
+        found = sorted(self._folder.glob("*")) if self._folder.is_dir() else []
+        return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
+
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, where it lies in the folder and did not fail on the way."""
+        found = self._known().find(request)
+        if found is not None:
+            self._used.add(request.key)
+        return found
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers; what is not answered yet is written down, and `Pending` says so."""
+        answers = self._answers = Recordings(self._folder)
+        self._used |= {request.key for request in requests}
+        self.unasked = self._unasked(answers)
+        found = {request.key: answers.find(request) for request in requests}
+        waiting = {request.key: request for request in requests if found[request.key] is None}
+        if waiting:
+            place = self._write(waiting)
+            failed = [answers.failed[key] for key in waiting if key in answers.failed]
+            raise Pending(len(waiting), str(place), str(self._folder), self.unasked, failed, self._unread())
+        return [answer for request in requests if (answer := found[request.key]) is not None]
+
+    def _unasked(self, answers: Recordings) -> list[str]:
+        known = set(self._used)
+        for file in (self._folder / REQUESTS).glob("*.jsonl"):
+            known |= requested_keys(file)
+        return [f"`{key}` in {file.name}" for key, file in sorted(answers.places.items()) if key not in known]
+
+    def _write(self, waiting: dict[str, Request]) -> Path:
+        """Write the requests into a file of their own, named by what it holds: written again it is the same file."""
+        folder = self._folder / REQUESTS
+        folder.mkdir(parents=True, exist_ok=True)
+        text = b"".join(request_line(request, self._model) for request in waiting.values())
+        same = (file for file in sorted(folder.glob("*.jsonl")) if file.read_bytes() == text)
+        if (known := next(same, None)) is not None:
+            return known
+        file = folder / f"{len(list(folder.glob('*.jsonl'))) + 1:03}.jsonl"
+        file.write_bytes(text)
+        return file

@@ -4,10 +4,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from bylaw.llm.batch import Batch
 from bylaw.llm.chat import Answer, Chat, ChatError, Request
 from bylaw.llm.endpoint import Endpoint, Progress, Settings
-from bylaw.llm.recorded import Finder, Recorded, Recordings
+from bylaw.llm.recorded import Batch, Finder, Recorded, Recordings
 
 
 def open_chat(

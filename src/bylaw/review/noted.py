@@ -41,7 +41,6 @@ class Noted(Struct, frozen=True):
     repairs: Scalar = ""
     generated_inputs: Scalar = ""
     generations_divided_on: Scalar = ""
-    mutants_found: Scalar = ""
     failed: Scalar = ""
     questions: list[NotedQuestion] = []
     in_logs: dict[str, NotedCalls] = {}

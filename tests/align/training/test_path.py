@@ -18,10 +18,10 @@ pytest.importorskip("peft")
 
 from bylaw.align.agents import leanings, open_agent  # noqa: E402
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
+from bylaw.align.episode import play  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
-from bylaw.align.gold import gold  # noqa: E402
+from bylaw.align.lesson import gold  # noqa: E402
 from bylaw.align.prompt import pack_named  # noqa: E402
-from bylaw.align.rollout import play  # noqa: E402
 from bylaw.align.training.data import training_rows  # noqa: E402
 from bylaw.align.training.dialect import Dialect, turns  # noqa: E402
 from bylaw.align.training.preset import settings_of  # noqa: E402

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bylaw.llm.chat import Answer, Chat, ChatError, Request, schema_of
-from bylaw.llm.prompt import render
+from bylaw.llm.chat import Answer, Chat, ChatError, Request, render, schema_of
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call, Message

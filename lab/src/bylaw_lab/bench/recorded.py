@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.answering.meaning import Meaning
+from bylaw.answering.request import Meaning
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 

@@ -6,9 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from bylaw.align.desk import Expert, Task
-from bylaw.align.episode import Episode
+from bylaw.align.episode import Agent, Episode
 from bylaw.align.output import write_call
-from bylaw.align.rollout import Agent
 from bylaw_lab.clinic.simulator.dialogue import do
 from bylaw_lab.clinic.tasks import PARTS, Scenario, scenarios
 from bylaw_lab.clinic.tasks.careful import Careful

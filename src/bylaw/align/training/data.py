@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.manifest import find_manifest
+from bylaw.align.dataset import find_manifest
 from bylaw.align.prompt import pack_named
 from bylaw.errors import UsageError
 from bylaw.pack import Pack

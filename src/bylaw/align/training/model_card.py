@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.align.manifest import digest_of, find_manifest
+from bylaw.align.dataset import digest_of, find_manifest
 
 STAGES = {
     1: "supervised fine-tuning with the policy in the prompt (stage 1)",

@@ -48,7 +48,7 @@ def thoughts_command(
 
 
 def _thresholds(said: str) -> dict[Any, int]:
-    from bylaw.align.written import RUBRICS, THRESHOLDS
+    from bylaw.align.thoughts import RUBRICS, THRESHOLDS
 
     found: dict[Any, int] = dict(THRESHOLDS)
     for part in filter(None, said.split(",")):
