@@ -347,15 +347,14 @@ class Conversation:
         self._take()
         script, start, running = self._script, self._taken, self.running()
         script.decided = start
-        may_vouch = False
         if is_said:
-            may_vouch = follow_messages(messages[:1], script)
+            follow_messages(messages[:1], script)
             for event in script.take_back(start):
                 if isinstance(event, Call):
                     script.add(event)
             messages = messages[1:]
-        if follow_messages(messages, script) or may_vouch:
-            disown(script.events, start)
+        follow_messages(messages, script)
+        disown(script.events, start)
         withhold_refusals(script.events, start)
         if running:
             disown_during(script.events, start, running)

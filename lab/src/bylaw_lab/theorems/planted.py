@@ -94,9 +94,9 @@ BUGS = (
     ),
     Bug(
         "a message with a name is the user's",
-        "trace/plain_chat.py",
-        'elif by == "agent" or not message.name:',
-        "elif True:",
+        "trace/transcript.py",
+        "has_words = bool(text) and not text.isspace() and is_users(name)",
+        "has_words = bool(text) and not text.isspace()",
     ),
     Bug(
         "a message told again is a new one",

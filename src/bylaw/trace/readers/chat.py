@@ -1,7 +1,9 @@
 """Chat messages: the shape that OpenAI made common, with the liberties that logs take with it."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, cast
+from itertools import takewhile
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -20,11 +22,9 @@ from bylaw.trace.readers.parts import (
     words_in,
 )
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
-from bylaw.trace.told_once import told_once
 from bylaw.trace.transcript import Transcript
 
 Id = str | int | None
-T = TypeVar("T")
 
 
 class Function(Struct, gc=False):
@@ -94,14 +94,22 @@ class ChatMessage(Struct, gc=False):
     """What a host vouches for once somebody else goes on: what `bylaw log export` writes."""
 
 
+_EXPORTED: dict[str, tuple[str, Any]] = {
+    "approved": ("approved", Approved),
+    "looked_up": ("looked_up", tuple[LookedUp, ...]),
+    "card": ("card", Card),
+    "vouched": ("context", dict[str, Any]),
+}
+"""What `bylaw log export` adds to a call: the field of the log, ours, and its type. Anything else there is ignored."""
+
+
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
-    """Add the messages to the transcript. `result_id` names the field in which a result says what it answers."""
+    """Add the messages to the transcript. `result_id` names the field with the id of the call that a result answers."""
     by_id = result_id == "id"
     batch = False
-    add = transcript.events.append
     # The clock of a tau2 run is not that of its world.
     timed = not by_id
-    for position, message in enumerate(told_once(messages)):
+    for position, message in enumerate(without_copies(messages)):
         role = message.role
         if timed and (message.time is not None or message.timestamp is not None):
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
@@ -113,24 +121,16 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             by: Party = "agent" if role == "assistant" else "user"
             transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
             content, agent = message.content, message.agent or ""
-            if type(content) is str:
-                if message.confirmation is not None and by == "user":
-                    _confirm(transcript, message, agent)
-                elif message.handover is not None and by == "user":
-                    _hand_over(transcript, message, agent)
-                elif by == "user" and message.captured:
-                    if not message.tool_calls or content.strip():
-                        transcript.hear(content, agent, name=message.name or "")
-                elif content or not message.captured:
-                    add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
+            if content.__class__ is str:
+                _say(transcript, message, by)
             elif content is not None:
                 _follow_parts(transcript, message, by, position)
             elif by == "user" and not message.tool_calls:
                 transcript.hear("", agent)
             if message.refusal and by == "agent":
                 transcript.say("agent", message.refusal, agent)
-            if message.tool_calls:
-                _call(transcript, message.tool_calls, by, agent)
+            for call in message.tool_calls or ():
+                _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
             # An item of the Responses API: calls that follow it are of the same turn.
@@ -147,60 +147,51 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             raise Malformed(f"message {position} has the unknown role `{role}`")
 
 
-def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: str) -> None:
-    for call in calls:
-        function = call.function
-        if isinstance(function, Function):
-            name, arguments = function.name, function.arguments
-        else:
-            name, arguments = name_and_arguments(call)
-        if not name:
-            raise Malformed("a tool call has no name")
-        id = call.id
-        # The caller is the message's author, whatever the call's `requestor` says.
-        transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
-        if call.refused:
-            transcript.mark(refused=True)
-        if call.approved is not None:
-            transcript.mark(approved=_told(call.approved, Approved))
-        if call.looked_up is not None:
-            transcript.mark(looked_up=_told(call.looked_up, tuple[LookedUp, ...]) or ())
-        if call.card is not None:
-            transcript.mark(card=_told(call.card, Card))
-        if call.vouched is not None:
-            transcript.mark(context=_told(call.vouched, dict[str, Any]))
+def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
+    """A message whose content is text: words, the user's answer to a card, or a handover to somebody else."""
+    text, agent = cast("str", message.content), message.agent or ""
+    turn, time = transcript.turn, transcript.time
+    if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
+        transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
+    elif by == "user" and message.confirmation is None and message.handover is not None:
+        # Who goes on may be unreadable: what was said before is not theirs either.
+        context = _as(message.handover, dict[str, Any]) or {}
+        transcript.events.append(Message("user", "", turn, agent, time, handover=context))
+    elif by == "user" and (message.captured or message.confirmation is not None):
+        if text.strip() or not message.tool_calls or message.confirmation is not None:
+            transcript.hear(text, agent, name=message.name or "")
+    elif text or not message.captured:
+        transcript.events.append(Message(by, text, turn, agent, time, message.captured))
 
 
-def _confirm(transcript: Transcript, message: ChatMessage, agent: str) -> None:
-    """A user's answer to a card. What else is called so is what the user said, if anything was."""
-    found = _told(message.confirmation, Confirmation)
-    if found is None:
-        transcript.hear(message.content, agent, name=message.name or "")
-        return
-    said = Message("user", "", transcript.turn, agent, transcript.time, confirmation=found)
-    transcript.events.append(said)
-
-
-def _hand_over(transcript: Transcript, message: ChatMessage, agent: str) -> None:
-    """Somebody else goes on. Who it is may be unreadable: what was said before is then not theirs either."""
-    context = _told(message.handover, dict[str, Any]) or {}
-    transcript.events.append(Message("user", "", transcript.turn, agent, transcript.time, handover=context))
-
-
-def _told(told: Any, type: type[T]) -> T | None:
+def _as(recorded: Any, type: Any) -> Any:
+    """A recorded value as a type; None if it is of another."""
     try:
-        return msgspec.convert(told, type)
+        return None if recorded is None else msgspec.convert(recorded, type)
     except msgspec.ValidationError:
         return None
 
 
+def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> None:
+    name, arguments = name_and_arguments(call)
+    if not name:
+        raise Malformed("a tool call has no name")
+    # The caller is the message's author, whatever the call's `requestor` says.
+    transcript.call(name, arguments, text_id(call.id), by, agent)
+    if call.refused:
+        transcript.mark(refused=True)
+    for recorded, (field, type) in _EXPORTED.items():
+        if (value := _as(getattr(call, recorded), type)) is not None:
+            transcript.mark(**{field: value})
+
+
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
-    """A `function_call`; beside `tool_calls` it is mostly one of them told again."""
+    """A `function_call`; next to `tool_calls` it mostly repeats one of them."""
     if not call.name:
         if call.arguments:
             raise Malformed("a function call has no name")
         return
-    if not _is_told(message.tool_calls, call.name, call.arguments, ""):
+    if not _repeats(message.tool_calls, call.name, call.arguments, ""):
         transcript.call(call.name, call.arguments, "", "agent", message.agent or "")
 
 
@@ -209,46 +200,34 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         for each in message.tool_messages:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
-    content = message.content
+    content, agent = message.content, message.agent or ""
     # Only what names no call itself is a list of results: of another, each part may be the tool's own words.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
-            transcript.answer(each.content, each.id, each.tool, agent=message.agent or "", error=each.error)
+            transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
         if answers:
             return
-    if type(content) is str and content and message.error is message.is_error is message.refused is None:
-        # As nearly every result is.
-        by: Party = "user" if message.requestor == "user" else "agent"
-        id = id if type(id) is str else text_id(id)
-        transcript.answer(content, id, message.name or "", by, message.agent or "", None, message.captured)
-        return
-    error = message.error if message.is_error is None else message.is_error
-    if content in (None, "") and (complaint := _complaint(message.error)) is not None:
-        content = complaint
-    # An empty text is a result; nothing at all is one that was not recorded.
-    captured = message.captured and (content is not None or error is not None)
+    error: Any = message.error if message.is_error is None else message.is_error
+    if content in (None, "") and isinstance(message.error, dict):
+        # A failed call may show its complaint in place of content.
+        content = cast("dict[str, Any]", message.error).get("message", content)
     transcript.answer(
         content,
-        id if type(id) is str else text_id(id),
+        text_id(id),
         message.name or "",
         "user" if message.requestor == "user" else "agent",
-        message.agent or "",
+        agent,
         None if error is None else bool(error),
-        captured,
+        # An empty text is a result; nothing at all is one that was not recorded.
+        message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
-
-
-def _complaint(error: Any) -> Any:
-    """What a failed call shows where it has no content of its own."""
-    return cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
     """Content in parts, among which some APIs keep tool calls (agent) and tool results (user), or both in one part."""
     agent = message.agent or ""
-    content = message.content
-    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
+    parts = cast("list[Any]", message.content) if isinstance(message.content, list) else [message.content]
     spoken: list[Any] = []
     answers: list[PartAnswer] = []
 
@@ -261,31 +240,30 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
     def answer() -> None:
         for each in answers:
-            transcript.answer(
-                each.content, each.id, each.tool, agent=agent, error=each.error, refused=each.refused or None
-            )
+            refused = each.refused or None
+            transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
             # What comes after a result is said and called by who has seen it.
             transcript.begin_turn()
             answers.clear()
 
     for part in parts:
-        block = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
-        answered = answer_in(block) if block else None
-        if block and (call := call_in(block)):
-            name, arguments, id = call
-            if not _is_told(message.tool_calls, name, arguments, id):
+        call, answered = call_in(part), answer_in(part)
+        if call is not None:
+            if not _repeats(message.tool_calls, *call):
                 speak()
-                transcript.call(name, arguments, id, by, agent)
+                transcript.call(*call, by, agent)
             if answered is not None:
                 answers.append(answered)
         elif answered is not None:
-            told = answered
-            transcript.answer(told.content, told.id, told.tool, agent=agent, error=told.error)
+            transcript.answer(answered.content, answered.id, answered.tool, agent=agent, error=answered.error)
         else:
             answer()
             if by == "agent":
-                _check(transcript, part, message, position)
+                # Whatever cannot be read of what an agent said or did is an error: it may be a call like any other.
+                check_parts([part], f"message {position}")
+                if is_own_data(part):
+                    transcript.leave_out("agent", agent)
             spoken.append(part)
     answer()
     if by == "user" and (spoken or not parts):
@@ -295,17 +273,8 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
         speak()
 
 
-def _check(transcript: Transcript, part: Any, message: ChatMessage, position: int) -> None:
-    """What nobody here can read of what an agent said or did is an error: it may be a call like any other."""
-    check_parts([part], f"message {position}")
-    if is_own_data(part):
-        transcript.events.append(
-            Message("agent", "", transcript.turn, message.agent or "", transcript.time, captured=False)
-        )
-
-
-def _is_told(calls: Sequence[ToolCall] | None, name: str, arguments: Any, id: str) -> bool:
-    """Whether a call that is told in a second way is one of `calls`; streams leave the arguments of one of them out."""
+def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
+    """Whether one of `calls` is the same call in another form; streams leave the arguments out of one of the two."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -316,7 +285,7 @@ def _is_told(calls: Sequence[ToolCall] | None, name: str, arguments: Any, id: st
 
 
 def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
-    """What a call calls, in whichever of its shapes, and with what."""
+    """The tool and the arguments of a call, in whichever of its shapes."""
     function = call.function
     if isinstance(function, Function):
         return function.name, function.arguments
@@ -388,3 +357,58 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 def text_id(id: Any) -> str:
     """An id as text; empty where there is none."""
     return "" if id is None else str(id)
+
+
+_COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
+"""An id that a host may have counted, and may count anew in each turn: `1`, `call_0`."""
+
+
+def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages, without copies of those in which the agent called something, and of what was answered.
+
+    A log that is written at least once holds some messages twice. A copy is the very same message, with only results
+    in between. If the calls may be others under ids that a host counts anew, and no time says when they were made, or
+    if they were answered otherwise, it is not a copy.
+    """
+    listed = list(messages)
+    copies: set[int] = set()
+    first: int | None = None
+    """The message that the next of the agent's may be a copy of."""
+    for place, message in enumerate(listed):
+        if message.role != "assistant" and (message.role is not None or _is_answer(message)):
+            continue
+        if place in copies:
+            continue
+        if first is not None and _is_same(listed[first], message):
+            before = [listed[at] for at in range(first + 1, place) if at not in copies]
+            after = list(takewhile(_is_answer, listed[place + 1 :]))
+            if all(map(_is_answer, before)) and (not before or all(each in before for each in after)):
+                copies.add(place)
+                copies.update(range(place + 1, place + 1 + len(after)) if before else ())
+                continue
+        first = place
+    return [message for place, message in enumerate(listed) if place not in copies] if copies else listed
+
+
+def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
+    # `bylaw log export` writes each message once, with its turn.
+    if again.turn is not None or first != again:
+        return False
+    ids = _call_ids(again)
+    is_timed = again.time is not None or again.timestamp is not None
+    return bool(ids) and all(ids) and (is_timed or not any(map(_COUNT.fullmatch, ids)))
+
+
+def _call_ids(message: ChatMessage) -> list[str]:
+    """The ids of the calls that the agent makes in a message; empty for one without."""
+    if message.tool_calls:
+        return [text_id(call.id) for call in message.tool_calls]
+    if message.content.__class__ is list:
+        return [call[2] for part in message.content if (call := call_in(part)) is not None]
+    return [] if message.call_id is None else [text_id(message.call_id)]
+
+
+def _is_answer(message: ChatMessage) -> bool:
+    if message.role == "user" and message.content.__class__ is list:
+        return bool(message.content) and len(answers_in(message.content)) == len(message.content)
+    return message.role in ("tool", "function") or str(message.type).endswith("_output")

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import Raw, Struct, defstruct, field
+from msgspec import Raw, Struct
 
 from bylaw.trace.document import Malformed, decode, tell
-from bylaw.trace.plain_chat import PlainMessage
-from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, text_id
-from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, text_id
 from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
 
 Fields = dict[str, Any]
@@ -73,7 +71,7 @@ class Described(Struct, gc=False, kw_only=True):
     metadata: dict[str, Any] | None = None
     details: dict[str, Any] | None = None
     tools: list[Any] | None = None
-    functions: list[Any] | None = field(default=None)
+    functions: list[Any] | None = None
     instructions: str | None = None
     context: Any = None
 
@@ -84,24 +82,18 @@ class ChatConversation(Described, gc=False):
     messages: list[ChatMessage]
 
 
-class PlainConversation(Described, gc=False):
-    """The same, where all messages are plain."""
-
-    messages: list[PlainMessage]
+class KnownMessage(ChatMessage, forbid_unknown_fields=True, gc=False):
+    """A message that has only fields that are read."""
 
 
-MESSAGES = msgspec.json.Decoder(list[ChatMessage])
-CONVERSATION = msgspec.json.Decoder(ChatConversation)
-PLAIN_CONVERSATION = msgspec.json.Decoder(PlainConversation)
+class _KnownConversation(Described, gc=False):
+    messages: list[KnownMessage]
 
-_fields: Any = [(name, Any, None) for name in sorted(HARMLESS - _TOLD)]
-KnownMessage: Any = defstruct("KnownMessage", _fields, bases=(ChatMessage,), forbid_unknown_fields=True, gc=False)
-"""A message that has no field but those that are read, and harmless ones."""
-_KnownConversation: Any = defstruct(
-    "_KnownConversation", [("messages", list[KnownMessage])], bases=(ChatConversation,), kw_only=True, gc=False
-)
+
 _known_conversation = msgspec.json.Decoder(_KnownConversation)
 _known_messages = msgspec.json.Decoder(list[KnownMessage])
+_conversation = msgspec.json.Decoder(ChatConversation)
+_messages = msgspec.json.Decoder(list[ChatMessage])
 _anything = msgspec.json.Decoder(list[Fields])
 
 
@@ -125,17 +117,17 @@ _request = msgspec.json.Decoder(_Request)
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
     """A conversation whose messages need not be plain ones: an object with `messages`, or a bare list of them."""
     try:
-        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
+        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)  # pyright: ignore[reportReturnType]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     # What is no conversation in any dialect is told as it always was.
     if listed:
-        decode(MESSAGES, raw)
+        decode(_messages, raw)
         return ChatConversation(chat_messages(decode(_anything, raw)))
     sent = decode(_request, raw)
     if sent.contents is not None and sent.messages is None:
         return _sent(sent, sent.contents)
-    talk = decode(CONVERSATION, raw)
+    talk = decode(_conversation, raw)
     talk.messages = chat_messages(decode(_talk, raw).messages)
     return talk
 
@@ -288,3 +280,86 @@ def _converted(fields: Fields, place: str) -> ChatMessage:
 
 def _listed(value: Any) -> Sequence[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+_TYPES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "tool": "tool",
+    "system": "system",
+    "developer": "developer",
+    "function": "tool",
+}
+_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "Function": "function"}
+
+
+class Extra(Struct):
+    """What the model's provider recorded of a message."""
+
+    tool_calls: list[ToolCall] | None = None
+    function_call: Function | None = None
+    refusal: str | None = None
+
+
+class MessageBody(Struct):
+    """The fields of a message, whatever stands around them."""
+
+    content: Any = None
+    tool_calls: list[ToolCall] | None = None
+    invalid_tool_calls: list[ToolCall] | None = None
+    tool_call_id: Id = None
+    name: str | None = None
+    status: str | None = None
+    additional_kwargs: Extra | None = None
+
+
+def mixed_message(message: dict[str, Any]) -> ChatMessage:
+    """A message of LangChain's, or a plain one that an application put among them."""
+    if is_langchain(message) or "role" not in message:
+        return chat_message(message)
+    try:
+        return msgspec.convert(message, ChatMessage)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a message is malformed: {tell(error)}") from error
+
+
+def is_langchain(message: dict[str, Any]) -> bool:
+    return "lc" in message or (str(message.get("type")) in _TYPES and "role" not in message)
+
+
+def chat_message(message: dict[str, Any]) -> ChatMessage:
+    kind: Any = message.get("type")
+    recorded: Any = message
+    if "lc" in message:
+        path = message.get("id")
+        name = str(cast(list[Any], path)[-1]) if isinstance(path, list) and path else ""
+        kind = next((kind for start, kind in _CLASSES.items() if name.startswith(start)), kind)
+        recorded = message.get("kwargs")
+    elif "data" in message:
+        recorded = message["data"]
+    role = _TYPES.get(str(kind))
+    if role is None:
+        raise Malformed(f"a message has the unknown type `{kind}`")
+    try:
+        body = msgspec.convert(recorded, MessageBody)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a message is malformed: {tell(error)}") from error
+    extra = body.additional_kwargs or Extra()
+    return ChatMessage(
+        role=role,
+        content=body.content,
+        tool_calls=_langchain_calls(body, extra),
+        tool_call_id=body.tool_call_id,
+        name=body.name,
+        is_error=True if body.status == "error" else None,
+        function_call=extra.function_call,
+        refusal=extra.refusal,
+    )
+
+
+def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
+    """The calls of a message; the provider's own list tells the same ones again."""
+    calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
+    told = {text_id(call.id) for call in calls}
+    return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]

@@ -11,7 +11,7 @@ from bylaw.trace.document import Malformed, Record, decode, tell
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
-from bylaw.trace.readers.langchain import mixed_message
+from bylaw.trace.readers.dialects import mixed_message
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.readers.recorded import message_of_parts
 from bylaw.trace.recorded_value import plain_text

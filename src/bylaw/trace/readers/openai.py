@@ -11,9 +11,8 @@ from bylaw.errors import RecordError
 from bylaw.trace.document import Record
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
-from bylaw.trace.plain_chat import follow_plain
 from bylaw.trace.readers.chat import Id, follow, text_id
-from bylaw.trace.readers.dialects import PLAIN_CONVERSATION, ChatConversation, PlainConversation, read_talk
+from bylaw.trace.readers.dialects import ChatConversation, read_talk
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
@@ -118,14 +117,11 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 def conversation(source: Source, record: Record) -> Trajectory:
     """The conversation that a record holds: an object with `messages`, or a list of messages."""
-    talk = _talk(record)
+    talk = read_talk(record.raw, listed=is_list(record))
     transcript = Transcript()
     if talk.instructions:
         transcript.instruct(talk.instructions)
-    if isinstance(talk, PlainConversation):
-        follow_plain(talk.messages, transcript)
-    else:
-        follow(talk.messages, transcript)
+    follow(talk.messages, transcript)
     about = talk.metadata or {}
     vouched: Any = talk.context
     return trajectory_of(
@@ -142,23 +138,14 @@ def conversation(source: Source, record: Record) -> Trajectory:
     )
 
 
-def _talk(record: Record) -> ChatConversation | PlainConversation:
-    if is_list(record):
-        return read_talk(record.raw, listed=True)
-    try:
-        return PLAIN_CONVERSATION.decode(record.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return read_talk(record.raw, listed=False)
-
-
-def _model(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:
+def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
     agent = about.get("agent")
     if isinstance(agent, str):
         return agent
     return agent_of_model(talk.model) if talk.model else ""
 
 
-def outcome_of(talk: ChatConversation | PlainConversation) -> TaskOutcome | None:
+def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
     """How the conversation ended, in the first of `outcome`, `success` and `reward` that says so."""
     match talk.outcome:
         case bool(good):

@@ -80,8 +80,9 @@ class PartAnswer(Struct):
     refused: bool = False
 
 
-def call_in(block: Fields) -> tuple[str, Any, str] | None:
+def call_in(part: Any) -> tuple[str, Any, str] | None:
     """The call that a part of a message is: its tool, arguments and id."""
+    block = _fields(part)
     kind = block.get("type")
     inner, name = block, None
     if kind is None:
@@ -109,8 +110,9 @@ def call_in(block: Fields) -> tuple[str, Any, str] | None:
     return name, arguments, _text(first(inner, _CALL_IDS))
 
 
-def answer_in(block: Fields) -> PartAnswer | None:
+def answer_in(part: Any) -> PartAnswer | None:
     """The result that a part of a message holds, also of the call that it is."""
+    block = _fields(part)
     kind = block.get("type")
     if kind is None:
         key = next((key for key in _KEYED_ANSWERS if isinstance(block.get(key), dict)), None)
@@ -140,7 +142,7 @@ def answer_in(block: Fields) -> PartAnswer | None:
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
     """The results that the parts of a tool's message hold; none unless each is one: else they are one result."""
-    found = [answer_in(_fields(part)) for part in parts]
+    found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
@@ -248,8 +250,7 @@ def is_own_data(part: Any) -> bool:
 def check_parts(content: Any, place: str) -> None:
     """Raises `Malformed` where a part of what an agent said or did is in no shape that is known here."""
     for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
-        block = _fields(part)
-        if words_in(part) is None and call_in(block) is None and answer_in(block) is None:
+        if words_in(part) is None and call_in(part) is None and answer_in(part) is None:
             raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
 
 

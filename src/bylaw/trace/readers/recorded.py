@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
-from bylaw.trace.readers.dialects import as_chat
-from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.dialects import as_chat, chat_message, is_langchain
 from bylaw.trace.readers.parts import (
     PartAnswer,
     answer_in,
